@@ -1,0 +1,54 @@
+# Everything runs in .venv, made on first use; needs python3 (3.11 or newer, with venv) and make, nothing else.
+
+PYTHON ?= python3
+PORT ?= 8000
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Browser tests need Debian's chromium; where it is absent they say so, and the rest runs.
+BROWSER := $(if $(wildcard /usr/bin/chromium),$(VENV)/.browser)
+
+.PHONY: help demo test conformance lint fmt bench clean
+.DELETE_ON_ERROR:
+
+help: ## show this list (the default)
+	@$(PYTHON) -c 'import re,sys; [print(f"  make {n:12} {t}") for n,t in re.findall(r"^(\w+):.*?## (.*)$$", open("Makefile").read(), re.M)]'
+
+demo: $(VENV)/.demo ## run the demo site with its own Redis, worker and scheduler (PORT=8000)
+	@exec $(BIN)/python -m testproject.demo --port $(PORT)
+
+test: $(VENV)/.test $(BROWSER) ## run all tests against a real server (ARGS="-k replay" for some)
+	@$(BIN)/python -m pytest $(ARGS)
+
+conformance: $(VENV)/.test ## run only the suite that every algorithm and store must pass
+	@$(BIN)/python -m pytest -m conformance $(ARGS)
+
+lint: $(VENV)/.lint ## check style, types, layers, migrations and Lua
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python .ci/lua_syntax.py
+
+fmt: $(VENV)/.lint ## format the code and sort its imports
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench ## measure the cost of a decision beside other libraries
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+clean: ## remove the virtual environment and what the tools left
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+# One environment; a stamp for each dependency group, redone when pyproject.toml changes.
+$(VENV)/.base: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ratewindow needs Python 3.11 or newer; this is " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --upgrade 'pip>=25.1'
+	$(PIP) install --quiet --editable '.[celery,hiredis]'
+	@touch $@
+
+$(VENV)/.%: $(VENV)/.base
+	$(PIP) install --quiet --group $*
+	@touch $@
