@@ -1,0 +1,81 @@
+"""``manage.py ratewindow check``: whether everything that limiting needs is there, in words."""
+
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import redis
+from django.core.checks import run_checks
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError
+
+from ratewindow import connection
+from ratewindow.commands import rules
+
+NAME = "check"
+HELP = "Say whether limiting works here: the settings, the server and its version, the rules. Exit status 1 when not."
+
+
+def add_arguments(parser: CommandParser) -> None:
+    pass
+
+
+def run(options: dict[str, Any], stdout: Any) -> None:
+    wrong = [_settings(stdout), _server(stdout), _rules(options, stdout)]
+    if any(wrong):
+        raise CommandError(" ".join(problem for problem in wrong if problem))
+
+
+def _settings(stdout: Any) -> str:
+    messages = run_checks(tags=["ratewindow"], include_deployment_checks=False)
+    for message in messages:
+        stdout.write(str(message))
+    serious = sum(message.is_serious() and not message.is_silenced() for message in messages)
+    stdout.write(f"Settings: {serious} to correct, see above." if serious else "Settings: in order.")
+    return "The settings need correcting." if serious else ""
+
+
+def _server(stdout: Any) -> str:
+    try:
+        url, _ = connection.address()
+    except ImproperlyConfigured as error:
+        stdout.write(f"Redis: {error}")
+        return "No Redis is configured."
+    if connection.in_memory():
+        stdout.write("Redis: none, each process counts for itself in memory.")
+        return ""
+    try:
+        client = connection.patient_client()
+        client.ping()
+    except (redis.RedisError, OSError, ValueError) as error:
+        stdout.write(f"Redis: {_shown(url)} does not answer: {error}")
+        return "Redis does not answer: requests pass uncounted until it does."
+    stdout.write(f"Redis: {_shown(url)} answers, {_version(client)}.")
+    return ""
+
+
+def _version(client: redis.Redis) -> str:
+    try:
+        info = client.info("server")
+    except redis.RedisError:
+        return "and keeps its version to itself"  # hosted servers may refuse INFO; nothing here depends on it
+    if info.get("server_name") == "valkey":  # its redis_version stands still
+        return f"Valkey {info.get('valkey_version')}"
+    return f"Redis {info.get('redis_version')}"
+
+
+def _shown(url: str) -> str:
+    """The address without what is secret in it."""
+    parts = urlsplit(url)
+    if not parts.password:
+        return url
+    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{parts.netloc.rpartition('@')[2]}", query=""))
+
+
+def _rules(options: dict[str, Any], stdout: Any) -> str:
+    try:
+        rules.run(options, stdout)
+    except DatabaseError as error:
+        stdout.write(f"Rules: the table cannot be read: {error}")
+        return "The rules cannot be read: run manage.py migrate."
+    return ""

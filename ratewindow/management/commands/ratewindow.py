@@ -1,0 +1,26 @@
+"""``manage.py ratewindow``: one command, whose subcommands are a module each."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from ratewindow.commands import check, clean, collect, replay, rules
+
+SUBCOMMANDS = (check, rules, collect, clean, replay)
+
+
+class Command(BaseCommand):
+    help = "Rules, reports and trials of rate limiting."
+    requires_system_checks = ()  # "check" runs them; the others should work on a site that is not all well
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
+        for module in SUBCOMMANDS:
+            subparser = subparsers.add_parser(
+                module.NAME, help=module.HELP.partition(". ")[0].rstrip("."), description=module.HELP
+            )
+            module.add_arguments(subparser)
+
+    def handle(self, *args: Any, subcommand: str, **options: Any) -> None:
+        module = next(module for module in SUBCOMMANDS if subcommand == module.NAME)
+        module.run(options, self.stdout)

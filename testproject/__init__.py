@@ -1,0 +1,1 @@
+"""The demo site, which is also what the tests run."""

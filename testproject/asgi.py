@@ -1,0 +1,8 @@
+"""The demo site for an ASGI server: ``uvicorn testproject.asgi:application``."""
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "testproject.settings")
+application = get_asgi_application()

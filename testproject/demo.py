@@ -1,0 +1,132 @@
+"""``make demo``: the demo site with all its parts, on one machine, in the foreground, leaving nothing behind.
+
+Redis, two web workers, a Celery worker and its scheduler; a temporary directory holds the database and logs.
+"""
+
+import argparse
+import contextlib
+import errno
+import http.client
+import os
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from testproject.children import Children
+from testproject.ending import Ended, Ending
+from testproject.redis_server import redis_server
+from testproject.visitors import visit
+
+ANSWER_TIMEOUT_S = 60.0
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+READY = """
+The demo is ready.
+
+  Site     {site}/
+  Admin    {site}/admin/   user admin, password admin
+  Rules    {site}/admin/ratewindow/raterule/
+  Report   {site}/admin/ratewindow/throttlestat/
+
+Try
+
+  1. A page limited to 5 a minute: five answers 200, then 429 with Retry-After.
+       for i in 1 2 3 4 5 6; do curl -s -o /dev/null -w '%{{http_code}} ' {site}/limited/; done; echo
+       curl -i {site}/limited/
+  2. Raise the limit of the rule demo.limited to 8 in the admin: a second later three more pass.
+  3. The access log of some site, each of its clients as an address of its own, at 60 times its pace:
+       {python} manage.py ratewindow replay access.log --url {site} --speed 60
+  4. The report, which counts all of that as it happens.
+
+Logs are in {logs}. Ctrl-C ends everything.
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, prog="python -m testproject.demo")
+    parser.add_argument("--port", type=int, default=8000)
+    port = parser.parse_args().port
+    ending = Ending()
+    try:
+        _claim(port)
+        _run(port, ending)
+    except Ended:
+        print("The demo has ended.", flush=True)
+        return 0
+    except (RuntimeError, OSError) as error:
+        print(f"The demo ended: {error}", file=sys.stderr, flush=True)
+        return 1
+    return 0
+
+
+def _claim(port: int) -> None:
+    """A clear word now, instead of a web server's log later."""
+    if not 1 <= port <= 65535:
+        raise RuntimeError(f"port {port} is none: choose one from 1 to 65535, such as make demo PORT=8001.")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+            raise RuntimeError(f"port {port} {why}: choose another, such as make demo PORT={port % 65535 + 1}.") from None
+
+
+def _run(port: int, ending: Ending) -> None:
+    started = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ratewindow-demo-", ignore_cleanup_errors=True)))
+        redis_url = stack.enter_context(redis_server())
+        environment = _environment(redis_url, folder)
+        children = stack.enter_context(Children(environment, folder, ending.check))
+        print(f"Redis at {redis_url}. Making the database ...", flush=True)
+        children.run("prepare", sys.executable, "-m", "testproject.prepare")
+        _start(children, port, folder)
+        _wait_for_answer(port, children)
+        print("The site answers. Sending a little traffic ...", flush=True)
+        visit(port, children.watch)
+        site = f"http://127.0.0.1:{port}"
+        print(READY.format(site=site, logs=folder, python=os.path.relpath(sys.executable)), flush=True)
+        print(f"(started in {time.monotonic() - started:.1f} s)", flush=True)
+        while True:
+            children.watch()
+            time.sleep(0.1)
+
+
+def _environment(redis_url: str, folder: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "testproject.settings",
+        "PYTHONPATH": str(CHECKOUT),
+        "RATEWINDOW_REDIS_URL": redis_url,
+        "RATEWINDOW_TRUSTED_PROXIES": "127.0.0.1/32",  # so that replayed clients keep their addresses
+        "TESTPROJECT_DATABASE": str(folder / "db.sqlite3"),
+    }
+
+
+def _start(children: Children, port: int, folder: Path) -> None:
+    python, celery = sys.executable, ("-m", "celery", "-A", "testproject.celery")
+    children.start("web", python, "-m", "gunicorn", "testproject.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2",
+                   "--no-control-socket", "--worker-tmp-dir", str(folder), "--graceful-timeout", "2")  # fmt: skip
+    children.start("worker", python, *celery, "worker", "--concurrency", "1", "--loglevel", "INFO", "--without-gossip",
+                   "--without-mingle", "--without-heartbeat")  # fmt: skip
+    children.start("beat", python, *celery, "beat", "--loglevel", "INFO", "--schedule", str(folder / "beat"), "--pidfile", "")
+
+
+def _wait_for_answer(port: int, children: Children) -> None:
+    deadline = time.monotonic() + ANSWER_TIMEOUT_S
+    while time.monotonic() < deadline:
+        children.watch()
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+            connection.request("GET", "/admin/login/")
+            if connection.getresponse().status == 200:
+                return
+        time.sleep(0.1)
+    raise RuntimeError(f"the site did not answer within {ANSWER_TIMEOUT_S:.0f} s.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""The demo's database: tables, an admin, and a few rules that show what rules can do."""
+
+import django
+
+
+def main() -> None:
+    django.setup()
+    from django.contrib.auth import get_user_model
+    from django.core.management import call_command
+
+    from ratewindow.models import RateRule
+
+    call_command("migrate", verbosity=0)
+    get_user_model().objects.create_superuser("admin", "admin@example.com", "admin")
+    define = RateRule.objects.define
+    define(
+        "demo.limited", "5/m", path="/limited/", mode="enforce", description="A page that a person may load five times a minute."
+    )
+    define("api.minute", "20/m; 200/h", prefix="/api/", mode="enforce", description="A burst and an hour, both at once.")
+    define(
+        "login",
+        "5/m; 20/h",
+        path="/login/",
+        methods="POST",
+        mode="enforce",
+        description="Trying passwords, not looking at the form.",
+    )
+    define("search", "10/m", path="/search/", description="In shadow: watch the report before enforcing it.")
+
+
+if __name__ == "__main__":
+    main()

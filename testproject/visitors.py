@@ -1,0 +1,31 @@
+"""A little traffic for the demo's report: a few ordinary visitors, one in a hurry, one trying passwords."""
+
+import http.client
+from collections.abc import Callable, Iterator
+
+Request = tuple[str, str, str]  # client, method, path
+
+
+def _requests() -> Iterator[Request]:
+    for number in range(12):
+        client = f"198.51.100.{10 + number}"
+        paths = ("/", "/search/?q=order+7", f"/api/orders/{number + 1}/", "/limited/", "/api/orders/")
+        yield from ((client, "GET", path) for path in paths[: 2 + number % 4])
+    yield from (("203.0.113.9", "GET", f"/api/orders/{number % 20 + 1}/") for number in range(45))  # a script in a hurry
+    yield from (("203.0.113.66", "POST", "/login/") for _ in range(16))  # a password thief
+    yield from (("2001:db8:7::1", "GET", f"/search/?q=order+{number}") for number in range(25))  # a crawler, only in shadow
+    yield from (("198.51.100.30", "GET", "/limited/") for _ in range(8))
+
+
+def visit(port: int, check: Callable[[], None]) -> int:
+    """Send the traffic and wait for every answer, so that it has ended when this returns; how many were refused."""
+    refused = 0
+    for client, method, path in _requests():
+        check()
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        try:
+            connection.request(method, path, headers={"X-Forwarded-For": client})
+            refused += connection.getresponse().status == 429
+        finally:
+            connection.close()
+    return refused

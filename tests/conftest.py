@@ -1,0 +1,41 @@
+"""What all tests share: a real Redis, empty before each of them, and the settings that point at it."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+import redis
+from django.conf import settings
+from django.test import override_settings
+
+from testproject.redis_server import redis_server
+
+
+@pytest.fixture(scope="session", autouse=True)
+def redis_url() -> Iterator[str]:
+    """A server for this run; it must be empty, since every test begins by emptying it."""
+    with redis_server() as url, redis.Redis.from_url(url) as client:
+        if client.dbsize():
+            pytest.exit(f"{url} is not empty, and every test empties it: name another database in RATEWINDOW_REDIS_URL", 2)
+        with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url}):
+            yield url
+        client.flushdb()
+
+
+@pytest.fixture(scope="session")
+def _redis_session(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url, decode_responses=True) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def redis_client(_redis_session: redis.Redis) -> redis.Redis:
+    """A client of the run's server, which is empty; answers come as text."""
+    _redis_session.flushdb()
+    return _redis_session
+
+
+@pytest.fixture(scope="session")
+def program_environment(redis_url: str) -> dict[str, str]:
+    """For programs that tests start: the run's server, and this checkout's Python."""
+    return {**os.environ, "RATEWINDOW_REDIS_URL": redis_url, "DJANGO_SETTINGS_MODULE": "testproject.settings"}

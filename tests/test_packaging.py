@@ -1,0 +1,64 @@
+"""The wheel as strangers install it: the limiter works from it without Django, and the Lua is inside."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+pytestmark = pytest.mark.slow
+
+ONE_DECISION = """
+import importlib.util, redis, sys
+assert importlib.util.find_spec("django") is None
+from ratewindow.limiter import Limiter, MemoryStore, RedisStore, Window
+stores = [MemoryStore(), RedisStore(redis.Redis.from_url(sys.argv[1]))]
+for store in stores:
+    limiter = Limiter(store)
+    answers = [bool(limiter.hit("user:42", [Window(2, period_ms=60_000)])) for _ in range(3)]
+    assert answers == [True, True, False], answers
+assert "django" not in sys.modules
+print("decided")
+"""
+
+
+def run(*command, cwd=CHECKOUT):
+    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def venv(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("venv")
+    run(sys.executable, "-m", "venv", folder)
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory, venv):
+    """Built from the source distribution, so that both are known to be complete."""
+    run(venv, "-m", "pip", "install", "--quiet", "hatchling>=1.27")
+    folder = tmp_path_factory.mktemp("dist")
+    run(venv, "-m", "hatchling", "build", "-t", "sdist", "-d", folder)
+    run(venv, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, next(folder.glob("*.tar.gz")), cwd=folder)
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_carries_the_lua_and_nothing_of_the_checkout(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    for path in (CHECKOUT / "lua").rglob("*.lua"):
+        assert f"ratewindow/{path.relative_to(CHECKOUT)}" in names
+    assert "ratewindow/py.typed" in names
+    assert {name.split("/")[0] for name in names} == {"ratewindow", wheel.name.partition("-py3")[0] + ".dist-info"}
+
+
+def test_the_limiter_decides_without_django(wheel, tmp_path, redis_url):
+    run(sys.executable, "-m", "venv", tmp_path / "venv")
+    python = tmp_path / "venv" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
+    run(python, "-m", "pip", "install", "--quiet", "redis>=6.4,<9")
+    assert run(python, "-c", ONE_DECISION, redis_url, cwd=tmp_path) == "decided\n"
