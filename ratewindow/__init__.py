@@ -1,0 +1,20 @@
+"""Rate limiting for Django: rules in the admin, decisions in Redis, reports of what they did."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ratewindow.decorators import ratelimit
+    from ratewindow.exceptions import RateLimited
+    from ratewindow.limiter.types import Decision
+
+__all__ = ["Decision", "RateLimited", "ratelimit"]
+
+_HOMES = {"Decision": "limiter.types", "RateLimited": "exceptions", "ratelimit": "decorators"}
+
+
+def __getattr__(name: str) -> Any:
+    """Imported on first use: ``ratewindow.limiter`` must not pull in Django, nor the app its own models too soon."""
+    if name in _HOMES:
+        return getattr(import_module(f"ratewindow.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'ratewindow' has no attribute {name!r}")

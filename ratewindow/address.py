@@ -1,0 +1,72 @@
+"""The client's address: REMOTE_ADDR, or what trusted proxies say of it, as much of it as is one client."""
+
+import ipaddress
+from functools import lru_cache
+from typing import Any
+
+from django.http import HttpRequest
+
+from ratewindow import conf
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def client_address(request: HttpRequest) -> str:
+    """The address that counts as one client: ``203.0.113.9``, ``2001:db8::/64``, or ``unknown`` without any.
+
+    X-Forwarded-For is read only when proxies are trusted, from the right: the first address that is not
+    a trusted proxy is the client, and what stands left of it is whatever the client chose to send.
+    """
+    settings, meta = conf.current(), request.META
+    peer = meta.get("REMOTE_ADDR") or ""
+    forwarded = meta.get("HTTP_X_FORWARDED_FOR") if settings.trusted_proxies else None
+    address = _walk(peer, forwarded, settings.trusted_proxies) if forwarded else _parse(peer)
+    return _masked(address, settings.ipv4_prefix, settings.ipv6_prefix)
+
+
+def _walk(peer: str, forwarded: str, trusted: Any) -> Address | None:
+    hops = [part.strip() for part in forwarded.split(",")]
+    direct = _parse(peer)
+    if isinstance(trusted, int):
+        # With n proxies the n-th address from the right was written by the outermost of them.
+        candidate = _parse(hops[-trusted]) if trusted <= len(hops) else None
+        return candidate or direct
+    # An empty peer is a unix socket: only a proxy on this machine can write to it.
+    if peer and not _trusted(direct, trusted):
+        return direct
+    for hop in reversed(hops):
+        address = _parse(hop)
+        if address is None or not _trusted(address, trusted):
+            return address or direct
+    return address  # every hop is a trusted proxy: the left-most one began the request
+
+
+def _trusted(address: Address | None, networks: Any) -> bool:
+    return address is not None and any(address in network for network in networks)
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> Address | None:
+    """An address without port, brackets and scope, an IPv4 address mapped into IPv6 as itself; None for junk."""
+    text = text.strip().strip('"')
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv6Address):
+        return address.ipv4_mapped or address
+    return address
+
+
+@lru_cache(maxsize=4096)
+def _masked(address: Address | None, ipv4_prefix: int, ipv6_prefix: int) -> str:
+    if address is None:
+        return "unknown"
+    prefix = ipv4_prefix if address.version == 4 else ipv6_prefix
+    if prefix == address.max_prefixlen:
+        return str(address)
+    return str(ipaddress.ip_network((address, prefix), strict=False))

@@ -1,0 +1,15 @@
+"""The app: its name in the admin, and what is connected when Django starts."""
+
+from django.apps import AppConfig
+
+
+class RateWindowConfig(AppConfig):
+    name = "ratewindow"
+    label = "ratewindow"
+    verbose_name = "Rate limits"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from ratewindow import checks, rulebook  # noqa: F401  they register themselves
+
+        rulebook.connect()

@@ -1,0 +1,177 @@
+"""The one setting, ``RATEWINDOW``: what it may say, its defaults, and what is wrong with it."""
+
+import difflib
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+
+from ratewindow.limiter.durations import parse_duration
+
+SETTING = "RATEWINDOW"
+HEADER_FAMILIES = ("ratelimit", "x-ratelimit")
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True)
+class Conf:
+    """``RATEWINDOW`` as the code reads it: durations in seconds, networks parsed, defaults filled in."""
+
+    redis: str = "default"  # a CACHES alias or a URL
+    key_prefix: str = "rw"  # the first part of every key
+    enabled: bool = True  # the kill switch
+    timeout_s: float = 0.1  # whole budget of one decision, connect included
+    trusted_proxies: tuple[Network, ...] | int = ()  # whose X-Forwarded-For is believed, or how many hops
+    ipv4_prefix: int = 32  # how much of an address is one client
+    ipv6_prefix: int = 64
+    headers: tuple[str, ...] = HEADER_FAMILIES  # which header families answers carry
+    refresh_s: float = 1.0  # how soon a rule edit acts in every process
+    stats: bool = True  # count for the reports
+    retention: Mapping[str, timedelta] = field(  # how long statistics of each resolution are kept
+        default_factory=lambda: {"minute": timedelta(days=2), "hour": timedelta(days=60), "day": timedelta(days=730)}
+    )
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r} is neither True nor False")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{value!r} is not text")
+    return value
+
+
+def _prefix(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9._-]{1,16}", value):
+        raise ValueError(f"{value!r} is not 1 to 16 letters, digits, dots, dashes or underscores")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    return parse_duration(value) / 1000
+
+
+def _bits(most: int) -> Any:
+    def check(value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+            raise ValueError(f"{value!r} is not a whole number from 1 to {most}")
+        return value
+
+    return check
+
+
+def _proxies(value: Any) -> tuple[Network, ...] | int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 0:
+            raise ValueError(f"{value!r} hops: write 0 or more")
+        return value
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{value!r} is neither a list of networks nor a number of hops")
+    networks = []
+    for item in value:
+        try:
+            networks.append(ipaddress.ip_network(item, strict=False))
+        except ValueError:
+            raise ValueError(f"{item!r} is no network: write for example '10.0.0.0/8' or '::1'") from None
+    return tuple(networks)
+
+
+def _families(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{value!r} is not a list of header families")
+    for item in value:
+        if item not in HEADER_FAMILIES:
+            raise ValueError(f"{item!r} is no header family: choose from {', '.join(HEADER_FAMILIES)}")
+    return tuple(value)
+
+
+def _retention(value: Any) -> Mapping[str, timedelta]:
+    default = Conf().retention
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{value!r} is not a dict of minute, hour and day")
+    for resolution in value:
+        if resolution not in default:
+            raise ValueError(f"{resolution!r} is no resolution: choose from {', '.join(default)}")
+    return {**default, **{name: timedelta(milliseconds=parse_duration(kept)) for name, kept in value.items()}}
+
+
+_READERS = {
+    "REDIS": ("redis", _text),
+    "KEY_PREFIX": ("key_prefix", _prefix),
+    "ENABLED": ("enabled", _boolean),
+    "TIMEOUT": ("timeout_s", _seconds),
+    "TRUSTED_PROXIES": ("trusted_proxies", _proxies),
+    "IPV4_PREFIX": ("ipv4_prefix", _bits(32)),
+    "IPV6_PREFIX": ("ipv6_prefix", _bits(128)),
+    "HEADERS": ("headers", _families),
+    "REFRESH": ("refresh_s", _seconds),
+    "STATS": ("stats", _boolean),
+    "RETENTION": ("retention", _retention),
+}
+assert {name for name, _ in _READERS.values()} == {each.name for each in fields(Conf)}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with the setting: the key it is about, what is wrong, what to write instead."""
+
+    key: str
+    message: str
+    hint: str | None = None
+
+
+def read(raw: Any) -> tuple[Conf, list[Problem]]:
+    """The configuration in `raw`, and its problems; a key with a problem keeps its default."""
+    if not isinstance(raw, Mapping):
+        return Conf(), [Problem("", f"{SETTING} is {raw!r}, not a dict.", f'Write {SETTING} = {{"REDIS": "..."}}.')]
+    values, problems = {}, []
+    for key, value in raw.items():
+        if key not in _READERS:
+            near = difflib.get_close_matches(str(key).upper(), _READERS, n=1, cutoff=0.4)
+            hint = f"Did you mean {near[0]!r}?" if near else f"Known keys: {', '.join(_READERS)}."
+            problems.append(Problem(str(key), f"{SETTING} has an unknown key {key!r}.", hint))
+            continue
+        name, reader = _READERS[key]
+        try:
+            values[name] = reader(value)
+        except ValueError as error:
+            problems.append(Problem(key, f"{SETTING}[{key!r}]: {error}."))
+    return Conf(**values), problems
+
+
+_current: Conf | None = None
+
+
+def current() -> Conf:
+    """The configuration in force; ImproperlyConfigured names the first thing wrong with it."""
+    global _current
+    if _current is None:
+        conf, problems = read(getattr(django_settings, SETTING, {}))
+        for problem in problems:
+            raise ImproperlyConfigured(" ".join(filter(None, (problem.message, problem.hint))))
+        _current = conf
+    return _current
+
+
+def problems() -> Iterator[Problem]:
+    """What the system checks report about the setting as it stands."""
+    yield from read(getattr(django_settings, SETTING, {}))[1]
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    global _current
+    if setting in (SETTING, "CACHES"):
+        _current = None
+
+
+setting_changed.connect(_forget, dispatch_uid="ratewindow.conf")

@@ -1,0 +1,105 @@
+"""The decorator: the door for rules that code names, and for rates that code gives."""
+
+import logging
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from django.http import HttpRequest
+from django.utils.decorators import method_decorator
+
+from ratewindow import coderules, gate
+from ratewindow.coderules import CodeRate
+from ratewindow.guard import guarded
+from ratewindow.identity import recipe
+from ratewindow.limiter.keys import digest
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.rule import Rule, check_name, parse_methods
+from ratewindow.rulebook import Rulebook
+
+logger = logging.getLogger("ratewindow")
+
+Rate = str | Callable[[HttpRequest], str | None]
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+def ratelimit(
+    name: str | None = None,
+    rate: Rate | None = None,
+    *,
+    key: str = "ip",
+    methods: str | Iterable[str] | None = None,
+    cost: gate.Cost = 1,
+    block: bool = True,
+) -> Callable[[View], View]:
+    """Limit a view, sync or async, or all of a class's.
+
+    ``@ratelimit("login")`` follows the rule of that name; without one it lets pass. ``@ratelimit("login",
+    "5/m; 20/h", key="user")`` enforces the rate until a rule of that name is enforced or switched off; a rule
+    in shadow is tried beside it. ``@ratelimit(rate="10/h")`` makes a name from the view's. `rate` and `cost`
+    may be functions of the request; a rate of None does not limit it. With ``block=False`` the view decides,
+    by ``request.ratewindow.allowed``. ValueError, at import, names a bad name, rate, key or method.
+    """
+    if name is None and rate is None:
+        raise ValueError('ratelimit() needs a rule\'s name, a rate, or both: @ratelimit("login") or @ratelimit(rate="5/m")')
+    if name is not None:
+        check_name(name)
+    if isinstance(rate, str) and not parse_rates(rate):
+        raise ValueError(f"rate {rate!r} limits nothing: write for example 5/m")
+    recipe(key)
+    allowed_methods = parse_methods(methods if isinstance(methods, str) else ",".join(methods or ()))
+    if not callable(cost):
+        gate.check_cost(cost)
+
+    def decorate(view: View) -> View:
+        door = _Door(name or _name_of(view), rate, key, allowed_methods, cost, block)
+        coderules.register(CodeRate(door.name, _words(rate), key, f"{view.__module__}.{view.__qualname__}"))
+        if isinstance(view, type):
+            return method_decorator(lambda dispatch: guarded(dispatch, door), name="dispatch")(view)
+        wrapped: Any = guarded(view, door)
+        wrapped._ratewindow_doors = getattr(view, "_ratewindow_doors", 0) + 1
+        return wrapped
+
+    return decorate
+
+
+class _Door:
+    def __init__(self, name: str, rate: Rate | None, key: str, methods: frozenset[str], cost: gate.Cost, block: bool) -> None:
+        self.name, self.cost, self.block = name, cost, block
+        self._rate, self._key, self._methods = rate, key, methods
+        self._warned = False
+
+    def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
+        row, code = book.by_name.get(self.name), self._code_rule(request)
+        if row is not None and row.mode == "shadow" and code is not None:
+            found = [code, row if row.beside_code else row.beside()]
+        elif row is not None:
+            found = [row] if row.mode != "off" else []
+        else:
+            found = [code] if code is not None else []
+            if self._rate is None and not self._warned:
+                self._warned = True
+                logger.warning("ratewindow: code names rule %r, which nobody has defined: requests pass", self.name)
+        return [rule for rule in found if rule.windows and rule.meets_method(request.method)]
+
+    def _code_rule(self, request: HttpRequest) -> Rule | None:
+        text = self._rate(request) if callable(self._rate) else self._rate
+        return _rule(self.name, text, self._key, self._methods) if text is not None else None
+
+
+@lru_cache(maxsize=4096)
+def _rule(name: str, rate: str, key: str, methods: frozenset[str]) -> Rule:
+    return Rule(name, parse_rates(rate), key=key, methods=methods)
+
+
+def _words(rate: Rate | None) -> str | None:
+    return "by a function" if callable(rate) else rate
+
+
+def _name_of(view: Any) -> str:
+    """A rule name from the view's own and its place in a stack of decorators: ``shop.views.search``, ``...-2``."""
+    full = f"{view.__module__}.{view.__qualname__}".replace("<locals>.", "").lower()
+    place = getattr(view, "_ratewindow_doors", 0) + 1
+    name = re.sub(r"[^a-z0-9._-]", "-", full).lstrip("._-") + (f"-{place}" if place > 1 else "")
+    return name if len(name) <= 64 else f"{name[-55:].lstrip('._-')}-{re.sub('[^a-z0-9]', 'x', digest(name, 6).lower())}"

@@ -1,0 +1,61 @@
+"""A duration that people type as ``2h30m``, in models and forms."""
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from ratewindow.limiter.durations import EXAMPLES, format_duration, parse_duration
+
+
+def to_timedelta(value: Any) -> timedelta | None:
+    """A timedelta from text or a timedelta; ValidationError names the value and the remedy."""
+    if value is None or value == "":
+        return None
+    try:
+        return timedelta(milliseconds=parse_duration(value))
+    except ValueError as error:
+        raise ValidationError("%(error)s.", code="invalid", params={"error": str(error)}) from None
+    except OverflowError:
+        raise ValidationError("%(value)s is too long for a duration.", code="invalid", params={"value": value}) from None
+
+
+def to_text(value: Any) -> str:
+    """``2h30m`` for a timedelta; text stays as it was typed."""
+    return format_duration(parse_duration(value)) if isinstance(value, timedelta) else str(value or "")
+
+
+class PeriodFormField(forms.CharField):
+    def prepare_value(self, value: Any) -> str:
+        return to_text(value)
+
+    def to_python(self, value: Any) -> timedelta | None:  # type: ignore[override]
+        return to_timedelta(super().to_python(value))
+
+    def run_validators(self, value: Any) -> None:
+        """A timedelta has no length of its own to check; `to_python` has checked it."""
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        try:
+            return self.to_python(initial) != self.to_python(data)
+        except ValidationError:
+            return True
+
+
+class PeriodField(models.DurationField):
+    """A `DurationField` that reads and writes ``10s``, ``1m``, ``2h30m``; a timedelta in Python."""
+
+    def to_python(self, value: Any) -> timedelta | None:
+        return to_timedelta(value)
+
+    def get_prep_value(self, value: Any) -> Any:
+        return super().get_prep_value(self.to_python(value))
+
+    def value_to_string(self, obj: models.Model) -> str:
+        return to_text(self.value_from_object(obj))
+
+    def formfield(self, **kwargs: Any) -> Any:  # type: ignore[override]
+        widget = forms.TextInput(attrs={"size": 10, "placeholder": "1m"})
+        return models.Field.formfield(self, **{"form_class": PeriodFormField, "widget": widget, "help_text": f"For example {EXAMPLES}.", **kwargs})

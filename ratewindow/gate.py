@@ -1,0 +1,168 @@
+"""The gate: rules and a request become checks, the checks one call, its reply a decision.
+
+What does not need the answer is shared; only the call itself is written for sync and for async.
+"""
+
+import asyncio
+import logging
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from django.http import HttpRequest
+from redis.exceptions import RedisError, ResponseError
+
+from ratewindow import conf, connection, statekeys
+from ratewindow.breaker import Breaker
+from ratewindow.identity import ip
+from ratewindow.limiter.limiter import check_cost
+from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
+from ratewindow.limiter.types import Check, Decision, Window
+from ratewindow.limiter.wire import decision, merged
+from ratewindow.rule import Rule
+
+logger = logging.getLogger("ratewindow")
+
+Cost = int | Callable[[HttpRequest], int]
+
+
+class Question(NamedTuple):
+    """What the store is asked about a request, and what is known without it."""
+
+    checks: list[Check]
+    missing: list[Decision]  # rules that refuse because their key is missing from the request
+
+
+def ask(request: HttpRequest, rules: Iterable[Rule], cost: Cost = 1) -> Question:
+    """The checks of every rule that counts this request, each for the client that the rule sees in it."""
+    prefix, units = conf.current().key_prefix, 0
+    checks, missing = [], []
+    for rule in rules:
+        identity = rule.recipe.identity(request)
+        if identity is None:
+            if rule.on_missing == "refuse":
+                missing.append(_missing(rule))
+                continue
+            if rule.on_missing == "allow":
+                continue
+            identity = ip(request)
+        units = units or check_cost(cost(request) if callable(cost) else cost)
+        client = statekeys.client_tag(identity)
+        keys = tuple([prefix + name + client for name in rule.state_names])
+        checks.append(Check(rule.name, rule.windows, keys, units, rule.mode == "enforce"))
+    return Question(merged(checks) if len(checks) > 1 else checks, missing)
+
+
+def decide(question: Question) -> Decision:
+    """The decision on a question; one call to the store, and none while it is known to be away."""
+    if not _needs_store(question):
+        return _conclude(question, None)
+    at_s = time.time()
+    try:
+        reply = _store().run(question.checks, charge=True)
+    except (RedisError, OSError) as error:
+        return _conclude(question, None, error)
+    return _conclude(question, reply, at_s=at_s)
+
+
+async def adecide(question: Question) -> Decision:
+    """`decide` on the running event loop."""
+    if not _needs_store(question):
+        return _conclude(question, None)
+    at_s = time.time()
+    store = _astore()
+    try:
+        if isinstance(store, MemoryStore):
+            reply = store.run(question.checks, charge=True)
+        else:
+            async with asyncio.timeout(conf.current().timeout_s):
+                reply = await store.run(question.checks, charge=True)
+    except (RedisError, OSError) as error:  # TimeoutError is an OSError
+        return _conclude(question, None, error)
+    return _conclude(question, reply, at_s=at_s)
+
+
+def _needs_store(question: Question) -> bool:
+    # A request that is refused without asking costs nothing anywhere, so nobody is asked.
+    refused = any(not each.allowed for each in question.missing)
+    return bool(question.checks) and not refused and not breaker.open
+
+
+def _conclude(question: Question, reply: list[int] | None, error: Exception | None = None, at_s: float = 0.0) -> Decision:
+    if reply is not None:
+        breaker.succeeded()
+        answered = decision(question.checks, reply)
+        answered.at_s = at_s
+        for part in answered.parts:
+            part.at_s = at_s
+        if not question.missing:
+            return answered
+        return Decision.of([*answered.decisions, *question.missing])
+    if type(error) is ResponseError:
+        _report_script_error(error)
+    elif error is not None:
+        breaker.failed(error)
+    refused = any(not each.allowed for each in question.missing)
+    reason, outcome = ("", "other") if refused else ("store", "passed")
+    unasked = [
+        Decision(rule=check.rule, reason=reason, outcome=outcome, mode="enforce" if check.enforce else "shadow")
+        for check in question.checks
+    ]
+    return Decision.of([*question.missing, *unasked])
+
+
+def _missing(rule: Rule) -> Decision:
+    enforce = rule.mode == "enforce"
+    return Decision(
+        allowed=not enforce,
+        rule=rule.name,
+        mode=rule.mode,
+        reason="missing",
+        outcome="refused" if enforce else "would_refuse",
+    )
+
+
+_reported: set[str] = set()
+
+
+def _report_script_error(error: ResponseError) -> None:
+    """Redis answers, but refuses this call: a wrong type under our key, or a mistake in the script."""
+    kind = str(error)[:60]
+    if kind not in _reported and len(_reported) < 100:
+        _reported.add(kind)
+        logger.error("ratewindow: Redis refuses a decision, the request passes uncounted (told once): %s", error)
+
+
+_memory = MemoryStore()
+
+
+def _store() -> RedisStore | MemoryStore:
+    return _memory if connection.in_memory() else RedisStore(connection.client())
+
+
+_async_stores: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncRedisStore] = weakref.WeakKeyDictionary()
+
+
+def _astore() -> AsyncRedisStore | MemoryStore:
+    """The store of the running event loop: a connection belongs to the loop that opened it."""
+    if connection.in_memory():
+        return _memory
+    loop = asyncio.get_running_loop()
+    store = _async_stores.get(loop)
+    if store is None:
+        store = _async_stores[loop] = AsyncRedisStore(connection.async_client())
+    return store
+
+
+def _probe() -> None:
+    """A whole decision with a write: PING would also answer on a server that is full or read-only."""
+    RedisStore(connection.client()).run([Check("probe", (Window(1_000_000, 1000),), (statekeys.probe(),))], charge=True)
+
+
+breaker = Breaker(_probe)
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_async_stores.clear)

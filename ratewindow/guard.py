@@ -1,0 +1,135 @@
+"""A handler behind the gate: the middleware's next one, or a view; the same steps for sync and async.
+
+The outermost guard of a request, the middleware where there is one, counts its decisions and writes the
+headers, once, when the response is there. Guards inside it only decide, and refuse.
+"""
+
+import functools
+from asyncio import iscoroutinefunction
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from django.http import HttpRequest, HttpResponseBase
+
+from ratewindow import conf, gate, headers, responses, rulebook
+from ratewindow.limiter.types import Decision
+from ratewindow.reporting import counters
+from ratewindow.rule import Rule
+from ratewindow.rulebook import Rulebook
+
+Handler = Callable[..., Any]
+
+
+class Door(Protocol):
+    """What a guard asks of the place it stands at."""
+
+    cost: gate.Cost
+    block: bool
+
+    def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
+        """The rules that hold for this request here."""
+
+
+class Visit:
+    """One request passing one guard."""
+
+    __slots__ = ("door", "outermost", "refused", "request", "rules")
+
+    def __init__(self, request: HttpRequest, door: Door) -> None:
+        self.request = request
+        self.door = door
+        self.outermost = not hasattr(request, "ratewindow")
+        self.rules: list[Rule] = []
+        self.refused = False
+        if self.outermost:
+            request.ratewindow = Decision()  # type: ignore[attr-defined]
+
+    def meet(self, book: Rulebook) -> list[Rule]:
+        """The rules to ask about; one that a guard outside has met is not met again."""
+        if not conf.current().enabled:
+            return []
+        met = {(part.rule, part.mode) for part in decisions_of(self.request)}
+        self.rules = [rule for rule in self.door.rules(book, self.request) if (rule.name, rule.mode) not in met]
+        return self.rules
+
+    def question(self) -> gate.Question:
+        return gate.ask(self.request, self.rules, self.door.cost)
+
+    def settle(self, decision: Decision) -> None:
+        join(self.request, decision)
+        self.refused = self.door.block and not decision.allowed
+
+    def refusal(self) -> HttpResponseBase:
+        return responses.refusal(self.request, self.request.ratewindow)  # type: ignore[attr-defined]
+
+    def answer(self, response: HttpResponseBase) -> HttpResponseBase:
+        if self.outermost:
+            headers.write(response, self.request.ratewindow)  # type: ignore[attr-defined]
+        return response
+
+    def leave(self) -> None:
+        if self.outermost:
+            counters.record(_once_for_each_rule(decisions_of(self.request)))
+
+
+def guarded(handler: Handler, door: Door) -> Handler:
+    """The handler, called only for requests that pass; a coroutine function if it is one."""
+    if iscoroutinefunction(handler):
+
+        @functools.wraps(handler)
+        async def aguard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            visit = Visit(request, door)
+            try:
+                if rules := visit.meet(await rulebook.acurrent()):
+                    if any(rule.recipe.needs_user for rule in rules):
+                        await _load_user(request)
+                    visit.settle(await gate.adecide(visit.question()))
+                return visit.answer(visit.refusal() if visit.refused else await handler(request, *args, **kwargs))
+            finally:
+                visit.leave()
+
+        return aguard
+
+    @functools.wraps(handler)
+    def guard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        visit = Visit(request, door)
+        try:
+            if visit.meet(rulebook.current()):
+                visit.settle(gate.decide(visit.question()))
+            return visit.answer(visit.refusal() if visit.refused else handler(request, *args, **kwargs))
+        finally:
+            visit.leave()
+
+    return guard
+
+
+def decisions_of(request: HttpRequest) -> tuple[Decision, ...]:
+    """What has been decided about this request so far, one decision for each rule."""
+    decision: Decision | None = getattr(request, "ratewindow", None)
+    return decision.decisions if decision else ()
+
+
+def join(request: HttpRequest, decision: Decision) -> None:
+    """Make `request.ratewindow` the decision of all rules that the request has met by now."""
+    before = decisions_of(request)
+    request.ratewindow = Decision.of([*before, *decision.decisions]) if before else decision  # type: ignore[attr-defined]
+
+
+async def _load_user(request: HttpRequest) -> None:
+    """Who is logged in, asked for in the way that does not block the loop."""
+    auser = getattr(request, "auser", None)
+    if auser is not None:
+        request.user = await auser()
+
+
+def _once_for_each_rule(decisions: tuple[Decision, ...]) -> Iterable[Decision]:
+    """A shadow row beside a rate in code shares its name: what happened is the code's, what would have is the row's."""
+    if len(decisions) < 2:
+        return decisions
+    told: dict[str, Decision] = {}
+    for decision in sorted(decisions, key=lambda each: _TELLING.index(each.outcome)):
+        told.setdefault(decision.rule, decision)
+    return told.values()
+
+
+_TELLING = ("refused", "other", "would_refuse", "passed")

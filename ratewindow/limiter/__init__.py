@@ -1,0 +1,8 @@
+"""The rate limiting engine, usable without Django."""
+
+from ratewindow.limiter.limiter import Limiter
+from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
+from ratewindow.limiter.types import Decision, Window
+
+__all__ = ["AsyncRedisStore", "Decision", "Limiter", "MemoryStore", "RedisStore", "Window"]

@@ -1,0 +1,22 @@
+"""The algorithms, by name. A new one is a module here, a Lua file of the same name, and a line in `_NAMES`."""
+
+from functools import cache
+from importlib import import_module
+
+from ratewindow.limiter.algorithms.base import Algorithm
+
+_NAMES = ("sliding_window",)
+
+
+@cache
+def algorithm(name: str) -> Algorithm:
+    """The algorithm of that name; ValueError lists the known ones."""
+    if name not in _NAMES:
+        raise ValueError(f"{name!r} is no algorithm: choose from {', '.join(_NAMES)}")
+    chosen: Algorithm = import_module(f"{__name__}.{name}").ALGORITHM
+    return chosen
+
+
+def algorithm_choices() -> list[tuple[str, str]]:
+    """Name and label of each, for forms."""
+    return [(name, algorithm(name).label) for name in _NAMES]

@@ -1,0 +1,71 @@
+"""Durations as people type them, ``"2h30m"``, and as the limiter counts them, whole milliseconds."""
+
+import re
+from datetime import timedelta
+
+UNITS_MS = {
+    "w": 604_800_000,
+    "d": 86_400_000,
+    "h": 3_600_000,
+    "m": 60_000,
+    "s": 1000,
+    "ms": 1,
+}
+
+_NAMES = {
+    "ms": ("ms", "millisecond", "milliseconds"),
+    "s": ("s", "sec", "secs", "second", "seconds"),
+    "m": ("m", "min", "mins", "minute", "minutes"),
+    "h": ("h", "hr", "hrs", "hour", "hours"),
+    "d": ("d", "day", "days"),
+    "w": ("w", "week", "weeks"),
+}
+_UNIT_OF_NAME = {name: unit for unit, names in _NAMES.items() for name in names}
+_PART = re.compile(r"(\d+)\s*([a-z]+)")
+_WHOLE = re.compile(r"\s*(?:\d+\s*[a-z]+\s*)+", re.ASCII)
+
+EXAMPLES = "10s, 1m, 2h30m, 1d2h3m4s or 500ms"
+
+
+def unit_ms(name: str) -> int:
+    """The milliseconds of one unit, singular, plural or abbreviated; ValueError names what is wrong."""
+    unit = _UNIT_OF_NAME.get(name.strip().lower())
+    if unit is not None:
+        return UNITS_MS[unit]
+    if name.strip().lower() in ("month", "months", "mo"):
+        raise ValueError(f"{name!r} has no fixed length: write 30d")
+    raise ValueError(f"{name!r} is no unit of time: use ms, s, m, h, d or w")
+
+
+def parse_duration(text: str | timedelta) -> int:
+    """Milliseconds of ``"2h30m"`` or a timedelta.
+
+    Raises ValueError, naming the value and the remedy, for a bare number, an unknown unit, or anything
+    that is not a positive whole number of milliseconds.
+    """
+    if isinstance(text, timedelta):
+        microseconds = text // timedelta(microseconds=1)
+        if microseconds <= 0 or microseconds % 1000:
+            raise ValueError(f"{text} is not a positive whole number of milliseconds")
+        return microseconds // 1000
+    if not isinstance(text, str):
+        raise ValueError(f"{text!r} has no unit: write text such as {EXAMPLES}")
+    lowered = text.strip().lower()
+    if lowered.isdigit():
+        raise ValueError(f"{text!r} has no unit: write {lowered}s for seconds, or {EXAMPLES}")
+    if len(lowered) > 64 or not _WHOLE.fullmatch(lowered):
+        raise ValueError(f"{text[:64]!r} is not a duration: write {EXAMPLES}")
+    total = sum(int(number) * unit_ms(name) for number, name in _PART.findall(lowered))
+    if total <= 0:
+        raise ValueError(f"{text!r} is no time at all: write at least 1ms")
+    return total
+
+
+def format_duration(milliseconds: int) -> str:
+    """The shortest text that `parse_duration` reads back: 9_000_000 is ``"2h30m"``."""
+    parts = []
+    for unit, size in UNITS_MS.items():
+        count, milliseconds = divmod(milliseconds, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts)

@@ -1,0 +1,29 @@
+"""Rates as text, ``"5/m; 20/h"``, as windows."""
+
+import re
+
+from ratewindow.limiter.durations import parse_duration, unit_ms
+from ratewindow.limiter.types import Window
+
+_RATE = re.compile(r"(\d+)\s*(?:/|\bper\b)\s*(\d*\s*[a-z]+(?:\d+[a-z]+)*)", re.ASCII)
+
+EXAMPLES = "5/m, 100/2h, 5/10s or 10 per minute; several joined by ;"
+
+
+def parse_rates(text: str) -> tuple[Window, ...]:
+    """The windows of ``"5/m; 20/h"``; empty text has none. ValueError names the text and the remedy."""
+    if not isinstance(text, str):
+        raise ValueError(f"{text!r} is no rate: write text such as {EXAMPLES}")
+    return tuple(_parse(part.strip()) for part in text.split(";") if part.strip())
+
+
+def _parse(text: str) -> Window:
+    match = _RATE.fullmatch(text.lower()) if len(text) <= 64 else None
+    if not match:
+        raise ValueError(f"{text[:64]!r} is no rate: write {EXAMPLES}")
+    limit, period = match.groups()
+    try:
+        period_ms = parse_duration(period) if period[0].isdigit() else unit_ms(period)
+        return Window(int(limit), period_ms)
+    except ValueError as error:
+        raise ValueError(f"rate {text!r}: {error}") from None

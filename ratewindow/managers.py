@@ -1,0 +1,59 @@
+"""`RateRule.objects`: rules by name, and rules defined from code."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.db import models, transaction
+
+from ratewindow.identity import recipe
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.rule import MODES, ON_MISSING, check_name, check_pattern, parse_methods
+
+if TYPE_CHECKING:
+    from ratewindow.models import RateRule
+
+
+class RateRuleManager(models.Manager["RateRule"]):
+    use_in_migrations = True
+
+    def get_by_natural_key(self, name: str) -> "RateRule":
+        return self.get(name=name)
+
+    def define(
+        self, name: str, rate: str, *, path: str | None = None, prefix: str | None = None, overwrite: bool = False, **fields: Any
+    ) -> tuple["RateRule", bool]:
+        """Make sure that a rule of this name exists; returns ``(rule, created)``. Works in data migrations.
+
+        ``define("login", "5/m; 20/h", path="/login/", key="ip", mode="enforce")``. An existing rule stays as
+        people have edited it, unless `overwrite`. ValueError names what is wrong with a name, rate or field.
+        """
+        places = {kind: pattern for kind, pattern in (("path", path), ("prefix", prefix)) if pattern is not None}
+        if len(places) > 1:
+            raise ValueError(f"rule {name!r}: give path= or prefix=, not both")
+        for kind, pattern in places.items():
+            fields |= {"applies_to": kind, "pattern": pattern}
+        check_name(name)
+        windows = parse_rates(rate)
+        if not windows:
+            raise ValueError(f"rule {name!r}: an empty rate limits nothing, write for example 5/m")
+        _check_fields(name, fields)
+        with transaction.atomic(using=self.db):
+            rule, created = self.get_or_create(name=name, defaults=fields)
+            if created or overwrite:
+                for field, value in fields.items():
+                    setattr(rule, field, value)
+                rule.save()
+                rule.windows.all().delete()
+                for window in windows:
+                    period = timedelta(milliseconds=window.period_ms)
+                    rule.windows.create(limit=window.limit, period=period, algorithm=window.algorithm)
+        return rule, created
+
+
+def _check_fields(name: str, fields: dict[str, Any]) -> None:
+    recipe(fields.get("key", "ip"))
+    parse_methods(fields.get("methods", ""))
+    check_pattern(fields.get("applies_to", "named"), fields.get("pattern", ""))
+    for field, known in (("mode", MODES), ("on_missing", ON_MISSING)):
+        if fields.get(field, known[0]) not in known:
+            raise ValueError(f"rule {name!r}: {field} {fields[field]!r} is unknown, choose from {', '.join(known)}")

@@ -1,0 +1,43 @@
+"""The middleware: the door for every rule that applies by path."""
+
+from asyncio import iscoroutinefunction
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from asgiref.sync import markcoroutinefunction
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+from ratewindow import guard, responses
+from ratewindow.exceptions import RateLimited
+from ratewindow.rule import Rule
+from ratewindow.rulebook import Rulebook
+
+
+class RateWindowMiddleware:
+    """Refuses what a rule refuses, and tells the other clients how much is left for them.
+
+    Place it after ``AuthenticationMiddleware``, so that rules can count by user. Under ASGI it is awaited.
+    """
+
+    sync_capable = True
+    async_capable = True
+
+    cost = 1
+    block = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        self._guarded = guard.guarded(get_response, self)
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> Any:
+        return self._guarded(request)
+
+    def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
+        # path_info, not path: a client can change the latter by a SCRIPT_NAME header.
+        return book.match(request.method, request.path_info)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | HttpResponse | None:
+        if not isinstance(exception, RateLimited):
+            return None
+        return responses.refusal(request, exception.decision)

@@ -1,0 +1,59 @@
+"""The answer to a refused request: 429 as a page, as text or as problem+json, whichever the client prefers."""
+
+import json
+import logging
+
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+
+from ratewindow.headers import retry_after_s
+from ratewindow.limiter.types import Decision
+
+logger = logging.getLogger("ratewindow.refusals")
+
+# Text comes first: it is what a client gets that has no preference.
+_TYPES = ("text/plain", "text/html", "application/problem+json", "application/json")
+_QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+
+
+def refusal(request: HttpRequest, decision: Decision) -> HttpResponse:
+    """429 Too Many Requests with an exact Retry-After, unless waiting does not help."""
+    logger.info("refused %s by rule %s: %s", decision.id, decision.rule, decision.reason)
+    wait_s = retry_after_s(decision)
+    preferred = request.get_preferred_type(_TYPES) or "text/plain"
+    if preferred == "text/html":
+        page = render_to_string("ratewindow/429.html", {"decision": decision, "retry_after_s": wait_s}, request)
+        response = HttpResponse(page, status=429)
+    elif preferred == "text/plain":
+        response = HttpResponse(f"{_sentence(wait_s)}\n", status=429, content_type="text/plain; charset=utf-8")
+    else:
+        response = HttpResponse(json.dumps(_problem(decision, wait_s)), status=429, content_type="application/problem+json")
+    if wait_s is not None:
+        response["Retry-After"] = str(wait_s)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _sentence(wait_s: int | None) -> str:
+    if wait_s is None:
+        return "Too many requests. Waiting does not help."
+    return f"Too many requests. Try again in {wait_s} second{'' if wait_s == 1 else 's'}."
+
+
+def _problem(decision: Decision, wait_s: int | None) -> dict[str, object]:
+    """Problem details of RFC 9457, with the member that the rate limit headers draft defines."""
+    violated = [
+        part.rule if len(part.windows) == 1 else f"{part.rule}:{answer.window.text}"
+        for part in decision.decisions
+        if not part.allowed
+        for answer in part.windows
+        if answer.wait_ms
+    ]
+    return {
+        "type": _QUOTA_EXCEEDED,
+        "title": "Too many requests",
+        "status": 429,
+        "detail": _sentence(wait_s),
+        "violated-policies": violated or [decision.rule],
+        "code": decision.id,
+    }

@@ -1,0 +1,70 @@
+"""A rule as a frozen value, which is all that the request path sees, and what its fields may say."""
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from ratewindow import statekeys
+from ratewindow.identity import Recipe, recipe
+from ratewindow.limiter.types import Window
+
+MODES = ("off", "shadow", "enforce")
+ON_MISSING = ("ip", "allow", "refuse")
+NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}\Z"
+NAME_WORDS = "at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. `methods` empty means all; `pattern` is meant as `applies_to` says."""
+
+    name: str
+    windows: tuple[Window, ...]
+    mode: str = "enforce"  # off, shadow, enforce
+    key: str = "ip"
+    on_missing: str = "ip"  # ip, allow, refuse
+    applies_to: str = "named"  # named, all, path, prefix
+    pattern: str = ""
+    methods: frozenset[str] = frozenset()
+    beside_code: bool = False  # a shadow row next to the rate in code that it is to replace
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        return recipe(self.key)
+
+    @cached_property
+    def state_names(self) -> tuple[str, ...]:
+        """How the key of each window begins, between the prefix and the identity."""
+        return tuple(statekeys.state_name(self.name, window, self.beside_code) for window in self.windows)
+
+    def meets_method(self, method: str | None) -> bool:
+        """HEAD is a GET whose body is not sent, so it counts as one."""
+        return not self.methods or method in self.methods or (method == "HEAD" and "GET" in self.methods)
+
+    def beside(self) -> "Rule":
+        """This rule, counting apart from the rate in code under the same name."""
+        return replace(self, beside_code=True)
+
+
+def check_name(name: str) -> None:
+    if not isinstance(name, str) or not re.match(NAME_PATTERN, name):
+        raise ValueError(f"{name!r} is no rule name: use {NAME_WORDS}")
+
+
+def check_pattern(applies_to: str, pattern: str) -> None:
+    if applies_to in ("path", "prefix"):
+        if not pattern.startswith("/"):
+            raise ValueError(f"{pattern!r} is no path: begin with /, as in /login/")
+        if "?" in pattern or "#" in pattern:
+            raise ValueError(f"{pattern!r} is more than a path: write the part before ? and #")
+    elif pattern:
+        raise ValueError(f"only a rule for a path or prefix has a pattern: clear {pattern!r}, or choose one of these")
+
+
+def parse_methods(text: str) -> frozenset[str]:
+    """``"POST, put"`` as methods in capitals; ValueError names what is no method."""
+    methods = [part.upper() for part in re.split(r"[\s,]+", text) if part]
+    for method in methods:
+        if not re.fullmatch(r"[A-Z-]{1,20}", method):
+            raise ValueError(f"{method!r} is no HTTP method: write for example POST or GET,HEAD")
+    return frozenset(methods)

@@ -1,0 +1,175 @@
+"""The rules as this process holds them, and how it hears that somebody has edited them.
+
+An edit renews a token in Redis. Housekeeping compares the token three times within `REFRESH` and reads
+the rows anew when it has changed, never on a request's time. It also reads them every half minute, for
+edits that no signal told of (``QuerySet.update()``, raw SQL), and more often while Redis is away. What
+cannot be read is not lost: the rules held so far stay in force.
+"""
+
+import asyncio
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import DatabaseError, connections, router, transaction
+from django.db.models.signals import post_delete, post_save
+from redis.exceptions import RedisError
+
+from ratewindow import coderules, conf, connection, housekeeping, statekeys
+from ratewindow.matching import Index
+from ratewindow.models import RateRule
+from ratewindow.rule import Rule, parse_methods
+
+logger = logging.getLogger("ratewindow")
+
+REREAD_S = 30.0  # how soon an edit acts that no signal told of
+REREAD_ALONE_S = 2.0  # the same while Redis is away
+FIRST_READING_S = 1.0  # how long the first request of a process waits for the rules
+
+_EDITED = ("ratewindow.raterule", "ratewindow.rulewindow")
+
+
+class Rulebook:
+    """One reading of the rules; it is swapped whole, never changed."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.by_name = {rule.name: rule for rule in rules}
+        self._index = Index(self.by_name.values())
+
+    def match(self, method: str | None, path: str) -> list[Rule]:
+        return self._index.match(method, path)
+
+
+class _Held:
+    """What this process knows of the rules, and of the last time it asked."""
+
+    def __init__(self) -> None:
+        self.book: Rulebook | None = None
+        self.read = threading.Event()
+        self.token: bytes | None = None
+        self.read_at_s = float("-inf")
+        self.unannounced = False
+        self.unreadable = ""
+
+
+_held = _Held()
+_EMPTY = Rulebook(())
+
+
+def current() -> Rulebook:
+    """The rules in force. Only the first request of a process waits, a moment, until they have been read."""
+    housekeeping.ensure_running()
+    if _held.book is None:
+        _held.read.wait(FIRST_READING_S)
+    return _held.book or _EMPTY
+
+
+async def acurrent() -> Rulebook:
+    """`current` without blocking the event loop."""
+    if _held.book is None:
+        return await asyncio.to_thread(current)
+    housekeeping.ensure_running()
+    return _held.book
+
+
+def reload() -> None:
+    """Read the rows now, in this thread. What cannot be read is logged once and leaves the rules as they are."""
+    try:
+        book = Rulebook(read_rules())
+    except DatabaseError as error:
+        if str(error) != _held.unreadable:
+            logger.error("ratewindow: the rules cannot be read, those held stay in force: %s", error)
+        _held.unreadable = str(error)
+    else:
+        _held.book, _held.unreadable = book, ""
+    _held.read_at_s = time.monotonic()
+    _held.read.set()
+
+
+def read_rules() -> list[Rule]:
+    """Every row as a frozen rule, whatever its mode. A row that cannot be right is left out, and logged."""
+    rules = []
+    for row in RateRule.objects.prefetch_related("windows"):
+        try:
+            rules.append(_freeze(row))
+        except ValueError as error:
+            logger.error("ratewindow: rule %r is left out, it cannot be enforced: %s", row.name, error)
+    return rules
+
+
+def _freeze(row: RateRule) -> Rule:
+    rule = Rule(
+        name=row.name,
+        windows=tuple(window.freeze() for window in row.windows.all()),
+        mode=row.mode,
+        key=row.key,
+        on_missing=row.on_missing,
+        applies_to=row.applies_to,
+        pattern=row.pattern,
+        methods=parse_methods(row.methods),
+    )
+    assert rule.recipe and rule.state_names is not None  # parsed here, so that a bad key is found here
+    return rule.beside() if rule.mode == "shadow" and coderules.has_rate(rule.name) else rule
+
+
+def announce() -> None:
+    """Tell every process that the rules have changed; this one reads them at once."""
+    reload()
+    _held.unannounced = not connection.in_memory()
+    _renew_token()
+
+
+def _renew_token() -> None:
+    if _held.unannounced:
+        try:
+            # Random, not counted up: a Redis that lost its data would repeat a number.
+            connection.client().set(statekeys.token(), secrets.token_hex(8))
+            _held.unannounced = False
+        except (RedisError, OSError) as error:
+            logger.warning("ratewindow: other processes learn of the edited rules within %.0f s: %s", REREAD_S, error)
+
+
+def _watch() -> None:
+    """Read the rows when there is news, or none for a while. The token comes first, so that no edit falls between."""
+    _renew_token()
+    token, alone = _held.token, False
+    if not connection.in_memory():
+        try:
+            token = connection.client().get(statekeys.token())
+        except (RedisError, OSError):
+            alone = True
+    age_s = time.monotonic() - _held.read_at_s
+    if token == _held.token and age_s < (REREAD_ALONE_S if alone else REREAD_S):
+        return
+    _held.token = token
+    database = connections[router.db_for_read(RateRule)]
+    if database.vendor == "sqlite" and database.is_in_memory_db():
+        _held.read.set()  # such a database belongs to the thread of a test: reading here would lock it
+        return
+    try:
+        reload()
+    finally:
+        database.close()
+
+
+def _edited(sender: Any, using: str, **_: Any) -> None:
+    if sender._meta.label_lower in _EDITED:  # by name: a data migration has model classes of its own
+        transaction.on_commit(announce, using=using)
+
+
+def code_names() -> set[str]:
+    """The names under which code gives a rate; imports the URLconf, so that decorated views are among them."""
+    from django.urls import get_resolver
+
+    _ = get_resolver().url_patterns
+    return {name for name, uses in coderules.uses().items() if any(use.rate is not None for use in uses)}
+
+
+def connect() -> None:
+    """Listen for edits, and watch for those of other processes; called once, when Django starts."""
+    post_save.connect(_edited, dispatch_uid="ratewindow.rulebook")
+    post_delete.connect(_edited, dispatch_uid="ratewindow.rulebook")
+    housekeeping.every(lambda: conf.current().refresh_s / 3, _watch)

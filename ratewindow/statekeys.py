@@ -1,0 +1,78 @@
+"""The name of every Redis key: what it holds, who owns it, how long it lives.
+
+=====================================  ======  ==========================================================
+name                                   type    what
+=====================================  ======  ==========================================================
+``rw:s:<rule><window>:{<identity>}``   string  state of one window of one rule for one client; expires
+``rw:probe``                           string  what a look at a silent server counts; expires
+``rw:token``                           string  renewed by each rule edit; processes compare it
+``rw:minutes``                         zset    the minutes that have counts, for the collector; expires
+``rw:minute:<minute>``                 hash    counts of one minute: field process|rule, value sums; expires
+``rw:sites``                           hash    which sites use this prefix: fingerprint -> last seen
+=====================================  ======  ==========================================================
+
+``<rule>`` and ``<window>`` are eight characters each, digests of the rule's name and of what makes a
+count unusable when it changes: algorithm, period, buckets. ``<identity>`` is a keyed digest in braces,
+so that on a cluster all state of one client lies in one slot.
+"""
+
+from functools import lru_cache
+
+from django.conf import settings as django_settings
+
+from ratewindow import conf
+from ratewindow.limiter.keys import digest, identity_tag, window_tag
+from ratewindow.limiter.types import Window
+
+
+def token() -> str:
+    return f"{conf.current().key_prefix}:token"
+
+
+def minutes() -> str:
+    return f"{conf.current().key_prefix}:minutes"
+
+
+def minute(number: int) -> str:
+    """`number` is the minute since the epoch, time // 60."""
+    return f"{conf.current().key_prefix}:minute:{number}"
+
+
+def sites() -> str:
+    return f"{conf.current().key_prefix}:sites"
+
+
+def probe() -> str:
+    return f"{conf.current().key_prefix}:probe"
+
+
+def state_prefix() -> str:
+    return f"{conf.current().key_prefix}:s:"
+
+
+@lru_cache(maxsize=4096)
+def rule_tag(name: str, beside_code: bool = False) -> str:
+    """Eight characters for a rule. A shadow row beside a rate in code counts on its own."""
+    return digest(f"{name} beside code" if beside_code else name, 6)
+
+
+def state_name(rule: str, window: Window, beside_code: bool) -> str:
+    """The middle of a state's key: ``:s:<rule><window>:``."""
+    return f":s:{rule_tag(rule, beside_code)}{window_tag(window)}:"
+
+
+@lru_cache(maxsize=4096)
+def client_tag(identity: str) -> str:
+    """The end of a state's key: a digest that nobody without the SECRET_KEY can look up."""
+    return identity_tag(identity, secret=_secret(django_settings.SECRET_KEY))
+
+
+def fingerprint() -> str:
+    """Which site this is, for telling two sites on one prefix apart."""
+    database = django_settings.DATABASES.get("default", {}).get("NAME", "")
+    return digest(f"{django_settings.SECRET_KEY} {database}", 12)
+
+
+@lru_cache(maxsize=1)
+def _secret(secret_key: str) -> bytes:
+    return digest(f"ratewindow {secret_key}", 30).encode()

@@ -1,0 +1,24 @@
+"""The regular work as Celery tasks; all of it also runs as a command."""
+
+from typing import Any
+
+from celery import shared_task
+from celery.signals import worker_process_shutdown
+
+from ratewindow.reporting import collecting, counters, orphans
+
+
+@shared_task(ignore_result=True)
+def collect_stats() -> str:
+    return str(collecting.collect_stats())
+
+
+@shared_task(ignore_result=True)
+def clean_orphans() -> str:
+    return str(orphans.clean_orphans())
+
+
+# A pool's process ends without running what is registered for exit.
+@worker_process_shutdown.connect(dispatch_uid="ratewindow.counters")
+def _send_last_counts(**_: Any) -> None:
+    counters.flush()
