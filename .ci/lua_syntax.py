@@ -5,6 +5,10 @@ from pathlib import Path
 
 from lupa import LuaSyntaxError, lua51
 
+from ratewindow.limiter.algorithms import algorithm_choices
+from ratewindow.limiter.scripts import script_for
+from ratewindow.limiter.types import Check, Window
+
 LUA = Path(__file__).resolve().parent.parent / "lua"
 
 
@@ -17,9 +21,16 @@ def problem(source: str, name: str) -> str | None:
         return f"{name}: {error}"
 
 
+def joined() -> str:
+    """The script with every algorithm in it."""
+    windows = tuple(Window(1, period_ms=1000, algorithm=name) for name, _ in algorithm_choices())
+    return script_for([Check("all", windows, tuple(map(str, range(len(windows)))))]).source
+
+
 def main() -> int:
     files = sorted(LUA.rglob("*.lua"))
-    problems = [found for path in files if (found := problem(path.read_text(), str(path.relative_to(LUA.parent))))]
+    chunks = {str(path.relative_to(LUA.parent)): path.read_text() for path in files} | {"all joined": joined()}
+    problems = [found for name, source in chunks.items() if (found := problem(source, name))]
     print(f"{len(files)} Lua files: " + ("\n".join(problems) if problems else "no syntax error"))
     return 1 if problems or not files else 0
 

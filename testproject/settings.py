@@ -3,10 +3,7 @@
 import os
 from pathlib import Path
 
-try:
-    from ratewindow.schedule import BEAT_SCHEDULE
-except ModuleNotFoundError:
-    BEAT_SCHEDULE = {}
+from ratewindow.schedule import BEAT_SCHEDULE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 SECRET_KEY = os.environ.get("TESTPROJECT_SECRET_KEY", "for demonstration and tests only, never for a site of your own")

@@ -9,6 +9,10 @@ from django.conf import settings
 from django.test import override_settings
 
 from testproject.redis_server import redis_server
+from tests.demo import start_demo
+from tests.recorder import recorder
+
+__all__ = ["recorder", "start_demo"]
 
 
 @pytest.fixture(scope="session", autouse=True)

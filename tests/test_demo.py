@@ -1,88 +1,21 @@
 """`make demo` as a visitor and an operator meet it: it answers, it limits, and it leaves nothing behind."""
 
-import http.client
 import os
 import signal
 import socket
-import subprocess
 import sys
-import threading
-import uuid
 from pathlib import Path
 
 import pytest
 
-from testproject.redis_server import free_port
+from tests.demo import CHECKOUT, END_TIMEOUT_S
 from tests.processes import marked
-
-CHECKOUT = Path(__file__).resolve().parent.parent
-START_TIMEOUT_S = 90.0
-END_TIMEOUT_S = 30.0
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")]
 
 
-class Demo:
-    """A running demo. `command` starts it; `said` is what it has printed."""
-
-    def __init__(self, command, **environment):
-        self.port = free_port()
-        self.mark = f"TESTS_MARK={uuid.uuid4().hex}"
-        own = {name: value for name, value in os.environ.items() if not name.startswith("RATEWINDOW_")}
-        self.process = subprocess.Popen(
-            [part.format(port=self.port) for part in command],
-            cwd=CHECKOUT,
-            env={**own, **environment, **dict([self.mark.split("=")])},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        self.said = ""
-        self._timer = threading.Timer(START_TIMEOUT_S, self._too_late)
-        self._timer.start()
-
-    def _too_late(self):
-        os.killpg(self.process.pid, signal.SIGTERM)
-
-    def wait_for(self, words):
-        for line in self.process.stdout:
-            self.said += line
-            if words in line:
-                self._timer.cancel()
-                return
-        raise AssertionError(f"the demo ended before it said {words!r}:\n{self.said}")
-
-    def get(self, path, client="127.0.0.1"):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        connection.request("GET", path, headers={} if client == "127.0.0.1" else {"X-Forwarded-For": client})
-        answer = connection.getresponse()
-        answer.read()
-        connection.close()
-        return answer
-
-    def end(self):
-        self._timer.cancel()
-        if self.process.poll() is None:
-            self.process.terminate()
-        self.said += self.process.communicate(timeout=END_TIMEOUT_S)[0]
-
-
-@pytest.fixture
-def start():
-    running = []
-
-    def begin(*command, **environment):
-        running.append(Demo(command or (sys.executable, "-m", "testproject.demo", "--port", "{port}"), **environment))
-        return running[-1]
-
-    yield begin
-    for demo in running:
-        demo.end()
-
-
-def test_the_demo_answers_limits_and_ends_without_a_trace(start):
-    demo = start()
+def test_the_demo_answers_limits_and_ends_without_a_trace(start_demo):
+    demo = start_demo()
     demo.wait_for("Ctrl-C ends everything")
     for place in ("/", "/admin/ratewindow/throttlestat/", "user admin, password admin"):
         assert place in demo.said
@@ -102,26 +35,26 @@ def test_the_demo_answers_limits_and_ends_without_a_trace(start):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_to_make_alone_ends_the_demo_too(start, number, tmp_path):
+def test_a_signal_to_make_alone_ends_the_demo_too(start_demo, number, tmp_path):
     makefile = tmp_path / "Makefile"
     makefile.write_text(f"demo:\n\t@cd {CHECKOUT} && exec {sys.executable} -m testproject.demo --port $(PORT)\n")
-    demo = start("make", "-f", str(makefile), "demo", "PORT={port}")
+    demo = start_demo("make", "-f", str(makefile), "demo", "PORT={port}")
     demo.wait_for("Ctrl-C ends everything")
     demo.process.send_signal(number)
     demo.end()
     assert marked(demo.mark) == []
 
 
-def test_a_signal_during_the_start_leaves_nothing_either(start):
-    demo = start()
+def test_a_signal_during_the_start_leaves_nothing_either(start_demo):
+    demo = start_demo()
     demo.wait_for("Making the database")
     demo.process.send_signal(signal.SIGTERM)
     demo.end()
     assert marked(demo.mark) == []
 
 
-def test_a_child_that_dies_is_named_and_everything_ends(start):
-    demo = start()
+def test_a_child_that_dies_is_named_and_everything_ends(start_demo):
+    demo = start_demo()
     demo.wait_for("Ctrl-C ends everything")
     beat = next(pid for pid in marked(demo.mark) if b"beat" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"))
     os.kill(beat, signal.SIGKILL)
@@ -132,19 +65,19 @@ def test_a_child_that_dies_is_named_and_everything_ends(start):
     assert marked(demo.mark) == []
 
 
-def test_a_busy_port_is_said_at_once(start):
+def test_a_busy_port_is_said_at_once(start_demo):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        demo = start(sys.executable, "-m", "testproject.demo", "--port", str(taken.getsockname()[1]))
+        demo = start_demo(sys.executable, "-m", "testproject.demo", "--port", str(taken.getsockname()[1]))
         demo.process.wait(END_TIMEOUT_S)
         demo.end()
     assert "is in use: choose another, such as make demo PORT=" in demo.said
     assert demo.process.returncode == 1
 
 
-def test_a_port_that_is_none_is_refused(start):
-    demo = start(sys.executable, "-m", "testproject.demo", "--port", "70000")
+def test_a_port_that_is_none_is_refused(start_demo):
+    demo = start_demo(sys.executable, "-m", "testproject.demo", "--port", "70000")
     demo.process.wait(END_TIMEOUT_S)
     demo.end()
     assert "from 1 to 65535" in demo.said

@@ -2,12 +2,17 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError
+from redis.exceptions import RedisError
 
 from ratewindow.reporting.orphans import clean_orphans
+from ratewindow.reporting.sites import SharedPrefix
 
 NAME = "clean"
 HELP = "Delete from Redis the state of rules that are gone or changed. All other keys stay as they are."
+PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError, SharedPrefix)  # what a person can put right
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -15,4 +20,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(options: dict[str, Any], stdout: Any) -> None:
-    stdout.write(str(clean_orphans(dry_run=options["dry_run"])))
+    try:
+        stdout.write(str(clean_orphans(dry_run=options["dry_run"])))
+    except PROBLEMS as error:
+        raise CommandError(str(error)) from None

@@ -2,12 +2,16 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError
+from redis.exceptions import RedisError
 
 from ratewindow.reporting.collecting import collect_stats
 
 NAME = "collect"
 HELP = "Write the counts of the minutes that are over to the report's tables. Running it twice changes nothing."
+PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError)  # what a person can put right
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -15,4 +19,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(options: dict[str, Any], stdout: Any) -> None:
-    stdout.write(str(collect_stats()))
+    try:
+        stdout.write(str(collect_stats()))
+    except PROBLEMS as error:
+        raise CommandError(str(error)) from None

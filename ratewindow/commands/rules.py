@@ -1,14 +1,17 @@
-"""``manage.py ratewindow rules``: every rule of the database, a line each."""
+"""``manage.py ratewindow rules``: every rule of the database and every rate in code, a line each."""
 
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError
 
+from ratewindow import coderules, rulebook
 from ratewindow.commands.table import table
 from ratewindow.models import RateRule
 
 NAME = "rules"
-HELP = "List the rules: mode, what each applies to, per what it counts, and its limits."
+HELP = "List the rules, those of the database and the rates in code: mode, what each applies to, per what it counts, its limits."
 HEADS = ("RULE", "MODE", "APPLIES TO", "METHODS", "PER", "LIMITS")
 
 
@@ -17,11 +20,26 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(options: dict[str, Any], stdout: Any) -> None:
-    rows = [_row(rule) for rule in RateRule.objects.prefetch_related("windows")]
-    stdout.write(table(HEADS, rows) if rows else "No rules yet: add one in the admin, or with RateRule.objects.define(...).")
+    try:
+        lines = listing()
+    except (DatabaseError, ImproperlyConfigured) as error:
+        raise CommandError(f"The rules cannot be read: {error}. Has manage.py migrate been run?") from None
+    stdout.write(lines)
+
+
+def listing() -> str:
+    rows = [_row(rule) for rule in RateRule.objects.prefetch_related("windows")] + list(_in_code())
+    if not rows:
+        return "No rules yet: add one in the admin, or with RateRule.objects.define(...)."
+    return table(HEADS, sorted(rows))
 
 
 def _row(rule: RateRule) -> tuple[str, ...]:
-    limits = "; ".join(str(window) for window in rule.windows.all())
+    limits = "; ".join(window.freeze().text for window in rule.windows.all())
     place = f"{rule.applies_to} {rule.pattern}".strip()
     return rule.name, rule.mode, place, rule.methods or "all", rule.key, limits or "none: limits nothing"
+
+
+def _in_code() -> list[tuple[str, ...]]:
+    names, uses = rulebook.code_names(), coderules.uses()
+    return [(name, "in code", use.place, "", use.key, str(use.rate)) for name in names for use in uses[name] if use.rate]

@@ -1,9 +1,6 @@
 """Requests on their way: order, pace, connections that end, servers that do not answer."""
 
 import contextlib
-import threading
-from collections import defaultdict
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -13,93 +10,58 @@ from ratewindow.replay.sending import Sender
 from ratewindow.replay.site import Site
 
 
-class Recorder(BaseHTTPRequestHandler):
-    """Writes down what comes, and answers with the status in the query, else 200."""
-
-    protocol_version = "HTTP/1.1"
-
-    def answer(self):
-        self.server.seen[self.headers["X-Forwarded-For"]].append((self.command, self.path))
-        if "drop" in self.path:
-            self.close_connection = True
-            return
-        status = int(self.path.partition("status=")[2] or 200)
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-        # As idle connections end: the client is not told.
-        self.close_connection = "hangup" in self.path
-
-    do_GET = do_POST = do_HEAD = answer
-
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture
-def server():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
-        server.daemon_threads = True
-        server.seen = defaultdict(list)
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-def send(server, schedule):
-    site = Site(f"http://127.0.0.1:{server.server_port}")
+def send(recorder, schedule):
+    site = Site(f"http://127.0.0.1:{recorder.server_port}")
     with contextlib.closing(site):
         return Sender(site, Addresses()).run(schedule, lambda outcome: None)
 
 
-def replay(server, entries, due_s=0.0):
-    return send(server, [(due_s, entry) for entry in entries])
+def replay(recorder, entries, due_s=0.0):
+    return send(recorder, [(due_s, entry) for entry in entries])
 
 
-def test_each_clients_requests_arrive_in_the_order_of_the_log(server):
+def test_each_clients_requests_arrive_in_the_order_of_the_log(recorder):
     entries = [Entry(f"203.0.113.{number % 40}", 0, "GET", f"/{number}") for number in range(800)]
-    outcome = replay(server, entries)
+    outcome = replay(recorder, entries)
     assert outcome.statuses == {200: 800}
-    assert len(server.seen) == 40
-    for paths in server.seen.values():
+    assert len(recorder.seen) == 40
+    for paths in recorder.seen.values():
         numbers = [int(path[1:]) for _, path in paths]
         assert numbers == sorted(numbers)
         assert len(numbers) == 20
 
 
-def test_methods_and_statuses_are_counted_as_they_are(server):
+def test_methods_and_statuses_are_counted_as_they_are(recorder):
     entries = [Entry("203.0.113.1", 0, "POST", "/?status=429"), Entry("203.0.113.1", 0, "HEAD", "/?status=204")]
-    outcome = replay(server, entries)
+    outcome = replay(recorder, entries)
     assert outcome.statuses == {429: 1, 204: 1}
     assert outcome.refused == {"203.0.113.1": 1}
-    assert server.seen["203.0.113.1"] == [("POST", "/?status=429"), ("HEAD", "/?status=204")]
+    assert recorder.seen["203.0.113.1"] == [("POST", "/?status=429"), ("HEAD", "/?status=204")]
 
 
-def test_a_connection_that_ended_meanwhile_costs_no_request(server):
+def test_a_connection_that_ended_meanwhile_costs_no_request(recorder):
     entries = [Entry("203.0.113.1", 0, method, "/hangup") for method in ("GET", "GET", "POST", "POST", "GET")]
-    assert replay(server, entries).statuses == {200: 5}
-    assert len(server.seen["203.0.113.1"]) == 5
+    assert replay(recorder, entries).statuses == {200: 5}
+    assert len(recorder.seen["203.0.113.1"]) == 5
 
 
-def test_no_answer_is_counted_by_its_error_and_the_rest_still_sent(server):
-    outcome = replay(server, [Entry("203.0.113.1", 0, "POST", "/drop"), Entry("203.0.113.1", 0, "GET", "/")])
+def test_no_answer_is_counted_by_its_error_and_the_rest_still_sent(recorder):
+    outcome = replay(recorder, [Entry("203.0.113.1", 0, "POST", "/drop"), Entry("203.0.113.1", 0, "GET", "/")])
     assert outcome.statuses == {"RemoteDisconnected": 1, 200: 1}
 
 
-def test_nothing_is_sent_before_it_is_due(server):
-    outcome = replay(server, [Entry("203.0.113.1", 0, "GET", "/")], due_s=0.3)
+def test_nothing_is_sent_before_it_is_due(recorder):
+    outcome = replay(recorder, [Entry("203.0.113.1", 0, "GET", "/")], due_s=0.3)
     assert outcome.took_s >= 0.3
     assert 0 <= outcome.latest_s < 5
 
 
-def test_an_interrupt_ends_early_and_tells_what_was_sent(server):
+def test_an_interrupt_ends_early_and_tells_what_was_sent(recorder):
     def schedule():
         yield 0.0, Entry("203.0.113.1", 0, "GET", "/")
         raise KeyboardInterrupt
 
-    outcome = send(server, schedule())
+    outcome = send(recorder, schedule())
     assert outcome.interrupted
     assert outcome.total <= 1
 

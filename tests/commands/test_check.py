@@ -1,0 +1,66 @@
+"""`manage.py ratewindow check`: in order, or what is not, in words and as an exit status."""
+
+import io
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import override_settings
+
+from testproject.redis_server import free_port
+
+pytestmark = pytest.mark.django_db
+
+
+def check():
+    """What it says, and its complaint or None."""
+    out = io.StringIO()
+    try:
+        call_command("ratewindow", "check", stdout=out)
+    except CommandError as error:
+        return out.getvalue(), str(error) if error.returncode == 1 else f"status {error.returncode}"
+    return out.getvalue(), None
+
+
+def with_settings(**changed):
+    return override_settings(RATEWINDOW={**settings.RATEWINDOW, **changed})
+
+
+def test_a_site_in_order_is_told_its_server_and_its_rules(redis_client):
+    said, complaint = check()
+    assert complaint is None
+    assert "Settings: in order." in said
+    info = redis_client.info("server")
+    version = info.get("valkey_version") or info["redis_version"]
+    assert f"answers, {'Valkey' if 'valkey_version' in info else 'Redis'} {version}." in said
+    assert "demo.limited" in said
+
+
+def test_a_server_that_is_away_is_named_without_its_password():
+    with with_settings(REDIS=f"redis://:hidden@127.0.0.1:{free_port()}/0"):
+        said, complaint = check()
+    assert "does not answer" in said
+    assert "hidden" not in said + complaint
+    assert complaint == "Redis does not answer: requests pass uncounted until it does."
+
+
+def test_memory_is_no_server_and_no_error():
+    with with_settings(REDIS="memory://"):
+        said, complaint = check()
+    assert complaint is None
+    assert "Redis: none, each process counts for itself in memory." in said
+
+
+def test_an_unknown_setting_is_an_error_that_names_the_nearest():
+    with with_settings(TIMEOT="100ms"):
+        said, complaint = check()
+    assert "Did you mean 'TIMEOUT'?" in said
+    assert "The settings need correcting." in complaint
+
+
+def test_a_database_without_tables_says_what_to_run():
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE ratewindow_raterule RENAME TO ratewindow_elsewhere")
+    complaint = check()[1]
+    assert complaint == "The rules cannot be read: run manage.py migrate."

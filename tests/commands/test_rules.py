@@ -1,0 +1,28 @@
+"""`manage.py ratewindow rules`."""
+
+import io
+
+import pytest
+from django.core.management import call_command
+
+from ratewindow.models import RateRule
+
+
+def rules():
+    out = io.StringIO()
+    call_command("ratewindow", "rules", stdout=out)
+    return [line.split("  ") for line in out.getvalue().splitlines()]
+
+
+@pytest.mark.django_db
+def test_rules_of_the_database_and_rates_in_code_stand_in_one_list():
+    RateRule.objects.define("login", "5/m; 20/h", path="/login/", methods="POST", mode="enforce")
+    lines = {line[0]: [cell.strip() for cell in line if cell.strip()] for line in rules()}
+    assert lines["login"] == ["login", "enforce", "path /login/", "POST", "ip", "5/m; 20/h"]
+    assert lines["demo.limited"] == ["demo.limited", "in code", "testproject.views.limited", "ip", "5/m"]
+
+
+@pytest.mark.django_db
+def test_a_rule_that_limits_nothing_says_so():
+    RateRule.objects.create(name="empty")
+    assert any("none: limits nothing" in line[-1] for line in rules() if line[0].startswith("empty"))
