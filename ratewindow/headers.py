@@ -32,15 +32,15 @@ def _policies(decision: Decision) -> Iterator[tuple[str, WindowAnswer]]:
 def _ratelimit(decision: Decision) -> Iterator[tuple[str, str]]:
     """``RateLimit-Policy`` and ``RateLimit`` in the syntax of draft-ietf-httpapi-ratelimit-headers-11."""
     policies, limits = [], []
-    for name, (window, remaining, wait_ms, _) in _policies(decision):
+    for name, (window, remaining, wait_ms, reset_ms) in _policies(decision):
         period_s = -(-window.period_ms // 1000)
         policies.append(f'"{name}";q={window.limit};w={period_s}')
         if remaining:
             limits.append(f'"{name}";r={remaining};t={period_s}')
-        elif wait_ms > 0:
-            limits.append(f'"{name}";r=0;t={-(-wait_ms // 1000)}')
-        else:
+        elif wait_ms < 0 or not reset_ms:
             limits.append(f'"{name}";r=0')
+        else:
+            limits.append(f'"{name}";r=0;t={-(-(wait_ms or reset_ms) // 1000)}')
     if policies:
         yield "RateLimit-Policy", ", ".join(policies)
         yield "RateLimit", ", ".join(limits)

@@ -1,0 +1,38 @@
+"""Rules in plain words, for people who read lists at night."""
+
+from ratewindow.fields import to_text
+from ratewindow.models import RateRule
+
+_UNITS = {"d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
+_WHO = {"ip": "Each address", "user": "Each user", "user_or_ip": "Each user or address", "global": "Everybody together"}
+
+
+def sentence(rule: RateRule) -> str:
+    """``Each address: at most 5 in 1 minute and 20 in 1 hour, on POST /login/.``"""
+    limits = " and ".join(f"{window.limit} in {_in_words(to_text(window.period))}" for window in rule.windows.all())
+    return f"{_who(rule.key)}: at most {limits or 'nothing yet, it has no limit'}, {_where(rule)}."
+
+
+def _who(key: str) -> str:
+    return _WHO.get(key, f"Each {key.replace('+', ' + ')}")
+
+
+def _where(rule: RateRule) -> str:
+    methods = rule.methods.replace(",", " or ")
+    match rule.applies_to:
+        case "all":
+            return f"on every {methods} request" if methods else "on every request"
+        case "path":
+            return f"on {methods} {rule.pattern}" if methods else f"on {rule.pattern}"
+        case "prefix":
+            return f"on {methods} below {rule.pattern}" if methods else f"below {rule.pattern}"
+        case _:
+            return f"on {methods} where code names it" if methods else "where code names it"
+
+
+def _in_words(period: str) -> str:
+    """``1m`` is ``1 minute``; what has several units stays as it was typed, ``2h30m``."""
+    number, unit = period.rstrip("wdhms"), period.lstrip("0123456789")
+    if unit not in _UNITS or not number.isdigit():
+        return period
+    return f"{number} {_UNITS[unit]}{'' if number == '1' else 's'}"
