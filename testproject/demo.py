@@ -23,7 +23,7 @@ ANSWER_TIMEOUT_S = 60.0
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 READY = """
-The demo is ready.
+The demo is ready, after {seconds:.1f} s.
 
   Site     {site}/
   Admin    {site}/admin/   user admin, password admin
@@ -36,8 +36,9 @@ Try
        for i in 1 2 3 4 5 6; do curl -s -o /dev/null -w '%{{http_code}} ' {site}/limited/; done; echo
        curl -i {site}/limited/
   2. Raise the limit of the rule demo.limited to 8 in the admin: a second later three more pass.
-  3. The access log of some site, each of its clients as an address of its own, at 60 times its pace:
+  3. The access log of any site, each of its clients as an address of its own, at 60 times its pace:
        {python} manage.py ratewindow replay access.log --url {site} --speed 60
+     The rule site, in shadow, shows whom 10 a second would refuse.
   4. The report, which counts all of that as it happens.
 
 Logs are in {logs}. Ctrl-C ends everything.
@@ -87,12 +88,17 @@ def _run(port: int, ending: Ending) -> None:
         _wait_for_answer(port, children)
         print("The site answers. Sending a little traffic ...", flush=True)
         visit(port, children.watch)
-        site = f"http://127.0.0.1:{port}"
-        print(READY.format(site=site, logs=folder, python=os.path.relpath(sys.executable)), flush=True)
-        print(f"(started in {time.monotonic() - started:.1f} s)", flush=True)
+        seconds = time.monotonic() - started
+        print(READY.format(site=f"http://127.0.0.1:{port}", logs=folder, python=_python(), seconds=seconds), flush=True)
         while True:
             children.watch()
             time.sleep(0.1)
+
+
+def _python() -> str:
+    """This interpreter as a person would type it here."""
+    here, python = Path.cwd(), Path(sys.executable)
+    return str(python.relative_to(here) if python.is_relative_to(here) else python)
 
 
 def _environment(redis_url: str, folder: Path) -> dict[str, str]:

@@ -26,6 +26,7 @@ def main() -> None:
         description="Trying passwords, not looking at the form.",
     )
     define("search", "10/m", path="/search/", description="In shadow: watch the report before enforcing it.")
+    define("site", "10/s", applies_to="all", description="In shadow, on every path: what a replayed log would run into.")
 
 
 if __name__ == "__main__":
