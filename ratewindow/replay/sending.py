@@ -49,9 +49,9 @@ class Sender:
         with ThreadPoolExecutor(WORKERS, "replay") as self._pool:
             try:
                 for due_s, entry in schedule:
-                    self._wait_until(lambda due_s=due_s: self._elapsed() >= due_s and self._waiting < MOST_WAITING, due_s)
+                    self._wait_until(due_s, MOST_WAITING - 1)
                     self._hand_over(due_s, entry)
-                self._wait_until(lambda: self._waiting == 0)
+                self._wait_until(0.0, 0)
             except KeyboardInterrupt:
                 self._stopped = self._outcome.interrupted = True
                 self._pool.shutdown(cancel_futures=True)
@@ -61,15 +61,16 @@ class Sender:
     def _elapsed(self) -> float:
         return time.monotonic() - self._started
 
-    def _wait_until(self, ready: Callable[[], bool], due_s: float = 0.0) -> None:
+    def _wait_until(self, due_s: float, most_waiting: int) -> None:
+        """Until it is time, and so few requests are waiting; tells of the progress meanwhile."""
         with self._changed:
             while True:
                 if self._elapsed() - self._told >= TELL_EVERY_S:
                     self._told = self._elapsed()
                     self._tell(self._outcome)
-                if ready():
-                    return
                 ahead_s = due_s - self._elapsed()
+                if ahead_s <= 0 and self._waiting <= most_waiting:
+                    return
                 self._changed.wait(min(ahead_s, TELL_EVERY_S) if ahead_s > 0 else TELL_EVERY_S)
 
     def _hand_over(self, due_s: float, entry: Entry) -> None:
