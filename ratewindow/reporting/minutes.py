@@ -1,0 +1,75 @@
+"""The counts of single minutes in Redis, where the processes leave them and the collector finds them.
+
+Each process sets its own fields of a minute's hash, and an index holds the minutes with counts, scored
+by when somebody last sent to them. Setting, not adding, so that what is sent twice counts once.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from ratewindow import connection, statekeys
+from ratewindow.reporting.sums import NOTHING, Sums, from_text
+
+MINUTE_S = 60
+UNCOLLECTED_S = 6 * 3600  # how long counts wait for a collector
+COLLECTED_S = 3 * 3600  # longer than a process remembers unsent minutes: what it sends late meets the others' counts
+MOST_MINUTES = UNCOLLECTED_S // MINUTE_S + 10  # that one reading takes, newest first; a clock may be ahead a little
+
+ByRule = dict[str, Sums]
+
+
+def send(fields: Mapping[int, Mapping[str, Sums]], now_s: float) -> None:
+    """Set `fields`, given by minute and name, in one transaction: a key is never seen without its expiry."""
+    with connection.patient_client().pipeline(transaction=True) as pipe:
+        for minute, sums in fields.items():
+            pipe.hset(statekeys.minute(minute), mapping={name: value.to_text() for name, value in sums.items()})
+            pipe.expire(statekeys.minute(minute), UNCOLLECTED_S)
+        # GT, because a process whose clock is behind must not make a minute look abandoned.
+        pipe.zadd(statekeys.minutes(), {str(minute): now_s for minute in fields}, gt=True)
+        pipe.expire(statekeys.minutes(), UNCOLLECTED_S)
+        pipe.execute()
+
+
+def waiting(now_s: float) -> list[int]:
+    """The minutes in the index, oldest first; none from a clock that is wrong by more than a day."""
+    found = cast("list[bytes]", connection.patient_client().zrange(statekeys.minutes(), 0, -1))
+    numbers = (int(each) for each in found if each.isdigit() and len(each) < 12)
+    return sorted(minute for minute in numbers if abs(minute - now_s // MINUTE_S) <= 24 * 60)[-MOST_MINUTES:]
+
+
+def read(minutes: Iterable[int]) -> dict[int, ByRule]:
+    """What all processes together counted in `minutes`, by rule."""
+    minutes = list(minutes)
+    with connection.patient_client().pipeline(transaction=False) as pipe:
+        for minute in minutes:
+            pipe.hgetall(statekeys.minute(minute))
+        hashes = pipe.execute()
+    return {minute: _by_rule(found) for minute, found in zip(minutes, hashes, strict=True)}
+
+
+def _by_rule(fields: Mapping[bytes, bytes]) -> ByRule:
+    total: ByRule = {}
+    for name, value in fields.items():
+        rule = name.decode(errors="replace").partition("|")[2]
+        sums = from_text(value.decode(errors="replace"))
+        if rule and sums:
+            total[rule] = total.get(rule, NOTHING).plus(sums)
+    return total
+
+
+def settle(minutes: Iterable[int], quiet_since_s: float) -> None:
+    """Let go of those `minutes` to which nobody has sent since `quiet_since_s`; call it once their counts are stored.
+
+    A minute that is sent to meanwhile has a later score, so it stays in the index and is collected again.
+    """
+    index = statekeys.minutes()
+    minutes = list(minutes)
+    with connection.patient_client().pipeline(transaction=True) as pipe:
+        for minute in minutes:
+            pipe.zscore(index, str(minute))
+        pipe.zremrangebyscore(index, "-inf", quiet_since_s)
+        *scores, _ = pipe.execute()
+        for minute, score in zip(minutes, scores, strict=True):
+            if score is not None and score <= quiet_since_s:
+                pipe.expire(statekeys.minute(minute), COLLECTED_S)
+        pipe.execute()
