@@ -1,0 +1,78 @@
+"""Counts on their way into history: minutes from Redis into rows, minutes into hours, hours into days."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+
+from django.db.models import Sum
+
+from ratewindow import conf, connection
+from ratewindow.models import ThrottleStat
+from ratewindow.reporting import minutes
+from ratewindow.reporting.stored import SPANS, Resolution, minute_start, set_rows, span_start
+from ratewindow.reporting.sums import Sums
+
+QUIET_S = 600  # a minute to which nobody has sent for so long is left alone, until somebody does
+MINUTES_AT_ONCE = 30  # in one transaction, so that a long backlog is kept piece by piece
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What one run did; rows that already said so are not counted."""
+
+    minutes_read: int = 0
+    rows_set: int = 0
+    rows_pruned: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.minutes_read} minutes read, {self.rows_set} rows set, {self.rows_pruned} old rows deleted"
+
+
+def collect_stats(now_s: float | None = None) -> Collected:
+    """Bring the rows up to date with Redis, and delete those that are older than ``RETENTION``.
+
+    Every step sets what an earlier one has stored, and minutes leave Redis last: a run that dies half-way
+    is finished by the next one, and a run that was not needed changes nothing.
+    """
+    if connection.in_memory():
+        return Collected()  # nothing leaves the process that counts
+    now_s = time.time() if now_s is None else now_s
+    waiting = minutes.waiting(now_s)
+    rows_set = sum(_store(chunk) for chunk in _chunks(waiting))
+    for resolution, finer in ((Resolution.HOUR, Resolution.MINUTE), (Resolution.DAY, Resolution.HOUR)):
+        rows_set += sum(
+            _fold(start, finer, resolution) for start in sorted({span_start(minute_start(m), resolution) for m in waiting})
+        )
+    minutes.settle(waiting, quiet_since_s=now_s - QUIET_S)
+    return Collected(len(waiting), rows_set, _prune(now_s))
+
+
+def _chunks(numbers: Iterable[int]) -> Iterable[list[int]]:
+    rest = iter(numbers)
+    while chunk := list(islice(rest, MINUTES_AT_ONCE)):
+        yield chunk
+
+
+def _store(chunk: list[int]) -> int:
+    counted = minutes.read(chunk)
+    return set_rows(
+        Resolution.MINUTE,
+        {(minute_start(minute), rule): sums for minute, by_rule in counted.items() for rule, sums in by_rule.items()},
+    )
+
+
+def _fold(start: datetime, finer: Resolution, coarser: Resolution) -> int:
+    """Add up the finer rows of one span. Rows already deleted make the sum too small, which lowers nothing."""
+    rows = ThrottleStat.objects.filter(resolution=finer, start__gte=start, start__lt=start + SPANS[coarser])
+    totals = rows.order_by().values_list("rule").annotate(*(Sum(name) for name in Sums._fields))
+    return set_rows(coarser, {(start, rule): Sums(*numbers) for rule, *numbers in totals})
+
+
+def _prune(now_s: float) -> int:
+    now = datetime.fromtimestamp(now_s, UTC)
+    deleted = 0
+    for resolution, kept in conf.current().retention.items():
+        deleted += ThrottleStat.objects.filter(resolution=resolution, start__lt=now - kept).delete()[0]
+    return deleted

@@ -1,0 +1,60 @@
+"""The rows of ThrottleStat as sums: which span of time a row is about, and how rows are set."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from django.db import transaction
+
+from ratewindow.models import ThrottleStat
+from ratewindow.reporting.sums import NOTHING, Sums
+
+Resolution = ThrottleStat.Resolution
+SPANS = {Resolution.MINUTE: timedelta(minutes=1), Resolution.HOUR: timedelta(hours=1), Resolution.DAY: timedelta(days=1)}
+BATCH = 500
+
+Rows = Mapping[tuple[datetime, str], Sums]  # by start and rule
+
+
+def minute_start(minute: int) -> datetime:
+    """When a minute, numbered since the epoch, began."""
+    return datetime.fromtimestamp(minute * 60, UTC)
+
+
+def span_start(moment: datetime, resolution: Resolution) -> datetime:
+    """When the minute, hour or day of `moment` began. Days are UTC's: all of one length, whoever looks at them."""
+    span_s = int(SPANS[resolution].total_seconds())
+    return datetime.fromtimestamp(int(moment.timestamp()) // span_s * span_s, UTC)
+
+
+def sums_of(row: ThrottleStat) -> Sums:
+    return Sums(*(getattr(row, name) for name in Sums._fields))
+
+
+def set_rows(resolution: Resolution, rows: Rows) -> int:
+    """Make the table say at least `rows`; returns how many rows were raised.
+
+    Set, not added, so that a second run changes nothing. A stored number is never lowered: counts only
+    grow, so a smaller one means that Redis has lost some, or that another collector has seen more.
+    """
+    if not rows:
+        return 0
+    # One order for everybody, so that two collectors wait for each other instead of blocking each other.
+    wanted = sorted((key for key, sums in rows.items() if sums != NOTHING))
+    starts = {start for start, _ in wanted}
+    with transaction.atomic():
+        # Writing first takes SQLite's only lock before anything is read; elsewhere the rows themselves are locked.
+        ThrottleStat.objects.bulk_create(
+            [ThrottleStat(resolution=resolution, start=start, rule=rule) for start, rule in wanted], BATCH, ignore_conflicts=True
+        )
+        raised = []
+        for row in (
+            ThrottleStat.objects.select_for_update().filter(resolution=resolution, start__in=starts).order_by("start", "rule")
+        ):
+            stored = sums_of(row)
+            sums = rows.get((row.start, row.rule), NOTHING).at_least(stored)
+            if sums != stored:
+                for name, number in sums._asdict().items():
+                    setattr(row, name, number)
+                raised.append(row)
+        ThrottleStat.objects.bulk_update(raised, Sums._fields, BATCH)
+    return len(raised)
