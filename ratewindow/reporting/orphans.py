@@ -1,0 +1,95 @@
+"""Cleaning up: the state of rules that are gone, or whose windows have changed, leaves Redis."""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from ratewindow import connection, rulebook, statekeys
+from ratewindow.limiter.keys import window_tag
+from ratewindow.models import RateRule
+from ratewindow.reporting.sites import refuse_when_shared
+
+BUDGET_S = 20.0
+SCAN_COUNT = 200  # buckets looked at in one call: a fraction of a millisecond of the server's time
+UNLINK_COUNT = 200
+KEYS_AT_ONCE = 10_000  # looked at between two readings of the rules
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What one run found. `complete` is False when its time was over before all keys were seen."""
+
+    seen: int = 0
+    orphans: int = 0
+    complete: bool = True
+    dry_run: bool = False
+
+    def __str__(self) -> str:
+        verb = "would be deleted" if self.dry_run else "deleted"
+        rest = "" if self.complete else "; out of time before all were seen"
+        return f"{self.seen} keys seen, {self.orphans} of no rule {verb}{rest}"
+
+
+@dataclass(frozen=True)
+class _Living:
+    """What may stay: the windows of the rows, and every window of rules whose windows the rows do not tell."""
+
+    windows: frozenset[str]  # rule tag + window tag
+    rules: frozenset[str]  # rule tags
+
+    def owns(self, tags: str) -> bool:
+        return tags in self.windows or tags[:8] in self.rules
+
+
+def clean_orphans(dry_run: bool = False, budget_s: float = BUDGET_S, clock_s: Callable[[], float] = time.monotonic) -> Cleaned:
+    """Delete the state of no rule. SharedPrefix is raised, and nothing deleted, where another site may own it.
+
+    What a run has no time for is no leak: all state expires, only later.
+    """
+    if connection.in_memory():
+        return Cleaned(dry_run=dry_run)
+    refuse_when_shared()
+    seen = orphans = cursor = 0
+    end_s = clock_s() + budget_s
+    while True:
+        page, cursor = _scan(cursor, end_s, clock_s)
+        # Scanned first, rules read after: the other way round a rule made in between would lose its first counts.
+        living = _living()
+        abandoned = [key for key, tags in page if not living.owns(tags)]
+        if not dry_run:
+            _unlink(abandoned)
+        seen, orphans = seen + len(page), orphans + len(abandoned)
+        if cursor == 0 or clock_s() >= end_s:
+            return Cleaned(seen, orphans, complete=cursor == 0, dry_run=dry_run)
+
+
+def _scan(cursor: int, end_s: float, clock_s: Callable[[], float]) -> tuple[list[tuple[bytes, str]], int]:
+    """Keys of state with their sixteen characters, and where to go on. A key that does not look like ours is not."""
+    prefix, redis = statekeys.state_prefix(), connection.patient_client()
+    ours = re.compile(re.escape(prefix).encode() + rb"([A-Za-z0-9_-]{16}):\{[^{}]*\}\Z")
+    page: list[tuple[bytes, str]] = []
+    while True:
+        cursor, keys = cast("tuple[int, list[bytes]]", redis.scan(cursor, match=f"{prefix}*", count=SCAN_COUNT))
+        page += [(key, match[1].decode()) for key in keys if (match := ours.match(key))]
+        if cursor == 0 or len(page) >= KEYS_AT_ONCE or clock_s() >= end_s:
+            return page, cursor
+
+
+def _living() -> _Living:
+    rules = rulebook.read_rules()
+    windows = {
+        statekeys.rule_tag(rule.name, beside_code) + window_tag(window)
+        for rule in rules
+        for beside_code in (False, True)  # a shadow row beside a rate in code counts on its own
+        for window in rule.windows
+    }
+    # A row that could not be read as a rule is there all the same, and may be corrected.
+    unread = set(RateRule.objects.values_list("name", flat=True)) - {rule.name for rule in rules}
+    return _Living(frozenset(windows), frozenset(map(statekeys.rule_tag, rulebook.code_names() | unread)))
+
+
+def _unlink(keys: list[bytes]) -> None:
+    for first in range(0, len(keys), UNLINK_COUNT):
+        connection.patient_client().unlink(*keys[first : first + UNLINK_COUNT])
