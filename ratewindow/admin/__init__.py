@@ -1,0 +1,3 @@
+"""The pages of the admin."""
+
+from ratewindow.admin import report, rules  # noqa: F401  importing registers them

@@ -1,0 +1,72 @@
+"""The report page: what the rules did in a period, as the changelist of ThrottleStat."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+
+from ratewindow.admin import reportparts
+from ratewindow.admin.reportform import ReportForm
+from ratewindow.models import ThrottleStat
+from ratewindow.reporting import chart
+from ratewindow.reporting.report import report
+from ratewindow.reporting.summary import summary
+
+_MEDIA = forms.Media(
+    css={"all": ["ratewindow/vendor/uplot/uPlot.min.css", "ratewindow/rules.css", "ratewindow/report.css"]},
+    js=[
+        forms.Script("ratewindow/vendor/uplot/uPlot.iife.min.js", defer=True),  # type: ignore[list-item]  # the stubs know text only
+        forms.Script("ratewindow/report.js", defer=True),  # type: ignore[list-item]
+    ],
+)
+
+
+@admin.register(ThrottleStat)
+class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Read-only, and one page: the rows mean nothing one by one."""
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.changelist_view)
+        return [path("", view, name="ratewindow_throttlestat_changelist"), path("", view, name="ratewindow_report")]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: ThrottleStat | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: ThrottleStat | None = None) -> bool:
+        return False
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        form = ReportForm(request.GET, reportparts.known_names(request.GET.get("rule", "")))
+        found = report(form.to_period(timezone.now()), form.rule_name())
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Report",
+            # What Django's own list template asks of a list; the rest of the page is ours.
+            "cl": SimpleNamespace(opts=self.opts, formset=None),
+            "opts": self.opts,
+            "actions_on_top": True,  # otherwise that template writes a style into the page
+            "media": _MEDIA,
+            "form": form,
+            "choices": reportparts.choices(form.chosen(), form.rule_name()),
+            "report": found,
+            "summary": summary(found),
+            "span": chart.span(found),
+            "figures": reportparts.figures(found.total),
+            "rules": reportparts.rule_lines(found, request.user.has_perm("ratewindow.view_raterule")),
+            "steps": list(reversed(chart.steps(found))),
+            "chart": chart.chart_data(found),
+            "advice": [] if found.total.met else list(reportparts.advice(request.user.has_perm("ratewindow.add_raterule"))),
+            **(extra_context or {}),
+        }
+        return TemplateResponse(request, "admin/ratewindow/throttlestat/change_list.html", context)

@@ -1,0 +1,66 @@
+"""A report as the chart and the table beside it show it: a label and three numbers for each step."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.formats import date_format
+
+from ratewindow.reporting.periods import DAY, HOUR, Period
+from ratewindow.reporting.report import Report
+from ratewindow.reporting.summary import number
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the table, as text."""
+
+    label: str
+    passed: str
+    refused: str
+    would_refuse: str
+
+
+def steps(report: Report) -> list[Step]:
+    return [
+        Step(long_label(report.period, start), number(sums.passed), number(sums.refused), number(sums.would_refuse))
+        for start, sums in report.steps.items()
+    ]
+
+
+def span(report: Report) -> str:
+    """From when to when, and by whose clock."""
+    start, end = (report.period.local(moment) for moment in (report.period.start, report.period.end))
+    days = "D j M Y" if report.period.step >= DAY else "D j M, H:i"
+    return f"{date_format(start, days)} to {date_format(end, 'D j M, H:i')}, {report.period.zone}"
+
+
+def chart_data(report: Report) -> dict[str, Any]:
+    """For the script, as JSON. Bars are told apart by their labels, so that it needs no time zone of its own."""
+    period, columns = report.period, list(report.steps.values())
+    return {
+        "step": int(period.step.total_seconds()),
+        # The number of each step by the wall clock: a tick stands where it divides evenly, at 12:00 and not at 12:03.
+        "wall": [_wall_s(period.local(start)) // int(period.step.total_seconds()) for start in report.steps],
+        "short": [_short_label(period, start) for start in report.steps],
+        "long": [long_label(period, start) for start in report.steps],
+        "passed": [sums.passed for sums in columns],
+        "refused": [sums.refused for sums in columns],
+        "would_refuse": [sums.would_refuse for sums in columns],
+    }
+
+
+def long_label(period: Period, start: datetime) -> str:
+    """``"Fri 20 Nov, 14:00"``; a step of days needs no time."""
+    local = period.local(start)
+    return date_format(local, "D j M Y" if period.step >= DAY else "D j M, H:i")
+
+
+def _short_label(period: Period, start: datetime) -> str:
+    local = period.local(start)
+    at_midnight = local.hour == 0 and local.minute == 0 and period.step >= HOUR
+    return date_format(local, "j M" if period.step >= DAY or at_midnight else "H:i")
+
+
+def _wall_s(local: datetime) -> int:
+    return local.toordinal() * 86400 + local.hour * 3600 + local.minute * 60

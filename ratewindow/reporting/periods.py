@@ -1,0 +1,83 @@
+"""The span of time that a report is about, and the steps in which it is shown."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.utils import timezone
+
+from ratewindow.reporting.stored import SPANS, Resolution, span_start
+
+MINUTE, HOUR, DAY = SPANS[Resolution.MINUTE], SPANS[Resolution.HOUR], SPANS[Resolution.DAY]
+MOST_STEPS = 100  # in a chart or table
+MOST_HOURS = timedelta(days=60)  # read as hours; beyond it as days, so that a question never reads too many rows
+LONGEST = timedelta(days=3 * 366)
+
+# What a person can choose: how long, the word on the link, the words in a sentence.
+CHOICES: Mapping[str, tuple[timedelta, str, str]] = {
+    "15m": (timedelta(minutes=15), "15 min", "the last 15 minutes"),
+    "1h": (HOUR, "1 h", "the last hour"),
+    "24h": (DAY, "24 h", "the last 24 hours"),
+    "7d": (timedelta(days=7), "7 d", "the last 7 days"),
+    "30d": (timedelta(days=30), "30 d", "the last 30 days"),
+}
+_STEPS = (*(n * MINUTE for n in (1, 5, 15)), *(n * HOUR for n in (1, 2, 6)), *(n * DAY for n in (1, 7, 30)))
+
+
+@dataclass(frozen=True)
+class Period:
+    """From `start` until before `end`; `resolution` is that of the rows that are read for it."""
+
+    start: datetime
+    end: datetime
+    step: timedelta
+    resolution: Resolution
+    words: str = ""  # "the last hour"; empty where the dates have to be said
+
+    def step_of(self, moment: datetime) -> datetime:
+        """The beginning of the step that `moment` falls into, by the wall clock of the current time zone."""
+        if self.step < HOUR:
+            span_s = int(self.step.total_seconds())
+            return datetime.fromtimestamp(int(moment.timestamp()) // span_s * span_s, UTC)
+        local = self.local(moment).replace(minute=0, second=0, microsecond=0)
+        if self.step < DAY:
+            return local.replace(hour=local.hour - local.hour % (self.step // HOUR)).astimezone(UTC)
+        day = local.replace(hour=0, fold=0)
+        return (day - timedelta(days=(day.toordinal() - 1) % (self.step // DAY))).astimezone(UTC)
+
+    def local(self, moment: datetime) -> datetime:
+        """`moment` as shown: in the current time zone, but in UTC where all that is known is UTC's days."""
+        return moment.astimezone(UTC) if self.resolution == Resolution.DAY else timezone.localtime(moment)
+
+    @property
+    def zone(self) -> str:
+        """The name of the time zone in which `local` shows."""
+        return "UTC" if self.resolution == Resolution.DAY else timezone.get_current_timezone_name()
+
+    def steps(self) -> list[datetime]:
+        """The beginning of every step."""
+        steps: dict[datetime, None] = {}
+        moment = span_start(self.start, self.resolution)
+        while moment < self.end:
+            steps[self.step_of(moment)] = None
+            moment += SPANS[self.resolution]
+        return list(steps)
+
+
+def last(choice: str, now: datetime, kept: Mapping[str, timedelta]) -> Period:
+    """One of CHOICES, up to and with the minute that is running now."""
+    length, _, words = CHOICES[choice]
+    return between(now - length, now, now, kept, words)
+
+
+def between(start: datetime, end: datetime, now: datetime, kept: Mapping[str, timedelta], words: str = "") -> Period:
+    """From the beginning of the step of `start` to `end`; `kept` says how long rows of each resolution exist."""
+    step = next((step for step in _STEPS if (end - start) / step <= MOST_STEPS), _STEPS[-1])
+    resolution = Resolution.MINUTE if step < HOUR else Resolution.HOUR if end - start <= MOST_HOURS else Resolution.DAY
+    if resolution == Resolution.MINUTE and now - start > kept["minute"]:
+        resolution = Resolution.HOUR
+    if resolution == Resolution.HOUR and now - start > kept["hour"]:
+        resolution = Resolution.DAY
+    period = Period(start, end, max(step, SPANS[resolution]), resolution, words)
+    return dataclasses.replace(period, start=period.step_of(start))

@@ -1,0 +1,126 @@
+/* Draws the report's bars. The numbers come from the page, the colours from the admin's style sheet,
+   so that both themes and the theme button work; nothing here is needed to read the page. */
+"use strict";
+
+(() => {
+    const source = document.getElementById("rw-chart-data");
+    const figure = document.getElementById("rw-chart");
+    if (!source || !figure || !window.uPlot) return;
+    const data = JSON.parse(source.textContent);
+    const number = new Intl.NumberFormat(document.documentElement.lang || undefined);
+
+    // From the bottom to the top of a bar. What would be refused has passed, so it is a part of that.
+    const parts = [
+        {name: "passed", label: "Passed", values: data.passed, height: data.passed.map((n, i) => n - data.would_refuse[i])},
+        {name: "would", label: "Would refuse", values: data.would_refuse, height: data.would_refuse},
+        {name: "refused", label: "Refused", values: data.refused, height: data.refused},
+    ];
+    for (const part of parts) part.shown = true;
+
+    const element = (tag, className, text = "") => {
+        const made = document.createElement(tag);
+        made.className = className;
+        made.textContent = text;
+        return made;
+    };
+
+    const legend = element("div", "rw-legend");
+    const plot = element("div", "rw-plot");
+    const tip = element("div", "rw-tip");
+    tip.hidden = true;
+    figure.append(legend, plot);
+    figure.hidden = false;
+    for (const part of parts) {
+        const button = element("button", `rw-key rw-${part.name}`);
+        button.type = "button";
+        button.setAttribute("aria-pressed", "true");
+        part.swatch = element("span", "rw-swatch");
+        button.append(part.swatch, part.label);
+        button.addEventListener("click", () => {
+            part.shown = !part.shown;
+            button.setAttribute("aria-pressed", String(part.shown));
+            chart.setData(columns());
+        });
+        legend.append(button);
+    }
+    const colour = (node, property) => getComputedStyle(node)[property];
+
+    /* Bars that stand on each other are drawn from the tallest to the lowest, one over the other. */
+    const columns = () => {
+        const below = data.short.map(() => 0);
+        const stacked = parts.map((part) => part.height.map((n, i) => (below[i] += part.shown ? n : 0)));
+        return [data.short.map((_, i) => i), ...stacked.reverse()];
+    };
+
+    // How many steps may lie between two ticks, so that ticks stand at full hours, days or tens.
+    const STRIDES = {
+        60: [1, 5, 10, 15, 30, 60], 300: [3, 6, 12, 24, 48], 900: [4, 8, 16, 24, 48], 3600: [6, 12, 24, 48],
+        7200: [12, 24, 36, 48], 21600: [4, 8, 16, 28], 86400: [1, 2, 5, 7, 14, 28],
+    };
+    const ticks = (u) => {
+        const room = Math.max(2, Math.floor(u.bbox.width / devicePixelRatio / 58));
+        const strides = STRIDES[data.step] || [1, 2, 4, 8, 16];
+        const stride = strides.find((n) => data.wall.length / n <= room) || strides[strides.length - 1];
+        return data.wall.map((_, i) => i).filter((i) => data.wall[i] % stride === 0);
+    };
+
+    const show = (u) => {
+        const i = u.cursor.idx;
+        tip.hidden = i == null;
+        if (i == null) return;
+        tip.replaceChildren(element("strong", "", data.long[i]));
+        for (const part of [...parts].reverse()) {
+            const line = element("span", `rw-${part.name}`);
+            line.append(element("span", "rw-swatch"), part.label, element("b", "", number.format(part.values[i])));
+            tip.append(line);
+        }
+        const x = u.valToPos(i, "x");
+        const left = x < u.over.clientWidth / 2;
+        tip.style.left = left ? `${x + 14}px` : "auto";
+        tip.style.right = left ? "auto" : `${u.over.clientWidth - x + 14}px`;
+    };
+
+    const axis = {
+        stroke: () => colour(legend, "color"),
+        grid: {show: false},
+        ticks: {show: false},
+        font: "12px system-ui, sans-serif",
+    };
+    const bars = uPlot.paths.bars({size: [0.8, 48], gap: 0});
+    const chart = new uPlot({
+        width: plot.clientWidth,
+        height: 240,
+        padding: [12, 8, 0, 0],
+        legend: {show: false},
+        cursor: {y: false, points: {show: false}, drag: {x: false, y: false}},
+        scales: {
+            x: {time: false, range: () => [-0.6, data.short.length - 0.4]},
+            y: {range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1]},
+        },
+        axes: [
+            {...axis, splits: ticks, values: (u, splits) => splits.map((i) => data.short[i]), size: 28},
+            {
+                ...axis,
+                size: (u, values) => 20 + 7 * Math.max(2, ...(values || []).map((text) => text.length)),
+                incrs: [1, 2, 5].flatMap((n) => [0, 1, 2, 3, 4, 5, 6, 7, 8].map((power) => n * 10 ** power)).sort((a, b) => a - b),
+                space: 44,
+                values: (u, splits) => splits.map((n) => number.format(n)),
+                grid: {stroke: () => colour(figure, "borderTopColor"), width: 1},
+            },
+        ],
+        series: [{}, ...[...parts].reverse().map((part) => ({
+            paths: bars,
+            points: {show: false},
+            width: 0,
+            fill: () => colour(part.swatch, "backgroundColor"),
+        }))],
+        hooks: {setCursor: [show]},
+    }, columns(), plot);
+    chart.over.append(tip);
+
+    new ResizeObserver(() => chart.setSize({width: plot.clientWidth, height: 240})).observe(plot);
+    // The theme button sets an attribute of the page, the system's own choice sets none.
+    const redraw = () => chart.redraw();
+    new MutationObserver(redraw).observe(document.documentElement, {attributes: true, attributeFilter: ["data-theme"]});
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+})();
