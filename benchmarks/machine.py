@@ -1,0 +1,21 @@
+"""What a run ran on: numbers of two machines cannot be compared, ratios nearly."""
+
+import datetime
+import os
+import platform
+from importlib.metadata import version
+from typing import Any
+
+from ratewindow import connection
+
+_LIBRARIES = ("Django", "redis", "hiredis", "django-ratelimit", "django-smart-ratelimit", "djangorestframework", "limits")
+
+
+def described() -> str:
+    info: Any = connection.client().info("server")
+    server = f"Valkey {info['valkey_version']}" if "valkey_version" in info else f"Redis {info['redis_version']}"
+    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    return (
+        f"{datetime.datetime.now(datetime.UTC).date()}: {platform.system()} on {platform.machine()}, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}, {server} over loopback, {libraries}."
+    )
