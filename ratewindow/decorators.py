@@ -3,11 +3,11 @@
 import logging
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
+from asgiref.sync import markcoroutinefunction
 from django.http import HttpRequest
-from django.utils.decorators import method_decorator
 
 from ratewindow import coderules, gate
 from ratewindow.coderules import CodeRate
@@ -56,7 +56,7 @@ def ratelimit(
         door = _Door(name or _name_of(view), rate, key, allowed_methods, cost, block)
         coderules.register(CodeRate(door.name, _words(rate), key, f"{view.__module__}.{view.__qualname__}"))
         if isinstance(view, type):
-            return method_decorator(lambda dispatch: guarded(dispatch, door), name="dispatch")(view)
+            return _guard_class(view, door)
         wrapped: Any = guarded(view, door)
         wrapped._ratewindow_doors = getattr(view, "_ratewindow_doors", 0) + 1
         return wrapped
@@ -91,6 +91,20 @@ class _Door:
 @lru_cache(maxsize=4096)
 def _rule(name: str, rate: str, key: str, methods: frozenset[str]) -> Rule:
     return Rule(name, parse_rates(rate), key=key, methods=methods)
+
+
+def _guard_class(view: Any, door: _Door) -> Any:
+    """Every method of a view class, by way of its `dispatch`, which returns a coroutine where they are async."""
+    dispatch = view.dispatch
+
+    def guarded_dispatch(self: Any, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        handler: Any = partial(dispatch, self)
+        if getattr(view, "view_is_async", False):
+            markcoroutinefunction(handler)
+        return guarded(handler, door)(request, *args, **kwargs)
+
+    view.dispatch = guarded_dispatch
+    return view
 
 
 def _words(rate: Rate | None) -> str | None:

@@ -5,22 +5,19 @@ What does not need the answer is shared; only the call itself is written for syn
 
 import asyncio
 import logging
-import os
 import time
-import weakref
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from django.http import HttpRequest
 from redis.exceptions import RedisError, ResponseError
 
-from ratewindow import conf, connection, statekeys
+from ratewindow import conf, statekeys, stores
 from ratewindow.breaker import Breaker
 from ratewindow.identity import ip
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
-from ratewindow.limiter.types import Check, Decision, Window
+from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import decision, merged
 from ratewindow.rule import Rule
 
@@ -62,7 +59,7 @@ def decide(question: Question) -> Decision:
         return _conclude(question, None)
     at_s = time.time()
     try:
-        reply = _store().run(question.checks, charge=True)
+        reply = stores.store().run(question.checks, charge=True)
     except (RedisError, OSError) as error:
         return _conclude(question, None, error)
     return _conclude(question, reply, at_s=at_s)
@@ -73,8 +70,8 @@ async def adecide(question: Question) -> Decision:
     if not _needs_store(question):
         return _conclude(question, None)
     at_s = time.time()
-    store = _astore()
     try:
+        store = await stores.astore()
         if isinstance(store, MemoryStore):
             reply = store.run(question.checks, charge=True)
         else:
@@ -136,33 +133,4 @@ def _report_script_error(error: ResponseError) -> None:
         logger.error("ratewindow: Redis refuses a decision, the request passes uncounted (told once): %s", error)
 
 
-_memory = MemoryStore()
-
-
-def _store() -> RedisStore | MemoryStore:
-    return _memory if connection.in_memory() else RedisStore(connection.client())
-
-
-_async_stores: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncRedisStore] = weakref.WeakKeyDictionary()
-
-
-def _astore() -> AsyncRedisStore | MemoryStore:
-    """The store of the running event loop: a connection belongs to the loop that opened it."""
-    if connection.in_memory():
-        return _memory
-    loop = asyncio.get_running_loop()
-    store = _async_stores.get(loop)
-    if store is None:
-        store = _async_stores[loop] = AsyncRedisStore(connection.async_client())
-    return store
-
-
-def _probe() -> None:
-    """A whole decision with a write: PING would also answer on a server that is full or read-only."""
-    RedisStore(connection.client()).run([Check("probe", (Window(1_000_000, 1000),), (statekeys.probe(),))], charge=True)
-
-
-breaker = Breaker(_probe)
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_async_stores.clear)
+breaker = Breaker(stores.probe)

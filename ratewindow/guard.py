@@ -5,10 +5,10 @@ headers, once, when the response is there. Guards inside it only decide, and ref
 """
 
 import functools
-from asyncio import iscoroutinefunction
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 
 from ratewindow import conf, gate, headers, responses, rulebook

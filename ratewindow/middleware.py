@@ -1,10 +1,9 @@
 """The middleware: the door for every rule that applies by path."""
 
-from asyncio import iscoroutinefunction
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from asgiref.sync import markcoroutinefunction
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from ratewindow import guard, responses

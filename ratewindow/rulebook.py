@@ -14,8 +14,9 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from django.apps import apps
 from django.db import DatabaseError, connections, router, transaction
-from django.db.models.signals import post_delete, post_save
+from django.db.models.signals import post_delete, post_migrate, post_save
 from redis.exceptions import RedisError
 
 from ratewindow import coderules, conf, connection, housekeeping, statekeys
@@ -160,6 +161,11 @@ def _edited(sender: Any, using: str, **_: Any) -> None:
         transaction.on_commit(announce, using=using)
 
 
+def _emptied(**_: Any) -> None:
+    """After ``migrate`` there is a table to read, after ``flush`` (and so after many a test) there are no rows."""
+    reload()
+
+
 def code_names() -> set[str]:
     """The names under which code gives a rate; imports the URLconf, so that decorated views are among them."""
     from django.urls import get_resolver
@@ -172,4 +178,5 @@ def connect() -> None:
     """Listen for edits, and watch for those of other processes; called once, when Django starts."""
     post_save.connect(_edited, dispatch_uid="ratewindow.rulebook")
     post_delete.connect(_edited, dispatch_uid="ratewindow.rulebook")
+    post_migrate.connect(_emptied, sender=apps.get_app_config("ratewindow"), dispatch_uid="ratewindow.rulebook")
     housekeeping.every(lambda: conf.current().refresh_s / 3, _watch)

@@ -80,7 +80,9 @@ class Oracle:
             wait = -1
         elif not passed and len(own) + cost > limit.limit:
             # The first moment at which so few still count that the cost fits.
-            wait = min(t for t in map(limit.leaves, own) if sum(limit.leaves(unit) > t for unit in own) + cost <= limit.limit) - now
+            wait = (
+                min(t for t in map(limit.leaves, own) if sum(limit.leaves(unit) > t for unit in own) + cost <= limit.limit) - now
+            )
         remaining = max(0, limit.limit - len(own))
         growth = [t for t in map(limit.leaves, own) if limit.limit - sum(limit.leaves(unit) > t for unit in own) > remaining]
         return [remaining, wait, max(wait, min(growth) - now if growth else 0)]

@@ -1,0 +1,58 @@
+"""Where this process's decisions are made: on one server, one store for threads and one for each event loop."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from django.core.signals import setting_changed
+
+from ratewindow import conf, connection, statekeys
+from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
+from ratewindow.limiter.types import Check, Window
+
+_memory = MemoryStore()
+_of_loop: dict[asyncio.AbstractEventLoop, tuple[AsyncRedisStore, AsyncGenerator[AsyncRedisStore]]] = {}
+
+
+def store() -> RedisStore | MemoryStore:
+    """For threads."""
+    return _memory if connection.in_memory() else RedisStore(connection.client())
+
+
+async def astore() -> AsyncRedisStore | MemoryStore:
+    """For the running event loop: a connection belongs to the loop that opened it."""
+    if connection.in_memory():
+        return _memory
+    loop = asyncio.get_running_loop()
+    if loop not in _of_loop:
+        keeper = _keep(loop)
+        _of_loop[loop] = await anext(keeper), keeper
+    return _of_loop[loop][0]
+
+
+async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[AsyncRedisStore]:
+    """A store for as long as its loop runs: a loop that ends closes the generators that began in it."""
+    client = connection.async_client()
+    try:
+        yield AsyncRedisStore(client)
+    finally:
+        _of_loop.pop(loop, None)
+        await client.aclose()
+
+
+def probe() -> None:
+    """Raises as a decision would. With a write: PING is answered by a server that is full or read-only, too."""
+    store().run([Check("probe", (Window(1_000_000, 1000),), (statekeys.probe(),))], charge=True)
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting in (conf.SETTING, "CACHES"):
+        _memory.clear()
+        _of_loop.clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="ratewindow.stores")
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_of_loop.clear)

@@ -1,0 +1,221 @@
+"""The limiter as its user sees it: hits, peeks, weights, waits, edited limits."""
+
+import fakeredis
+import pytest
+import redis
+import redis.asyncio
+
+from ratewindow.limiter import AsyncRedisStore, Limiter, MemoryStore, RedisStore, Window
+from ratewindow.limiter.limiter import Store
+
+MINUTE = Window(5, period_ms=60_000)
+
+
+class Clock:
+    """Milliseconds that stand still until they are moved."""
+
+    def __init__(self) -> None:
+        self.now_ms = 1_732_094_855_123
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def limiter(store: Store, clock: Clock) -> Limiter:
+    return Limiter(store, clock_ms=clock)
+
+
+def test_the_limit_is_admitted_and_nothing_above_it(limiter: Limiter) -> None:
+    assert [limiter.hit("user:42", [MINUTE]).allowed for _ in range(7)] == [True] * 5 + [False] * 2
+
+
+def test_fifty_calls_in_one_millisecond_at_limit_five_admit_five(limiter: Limiter) -> None:
+    assert sum(limiter.hit("user:42", [MINUTE]).allowed for _ in range(50)) == 5
+
+
+def test_identities_do_not_share_their_limit(limiter: Limiter) -> None:
+    for _ in range(5):
+        limiter.hit("user:42", [MINUTE])
+    assert not limiter.hit("user:42", [MINUTE])
+    assert limiter.hit("user:43", [MINUTE])
+
+
+def test_who_waits_retry_after_is_admitted_and_one_millisecond_less_is_not_enough(limiter: Limiter, clock: Clock) -> None:
+    windows = [Window(5, period_ms=10_000), Window(8, period_ms=60_000, buckets=7)]
+    waited = 0
+    for _ in range(200):
+        clock.now_ms += 137
+        refused = limiter.hit("user:42", windows)
+        if refused:
+            continue
+        assert refused.retry_after is not None
+        waited += 1
+        wait_ms = round(refused.retry_after * 1000)
+        clock.now_ms += wait_ms - 1
+        assert not limiter.peek("user:42", windows)
+        clock.now_ms += 1
+        assert limiter.hit("user:42", windows)
+    assert waited > 20
+
+
+def test_a_refused_request_costs_nothing_in_any_window(limiter: Limiter) -> None:
+    day = Window(1000, period_ms=86_400_000)
+    for _ in range(50):
+        limiter.hit("user:42", [MINUTE, day])
+    assert limiter.peek("user:42", [day]).remaining == 995
+
+
+def test_a_cost_that_does_not_fit_is_refused_and_not_recorded(limiter: Limiter) -> None:
+    ten = Window(10, period_ms=60_000)
+    limiter.hit("user:42", [ten], cost=9)
+    refused = limiter.hit("user:42", [ten], cost=2)
+    assert (refused.allowed, refused.reason, refused.remaining) == (False, "limit", 1)
+    assert limiter.hit("user:42", [ten], cost=1)
+
+
+def test_a_cost_above_the_limit_never_passes_and_says_so(limiter: Limiter) -> None:
+    refused = limiter.hit("user:42", [MINUTE], cost=6)
+    assert (refused.allowed, refused.reason, refused.retry_after, refused.remaining) == (False, "cost", None, 5)
+
+
+def test_a_limit_of_zero_refuses_all(limiter: Limiter) -> None:
+    refused = limiter.hit("user:42", [Window(0, period_ms=60_000)])
+    assert (refused.allowed, refused.reason, refused.retry_after) == (False, "limit", None)
+
+
+def test_cost_zero_and_peek_charge_nothing(limiter: Limiter) -> None:
+    for _ in range(10):
+        assert limiter.hit("user:42", [MINUTE], cost=0)
+        assert limiter.peek("user:42", [MINUTE])
+    assert limiter.peek("user:42", [MINUTE]).remaining == 5
+
+
+def test_a_raised_limit_keeps_what_was_counted(limiter: Limiter) -> None:
+    for _ in range(50):
+        limiter.hit("user:42", [Window(50, period_ms=60_000)])
+    assert sum(limiter.hit("user:42", [Window(60, period_ms=60_000)]).allowed for _ in range(30)) == 10
+
+
+def test_a_lowered_limit_admits_nobody_until_the_count_is_below_it(limiter: Limiter, clock: Clock) -> None:
+    for _ in range(50):
+        clock.now_ms += 1000
+        assert limiter.hit("user:42", [Window(50, period_ms=60_000)])
+    lowered = [Window(40, period_ms=60_000)]
+    refused = limiter.hit("user:42", lowered)
+    assert refused.retry_after is not None
+    clock.now_ms += round(refused.retry_after * 1000) - 1
+    assert not limiter.hit("user:42", lowered)
+    clock.now_ms += 1
+    assert limiter.hit("user:42", lowered)
+
+
+def test_the_decision_describes_the_window_with_the_least_room(limiter: Limiter) -> None:
+    told = limiter.hit("user:42", [Window(100, period_ms=1000), MINUTE])
+    assert (told.window, told.limit, told.remaining, told.retry_after) == ("5/m", 5, 4, None)
+
+
+def test_a_refusal_describes_the_window_with_the_longest_wait(limiter: Limiter) -> None:
+    windows = [Window(1, period_ms=1000), Window(1, period_ms=3_600_000)]
+    limiter.hit("user:42", windows)
+    refused = limiter.hit("user:42", windows)
+    assert refused.window == "1/h"
+    assert refused.retry_after is not None
+    assert 3600 <= refused.retry_after <= 3660
+
+
+def test_one_window_given_twice_is_charged_once(limiter: Limiter) -> None:
+    told = limiter.hit("user:42", [MINUTE, Window(3, period_ms=60_000)])
+    assert (told.limit, told.remaining) == (3, 2)
+
+
+def test_a_hundred_in_five_seconds_holds_at_every_phase_of_a_burst(limiter: Limiter, clock: Clock) -> None:
+    window = Window(100, period_ms=5000)
+    admitted: list[int] = []
+    for phase in range(0, 20_000, 613):
+        clock.now_ms += phase % 5000
+        for _ in range(60):
+            clock.now_ms += 3
+            if limiter.hit("user:42", [window]):
+                admitted.append(clock.now_ms)
+                assert sum(clock.now_ms - at < 5000 for at in admitted) <= 100
+    assert len(admitted) > 500
+
+
+@pytest.mark.parametrize("cost", [-1, 1.5, True, "1", None])
+def test_a_bad_cost_is_named(limiter: Limiter, cost: object) -> None:
+    with pytest.raises(ValueError, match="cost .*: write a whole number, 0 or more"):
+        limiter.hit("user:42", [MINUTE], cost=cost)  # type: ignore[arg-type]
+
+
+def test_no_windows_is_an_error_that_says_what_to_give(limiter: Limiter) -> None:
+    with pytest.raises(ValueError, match=r"give at least one, such as Window\(10, period_ms=1000\)"):
+        limiter.hit("user:42", [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"limit": -1, "period_ms": 1000}, "limit -1"),
+        ({"limit": 1.5, "period_ms": 1000}, "limit 1.5"),
+        ({"limit": True, "period_ms": 1000}, "limit True"),
+        ({"limit": 1, "period_ms": 0}, "period 0"),
+        ({"limit": 1, "period_ms": -5}, "period -5"),
+        ({"limit": 10**15, "period_ms": 60_000}, "write at most"),
+        ({"limit": 1, "period_ms": 1000, "buckets": 0}, "buckets 0: write 1 to 1000"),
+        ({"limit": 1, "period_ms": 1000, "buckets": 1001}, "buckets 1001: write 1 to 1000"),
+        ({"limit": 1, "period_ms": 1000, "algorithm": "sundial"}, "'sundial' is no algorithm: choose from"),
+    ],
+)
+def test_a_window_out_of_bounds_is_named_with_the_remedy(arguments: dict[str, object], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        Window(**arguments)  # type: ignore[arg-type]
+
+
+async def test_the_asynchronous_store_counts_with_the_synchronous_one(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        Limiter(RedisStore(client)).hit("user:42", [MINUTE], cost=3)
+    async with redis.asyncio.Redis.from_url(redis_url) as client:
+        limiter = Limiter(AsyncRedisStore(client))
+        assert (await limiter.ahit("user:42", [MINUTE])).remaining == 1
+        assert (await limiter.apeek("user:42", [MINUTE])).remaining == 1
+
+
+async def test_a_memory_store_serves_asynchronous_callers_too() -> None:
+    limiter = Limiter(MemoryStore())
+    assert (await limiter.ahit("user:42", [MINUTE])).remaining == 4
+
+
+async def test_hit_on_an_asynchronous_store_says_to_await_ahit(redis_url: str) -> None:
+    async with redis.asyncio.Redis.from_url(redis_url) as client:
+        with pytest.raises(TypeError, match="await ahit"):
+            Limiter(AsyncRedisStore(client)).hit("user:42", [MINUTE])
+
+
+def test_a_flushed_script_is_sent_again(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        limiter = Limiter(RedisStore(client))
+        limiter.hit("user:42", [MINUTE])
+        client.script_flush()
+        assert limiter.hit("user:42", [MINUTE]).remaining == 3
+
+
+def test_every_key_of_the_limiter_expires_and_is_short(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        limiter = Limiter(RedisStore(client))
+        for number in range(20):
+            limiter.hit(f"user:{number}" * 500, [MINUTE, Window(10**6, period_ms=86_400_000)])
+        keys = client.keys("*")
+        assert len(keys) == 40
+        assert all(0 < client.pttl(key) <= 86_400_000 * 61 // 60 for key in keys)
+        assert max(map(len, keys)) <= 70
+
+
+def test_without_a_clock_of_its_own_the_limiter_uses_the_servers() -> None:
+    limiter = Limiter(RedisStore(fakeredis.FakeRedis(server=fakeredis.FakeServer())))
+    assert [limiter.hit("user:42", [Window(1, period_ms=60_000)]).allowed for _ in range(2)] == [True, False]
