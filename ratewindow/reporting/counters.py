@@ -54,22 +54,22 @@ class Counters:
         self._told: set[str] = set()
 
     def record(self, answers: Iterable[Decision]) -> None:
-        """Count what the rules of one request answered."""
+        """Count what the rules of one request decided."""
         if not conf.current().stats:
             return
         minute = int(self._clock_s()) // minutes.MINUTE_S
         with self._lock:
             sheet = self._sheets.get(minute) or self._open(minute)
-            for answer in answers:
-                numbers = sheet.sums.get(answer.rule)
+            for decision in decisions:
+                numbers = sheet.sums.get(decision.rule)
                 if numbers is None:
                     if len(sheet.sums) >= MOST_RULES:
                         self._tell(f"more than {MOST_RULES} rules met in a minute: the others are not counted")
                         continue
-                    numbers = sheet.sums[answer.rule] = [0] * len(Sums._fields)
-                for place in _PLACES[answer.outcome]:
+                    numbers = sheet.sums[decision.rule] = [0] * len(Sums._fields)
+                for place in _PLACES[decision.outcome]:
                     numbers[place] += 1
-                if answer.reason == "store":
+                if decision.reason == "store":
                     numbers[_FALLBACK] += 1
                 sheet.changes += 1
 

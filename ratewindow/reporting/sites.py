@@ -33,7 +33,7 @@ def refuse_when_shared(now_s: float | None = None) -> None:
             minutes = max(0, int(age_s)) // 60
             raise SharedPrefix(
                 f"Another site uses the key prefix {prefix!r} on this Redis (seen {minutes} minutes ago), and its counts would be"
-                " deleted as nobody's. Give each site its own RATEWINDOW['KEY_PREFIX']. If it was this site, before its SECRET_KEY"
+                " deleted as nobody's. Give each site its own RATEWINDOW['KEY_PREFIX']. If it was this one, before its SECRET_KEY"
                 f" or database changed, this ends by itself within a day, or now with: redis-cli DEL {statekeys.sites()}"
             )
 
