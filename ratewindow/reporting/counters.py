@@ -53,7 +53,7 @@ class Counters:
         self._sheets: dict[int, _Sheet] = {}
         self._told: set[str] = set()
 
-    def record(self, answers: Iterable[Decision]) -> None:
+    def record(self, decisions: Iterable[Decision]) -> None:
         """Count what the rules of one request decided."""
         if not conf.current().stats:
             return
