@@ -1,5 +1,6 @@
 """What all tests share: a real Redis, empty before each of them, and the settings that point at it."""
 
+import logging
 import os
 from collections.abc import Iterator
 
@@ -14,6 +15,9 @@ from tests.recorder import recorder
 
 __all__ = ["recorder", "start_demo"]
 
+# pytest shows the log of a test that fails; without a handler, Python would print what comes after the last test.
+logging.getLogger("ratewindow").addHandler(logging.NullHandler())
+
 
 @pytest.fixture(scope="session", autouse=True)
 def redis_url() -> Iterator[str]:
@@ -24,6 +28,8 @@ def redis_url() -> Iterator[str]:
         with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url}):
             yield url
         client.flushdb()
+        # What this process still does until its end needs no server.
+        override_settings(RATEWINDOW={"REDIS": "memory://"}).enable()
 
 
 @pytest.fixture(scope="session")
