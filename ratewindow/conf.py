@@ -2,6 +2,7 @@
 
 import difflib
 import ipaddress
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -9,13 +10,16 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings as django_settings
-from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
 from ratewindow.limiter.durations import parse_duration
 
+logger = logging.getLogger("ratewindow")
+
 SETTING = "RATEWINDOW"
 HEADER_FAMILIES = ("ratelimit", "x-ratelimit")
+MOST_WAIT_MS = 86_400_000  # far beyond it the clocks of sockets and threads overflow
+MOST_KEPT_MS = 10_000 * 86_400_000  # far beyond it so does the calendar
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -58,7 +62,10 @@ def _prefix(value: Any) -> str:
 
 
 def _seconds(value: Any) -> float:
-    return parse_duration(value) / 1000
+    milliseconds = parse_duration(value)
+    if milliseconds > MOST_WAIT_MS:
+        raise ValueError(f"{value!r} is too long: write at most 1d")
+    return milliseconds / 1000
 
 
 def _bits(most: int) -> Any:
@@ -80,10 +87,19 @@ def _proxies(value: Any) -> tuple[Network, ...] | int:
     networks = []
     for item in value:
         try:
-            networks.append(ipaddress.ip_network(item, strict=False))
+            networks.append(_network(item))
         except ValueError:
             raise ValueError(f"{item!r} is no network: write for example '10.0.0.0/8' or '::1'") from None
     return tuple(networks)
+
+
+def _network(item: Any) -> Network:
+    if not isinstance(item, str | Network):
+        raise ValueError  # ip_network() would take 1 for 0.0.0.1
+    network = ipaddress.ip_network(item, strict=False)
+    mapped = network.network_address.ipv4_mapped if isinstance(network, ipaddress.IPv6Network) else None
+    # Clients' addresses are unmapped before they are compared, so the networks must be, too.
+    return ipaddress.IPv4Network((mapped, network.prefixlen - 96)) if mapped and network.prefixlen >= 96 else network
 
 
 def _families(value: Any) -> tuple[str, ...]:
@@ -102,7 +118,14 @@ def _retention(value: Any) -> Mapping[str, timedelta]:
     for resolution in value:
         if resolution not in default:
             raise ValueError(f"{resolution!r} is no resolution: choose from {', '.join(default)}")
-    return {**default, **{name: timedelta(milliseconds=parse_duration(kept)) for name, kept in value.items()}}
+    return {**default, **{name: _kept(text) for name, text in value.items()}}
+
+
+def _kept(text: Any) -> timedelta:
+    milliseconds = parse_duration(text)
+    if milliseconds > MOST_KEPT_MS:
+        raise ValueError(f"{text!r} is too long: write at most 10000d")
+    return timedelta(milliseconds=milliseconds)
 
 
 _READERS = {
@@ -153,13 +176,13 @@ _current: Conf | None = None
 
 
 def current() -> Conf:
-    """The configuration in force; ImproperlyConfigured names the first thing wrong with it."""
+    """The configuration in force. The system checks stop a command where it is wrong; a server that runs no checks
+    serves on, with the default of that key, and logs it once."""
     global _current
     if _current is None:
-        conf, problems = read(getattr(django_settings, SETTING, {}))
-        for problem in problems:
-            raise ImproperlyConfigured(" ".join(filter(None, (problem.message, problem.hint))))
-        _current = conf
+        _current, wrong = read(getattr(django_settings, SETTING, {}))
+        for problem in wrong:
+            logger.error("ratewindow: %s", " ".join(filter(None, (problem.message, problem.hint))))
     return _current
 
 
