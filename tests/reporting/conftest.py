@@ -1,0 +1,15 @@
+"""A process that has counted nothing yet, and a moment at which all these tests happen."""
+
+import pytest
+
+from ratewindow.reporting import counters
+
+NOW_S = 1_800_000_000.0  # a full minute: 15 January 2027, 08:00 UTC
+
+
+@pytest.fixture(autouse=True)
+def nothing_counted(redis_client):
+    """What earlier tests counted must not arrive in the middle of these."""
+    with counters._process._sending:
+        counters._process.begin_anew()
+    redis_client.flushdb()

@@ -1,0 +1,19 @@
+"""Decisions and counts made by hand."""
+
+from collections.abc import Mapping
+
+from ratewindow.limiter.types import Decision
+from ratewindow.reporting import minutes
+from ratewindow.reporting.sums import Sums
+from tests.reporting.conftest import NOW_S
+
+NOW_MINUTE = int(NOW_S) // 60
+
+
+def decision(rule: str, outcome: str = "passed", reason: str = "") -> Decision:
+    return Decision(outcome != "refused", rule=rule, outcome=outcome, reason=reason)
+
+
+def sent(ago: int, counts: Mapping[str, Sums], process: str = "p1", now_s: float = NOW_S) -> None:
+    """What a process sent of the minute `ago` minutes before now."""
+    minutes.send({NOW_MINUTE - ago: {f"{process}|{rule}": sums for rule, sums in counts.items()}}, now_s)
