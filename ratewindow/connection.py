@@ -7,6 +7,7 @@ a decision may not, and pools shared by address alone would lose one of the two 
 import os
 import threading
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import redis
 import redis.asyncio
@@ -15,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 from redis.backoff import NoBackoff
+from redis.connection import parse_url
 from redis.retry import Retry
 
 from ratewindow import conf
@@ -25,6 +27,7 @@ PATIENT_S = 2.0  # for background work, which may wait, but not for ever
 
 _DJANGO_BACKEND = "django.core.cache.backends.redis.RedisCache"
 _DJANGO_REDIS_BACKEND = "django_redis.cache.RedisCache"
+_REMEDY = 'Write for example RATEWINDOW = {"REDIS": "redis://localhost:6379/0"}.'
 
 
 def address() -> tuple[str, dict[str, Any]]:
@@ -33,34 +36,59 @@ def address() -> tuple[str, dict[str, Any]]:
     Raises ImproperlyConfigured, with the line to write, when ``RATEWINDOW["REDIS"]`` names no Redis.
     """
     name = conf.current().redis
-    if name == MEMORY or name.startswith(URL_SCHEMES):
+    if name == MEMORY:
         return name, {}
     if "://" in name:
-        raise ImproperlyConfigured(f"RATEWINDOW['REDIS'] is {name!r}: its scheme is none of {', '.join(URL_SCHEMES)}, {MEMORY}.")
-    remedy = 'Write for example RATEWINDOW = {"REDIS": "redis://localhost:6379/0"}.'
+        return _checked(name, "RATEWINDOW['REDIS']"), {}
     if name not in django_settings.CACHES:
-        raise ImproperlyConfigured(f"RATEWINDOW['REDIS'] is {name!r}, which is no alias in CACHES. {remedy}")
+        raise ImproperlyConfigured(f"RATEWINDOW['REDIS'] is {name!r}, which is no alias in CACHES. {_REMEDY}")
     cache = django_settings.CACHES[name]
-    options = dict(cache.get("OPTIONS", {}))
-    match _backend_kind(cache["BACKEND"]):
+    options = dict(cache.get("OPTIONS") or {})
+    match _backend_kind(cache.get("BACKEND", "")):
         case "django":
             extra = {key: value for key, value in options.items() if key not in ("serializer", "pool_class", "parser_class")}
         case "django-redis":
             extra = dict(options.get("CONNECTION_POOL_KWARGS", {}))
-            if "PASSWORD" in options:
-                extra["password"] = options["PASSWORD"]
+            extra |= {name.lower(): options[name] for name in ("USERNAME", "PASSWORD") if name in options}
         case _:
-            raise ImproperlyConfigured(f"CACHES[{name!r}] is {cache['BACKEND']}, which is not Redis. {remedy}")
-    location = cache.get("LOCATION", "")
+            raise ImproperlyConfigured(f"CACHES[{name!r}] is {cache.get('BACKEND')}, which is not Redis. {_REMEDY}")
+    location = cache.get("LOCATION") or ""
     if isinstance(location, str):
         location = location.replace(";", ",").split(",")
-    return location[0].strip(), extra
+    return _checked(next(iter(location), "").strip(), f"the LOCATION of CACHES[{name!r}]"), extra
+
+
+def _checked(url: str, place: str) -> str:
+    """The URL without options that are the limiter's own; ImproperlyConfigured, without the password, for a bad one."""
+    try:
+        if not url.startswith(URL_SCHEMES):
+            raise ValueError(f"its scheme is none of {', '.join(URL_SCHEMES)}, {MEMORY}")
+        own = _options(PATIENT_S).keys() | {"timeout"}
+        base, _, query = url.partition("?")
+        kept = urlencode([(key, value) for key, value in parse_qsl(query) if key not in own])
+        checked = f"{base}?{kept}" if kept else base
+        _check_port(checked)
+        parse_url(checked)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{place} is no address of a Redis: {error}. {_REMEDY}") from None
+    return checked
+
+
+def _check_port(url: str) -> None:
+    try:
+        _ = urlsplit(url).port
+    except ValueError:  # its text may hold a part of the password
+        raise ValueError("its port is no number, or its password has a / that is not written as %2F") from None
 
 
 def _backend_kind(path: str) -> str:
-    if path == _DJANGO_BACKEND or path == _DJANGO_REDIS_BACKEND:
+    if path in (_DJANGO_BACKEND, _DJANGO_REDIS_BACKEND):
         return "django" if path == _DJANGO_BACKEND else "django-redis"
-    for base in import_string(path).__mro__:
+    try:
+        bases = import_string(path).__mro__
+    except ImportError:
+        return "other"
+    for base in bases:
         if f"{base.__module__}.{base.__qualname__}" in (_DJANGO_BACKEND, _DJANGO_REDIS_BACKEND):
             return _backend_kind(f"{base.__module__}.{base.__qualname__}")
     return "other"
@@ -81,6 +109,8 @@ def _options(timeout_s: float) -> dict[str, Any]:
         "retry": Retry(NoBackoff(), 0),
         # One round trip less for each new connection than RESP3 with its HELLO, and nothing here needs RESP3.
         "protocol": 2,
+        # A cache may ask for text; what is kept here is bytes.
+        "decode_responses": False,
     }
 
 

@@ -1,0 +1,167 @@
+"""Which server the setting means, and whose time limits its connections keep."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.cache.backends.redis import RedisCache
+from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
+
+from ratewindow import connection
+
+
+class OurCache(RedisCache):
+    """A project's own backend."""
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    connection.close()
+
+
+def means(setting: str, **caches: Any) -> tuple[str, dict[str, Any]]:
+    with override_settings(RATEWINDOW={"REDIS": setting}, CACHES=caches):
+        return connection.address()
+
+
+def kwargs(setting: str, **caches: Any) -> dict[str, Any]:
+    """What the connections for decisions are made with."""
+    with override_settings(RATEWINDOW={"REDIS": setting, "TIMEOUT": "80ms"}, CACHES=caches):
+        pool = connection.client().connection_pool
+        return {**pool.connection_kwargs, "max_connections": pool.max_connections}
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://cache:6380/2", "rediss://user:pass@cache/0", "unix:///run/redis.sock?db=3", "memory://"]
+)
+def test_a_url_is_taken_as_it_is(url: str) -> None:
+    assert means(url) == (url, {})
+
+
+def test_the_default_is_the_default_cache() -> None:
+    with override_settings(
+        RATEWINDOW={}, CACHES={"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "redis://c/1"}}
+    ):
+        assert connection.address() == ("redis://c/1", {})
+
+
+def test_a_django_redis_alias_gives_its_address_and_password() -> None:
+    cache = {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": "redis://cache/1",
+        "OPTIONS": {
+            "CLIENT_CLASS": "django_redis.client.DefaultClient",
+            "USERNAME": "shop",
+            "PASSWORD": "secret",
+            "CONNECTION_POOL_KWARGS": {"db": 3},
+        },
+    }
+    assert means("sessions", sessions=cache) == ("redis://cache/1", {"db": 3, "username": "shop", "password": "secret"})
+
+
+def test_an_alias_of_djangos_own_backend_gives_its_address_and_options() -> None:
+    cache = {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": "redis://cache/1",
+        "OPTIONS": {"db": 3, "pool_class": "redis.BlockingConnectionPool"},
+    }
+    assert means("default", default=cache) == ("redis://cache/1", {"db": 3})
+
+
+@pytest.mark.parametrize("backend", [f"{__name__}.OurCache", "django.core.cache.backends.redis.RedisCache"])
+@pytest.mark.parametrize("location", ["redis://a/1; redis://b/1", "redis://a/1,redis://b/1", ["redis://a/1", "redis://b/1"]])
+def test_of_several_servers_the_first_one_counts(location: Any, backend: str) -> None:
+    assert means("default", default={"BACKEND": backend, "LOCATION": location}) == ("redis://a/1", {})
+
+
+def test_an_alias_that_is_not_redis_names_the_line_to_write() -> None:
+    with pytest.raises(ImproperlyConfigured) as told:
+        means("default", default={"BACKEND": "django.core.cache.backends.locmem.LocMemCache"})
+    assert str(told.value) == (
+        "CACHES['default'] is django.core.cache.backends.locmem.LocMemCache, which is not Redis. "
+        'Write for example RATEWINDOW = {"REDIS": "redis://localhost:6379/0"}.'
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "caches", "told"),
+    [
+        ("nowhere", {}, "RATEWINDOW['REDIS'] is 'nowhere', which is no alias in CACHES"),
+        ("http://user:hidden@cache", {}, "RATEWINDOW['REDIS'] is no address of a Redis: its scheme is none of redis://"),
+        ("redis://:hidden/@cache/0", {}, "RATEWINDOW['REDIS'] is no address of a Redis: its port is no number, or its password"),
+        ("redis://:hidden@cache?db=one", {}, "RATEWINDOW['REDIS'] is no address of a Redis: Invalid value for 'db'"),
+        ("default", {"default": {"BACKEND": "django_redis.cache.RedisCache"}}, "the LOCATION of CACHES['default'] is no address"),
+        ("default", {"default": {"BACKEND": "nowhere.Cache"}}, "CACHES['default'] is nowhere.Cache, which is not Redis"),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_named_without_its_password(setting: str, caches: dict[str, Any], told: str) -> None:
+    with pytest.raises(ImproperlyConfigured) as error:
+        means(setting, **caches)
+    assert told in str(error.value)
+    assert "hidden" not in str(error.value)
+    assert "Write for example RATEWINDOW = " in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "caches"),
+    [
+        ("redis://cache?socket_timeout=30&socket_connect_timeout=30&max_connections=1&decode_responses=yes", {}),
+        (
+            "default",
+            {
+                "default": {
+                    "BACKEND": "django.core.cache.backends.redis.RedisCache",
+                    "LOCATION": "redis://cache?socket_timeout=30",
+                    "OPTIONS": {"socket_timeout": 30, "max_connections": 1, "decode_responses": True},
+                }
+            },
+        ),
+        (
+            "default",
+            {
+                "default": {
+                    "BACKEND": "django_redis.cache.RedisCache",
+                    "LOCATION": "redis://cache",
+                    "OPTIONS": {
+                        "SOCKET_TIMEOUT": 30,
+                        "CONNECTION_POOL_KWARGS": {"max_connections": 1, "socket_timeout": 30, "retry_on_timeout": True},
+                    },
+                }
+            },
+        ),
+    ],
+    ids=["url", "django", "django-redis"],
+)
+def test_the_limiters_own_time_limits_win_over_those_of_a_cache(setting: str, caches: dict[str, Any]) -> None:
+    made = kwargs(setting, **caches)
+    assert (made["socket_timeout"], made["socket_connect_timeout"]) == (0.08, 0.08)
+    assert made["retry"].get_retries() == 0
+    assert made["decode_responses"] is False
+    assert made["max_connections"] == 2**31
+
+
+def test_background_work_may_wait_longer_than_decisions() -> None:
+    with override_settings(RATEWINDOW={"REDIS": "redis://cache", "TIMEOUT": "80ms"}):
+        patient = connection.patient_client().connection_pool.connection_kwargs
+    assert patient["socket_timeout"] == connection.PATIENT_S
+
+
+async def test_an_asynchronous_client_has_the_same_limits() -> None:
+    with override_settings(RATEWINDOW={"REDIS": "redis://cache?socket_timeout=30", "TIMEOUT": "80ms"}):
+        made = connection.async_client().connection_pool.connection_kwargs
+    assert made["socket_timeout"] == 0.08
+    assert made["retry"].get_retries() == 0
+
+
+def test_a_client_is_made_once_and_anew_when_the_setting_changes() -> None:
+    with override_settings(RATEWINDOW={"REDIS": "redis://one"}):
+        first = connection.client()
+        assert connection.client() is first
+        with override_settings(RATEWINDOW={"REDIS": "redis://two"}):
+            assert connection.client().connection_pool.connection_kwargs["host"] == "two"
+
+
+def test_a_unix_socket_is_reached_by_its_path() -> None:
+    assert kwargs("unix:///run/redis.sock?db=3")["path"] == "/run/redis.sock"
