@@ -40,6 +40,10 @@ class Breaker:
             self.open, self._opened_at_s = True, time.monotonic()
         logger.error("ratewindow: Redis does not answer, requests pass uncounted until it does: %s: %s", type(error).__name__, error)
 
+    def reset(self) -> None:
+        """Forget what happened: the server is another one now."""
+        self.open, self._failures = False, 0
+
     def _look(self) -> None:
         if not self.open:
             return

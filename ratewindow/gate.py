@@ -7,8 +7,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from django.core.signals import setting_changed
 from django.http import HttpRequest
 from redis.exceptions import RedisError, ResponseError
 
@@ -134,3 +135,11 @@ def _report_script_error(error: ResponseError) -> None:
 
 
 breaker = Breaker(stores.probe)
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting in (conf.SETTING, "CACHES"):
+        breaker.reset()
+
+
+setting_changed.connect(_forget, dispatch_uid="ratewindow.gate")

@@ -147,13 +147,18 @@ def _watch() -> None:
         return
     _held.token = token
     database = connections[router.db_for_read(RateRule)]
-    if database.vendor == "sqlite" and database.is_in_memory_db():
-        _held.read.set()  # such a database belongs to the thread of a test: reading here would lock it
+    if _is_in_memory(database):
+        _held.read.set()
         return
     try:
         reload()
     finally:
         database.close()
+
+
+def _is_in_memory(database: Any) -> bool:
+    """Such a database belongs to the thread of a test, which a reader beside it would lock out."""
+    return database.vendor == "sqlite" and bool(database.is_in_memory_db())
 
 
 def _edited(sender: Any, using: str, **_: Any) -> None:

@@ -42,7 +42,7 @@ class Oracle:
                     self._forget_impossible(question, now)
         passing = [question for question in questions if not refused and not self._full(question, now)]
         if charge:
-            for question in passing:
+            for question in (each for each in passing if each.cost):
                 for key, limit in question.limits.items():
                     own = self._counting(key, limit, now)
                     self.units[key] = own + [self._effective(key, limit, now)] * question.cost

@@ -1,0 +1,144 @@
+"""How edits reach a process, and what stays when something cannot be read."""
+
+import logging
+from typing import Any
+
+import pytest
+from django.db import connection as database
+from django.test import TransactionTestCase, override_settings
+from django.test.utils import CaptureQueriesContext
+
+from ratewindow import rulebook, statekeys
+from ratewindow.models import RateRule
+from tests.doors import behind_middleware, decorated, plain, statuses
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def define(name: str, rate: str, **fields: Any) -> RateRule:
+    return RateRule.objects.define(name, rate, mode="enforce", **fields)[0]
+
+
+def test_the_process_that_edits_obeys_at_once_and_the_others_see_a_new_token(redis_client: Any) -> None:
+    define("login", "1/m", path="/login/")
+    first = redis_client.get(statekeys.token())
+    assert statuses(behind_middleware(plain(False)), 2, "/login/") == [200, 429]
+    window = RateRule.objects.get(name="login").windows.get()
+    window.limit = 3
+    window.save()
+    assert redis_client.get(statekeys.token()) not in (None, first)
+    assert statuses(behind_middleware(plain(False)), 3, "/login/") == [200, 200, 429]
+
+
+def test_an_edit_is_announced_when_it_is_committed_and_not_before(redis_client: Any) -> None:
+    from django.db import transaction
+
+    with transaction.atomic():
+        define("login", "1/m", path="/login/")
+        assert redis_client.get(statekeys.token()) is None
+        assert "login" not in rulebook.current().by_name
+    assert redis_client.get(statekeys.token())
+    assert "login" in rulebook.current().by_name
+
+
+def test_a_deleted_rule_stops_at_once() -> None:
+    define("login", "1/m", path="/login/")
+    site = behind_middleware(plain(False))
+    assert statuses(site, 2, "/login/") == [200, 429]
+    RateRule.objects.all().delete()
+    assert statuses(site, 2, "/login/") == [200, 200]
+
+
+def test_a_new_token_is_a_reason_to_read_and_the_old_one_is_not(redis_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: False)
+    redis_client.set(statekeys.token(), "one")
+    rulebook._watch()
+    RateRule.objects.bulk_create([RateRule(name="silent")])
+    rulebook._watch()
+    assert "silent" not in rulebook.current().by_name
+    redis_client.set(statekeys.token(), "two")
+    rulebook._watch()
+    assert "silent" in rulebook.current().by_name
+
+
+def test_what_no_signal_told_is_seen_after_half_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: False)
+    rulebook._watch()
+    RateRule.objects.bulk_create([RateRule(name="silent")])
+    rulebook._held.read_at_s -= rulebook.REREAD_S
+    rulebook._watch()
+    assert "silent" in rulebook.current().by_name
+
+
+def test_an_announcement_that_redis_did_not_take_is_made_up_for(redis_client: Any, caplog: pytest.LogCaptureFixture) -> None:
+    from django.conf import settings
+
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}):
+        define("login", "1/m")
+        assert "other processes learn of the edited rules within 30 s" in caplog.text
+    assert redis_client.get(statekeys.token()) is None
+    rulebook._watch()
+    assert redis_client.get(statekeys.token())
+
+
+def test_a_missing_table_leaves_the_rules_in_force_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    define("login", "1/m", path="/login/")
+    with database.schema_editor() as editor:
+        editor.alter_db_table(RateRule, "ratewindow_raterule", "elsewhere")
+    try:
+        with caplog.at_level(logging.ERROR, "ratewindow"):
+            rulebook.reload()
+            rulebook.reload()
+        assert statuses(behind_middleware(plain(False)), 2, "/login/") == [200, 429]
+        assert len(caplog.records) == 1
+        assert "no such table" in caplog.text
+    finally:
+        with database.schema_editor() as editor:
+            editor.alter_db_table(RateRule, "elsewhere", "ratewindow_raterule")
+
+
+def test_one_bad_row_is_left_out_and_named_and_the_others_stay(caplog: pytest.LogCaptureFixture) -> None:
+    define("good", "1/m", path="/good/")
+    define("bad", "1/m", path="/bad/")
+    RateRule.objects.filter(name="bad").update(key="shoe_size")
+    rulebook.reload()
+    assert statuses(behind_middleware(plain(False)), 2, "/good/") == [200, 429]
+    assert statuses(behind_middleware(plain(False)), 2, "/bad/") == [200, 200]
+    assert "rule 'bad' is left out, it cannot be enforced: 'shoe_size' is no key" in caplog.text
+
+
+def test_a_rule_without_limits_refuses_nobody() -> None:
+    RateRule.objects.create(name="empty", mode="enforce", applies_to="all")
+    assert statuses(behind_middleware(decorated(False, "empty")), 2) == [200, 200]
+
+
+def test_a_request_issues_no_sql_of_ours() -> None:
+    define("all", "100/m", applies_to="all")
+    site = behind_middleware(decorated(False, rate="50/m"))
+    with CaptureQueriesContext(database) as captured:
+        assert statuses(site, 5) == [200] * 5
+    assert not captured.captured_queries
+
+
+def test_counts_stay_when_only_the_limit_is_edited() -> None:
+    rule = define("login", "5/m", path="/login/")
+    site = behind_middleware(plain(False))
+    assert statuses(site, 6, "/login/") == [200] * 5 + [429]
+    rule.windows.update(limit=8)
+    rulebook.reload()
+    assert statuses(site, 4, "/login/") == [200, 200, 200, 429]
+
+
+def test_the_names_that_code_limits_are_known_once_the_urls_are_loaded() -> None:
+    assert "demo.limited" in rulebook.code_names()
+
+
+class AfterAFlush(TransactionTestCase):
+    """Django empties the tables after each such test, without a word for each row."""
+
+    def test_one_rules_do_not_outlive_the_test_that_made_them(self) -> None:
+        define("everywhere", "1/m", applies_to="all")
+        assert "everywhere" in rulebook.current().by_name
+
+    def test_two_rules_do_not_outlive_the_test_that_made_them(self) -> None:
+        assert "everywhere" not in rulebook.current().by_name
