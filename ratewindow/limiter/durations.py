@@ -46,7 +46,7 @@ def parse_duration(text: str | timedelta) -> int:
     if isinstance(text, timedelta):
         microseconds = text // timedelta(microseconds=1)
         if microseconds <= 0 or microseconds % 1000:
-            raise ValueError(f"{text} is not a positive whole number of milliseconds")
+            raise ValueError(f"{text} is not a positive whole number of milliseconds: give at least one")
         return microseconds // 1000
     if not isinstance(text, str):
         raise ValueError(f"{text!r} has no unit: write text such as {EXAMPLES}")
@@ -55,7 +55,10 @@ def parse_duration(text: str | timedelta) -> int:
         raise ValueError(f"{text!r} has no unit: write {lowered}s for seconds, or {EXAMPLES}")
     if len(lowered) > 64 or not _WHOLE.fullmatch(lowered):
         raise ValueError(f"{text[:64]!r} is not a duration: write {EXAMPLES}")
-    total = sum(int(number) * unit_ms(name) for number, name in _PART.findall(lowered))
+    try:
+        total = sum(int(number) * unit_ms(name) for number, name in _PART.findall(lowered))
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from None
     if total <= 0:
         raise ValueError(f"{text!r} is no time at all: write at least 1ms")
     return total

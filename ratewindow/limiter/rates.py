@@ -2,7 +2,7 @@
 
 import re
 
-from ratewindow.limiter.durations import parse_duration, unit_ms
+from ratewindow.limiter.durations import format_duration, parse_duration, unit_ms
 from ratewindow.limiter.types import Window
 
 _RATE = re.compile(r"(\d+)\s*(?:/|\bper\b)\s*(\d*\s*[a-z]+(?:\d+[a-z]+)*)", re.ASCII)
@@ -14,7 +14,12 @@ def parse_rates(text: str) -> tuple[Window, ...]:
     """The windows of ``"5/m; 20/h"``; empty text has none. ValueError names the text and the remedy."""
     if not isinstance(text, str):
         raise ValueError(f"{text!r} is no rate: write text such as {EXAMPLES}")
-    return tuple(_parse(part.strip()) for part in text.split(";") if part.strip())
+    windows = tuple(_parse(part.strip()) for part in text.split(";") if part.strip())
+    periods = [window.period_ms for window in windows]
+    for window in windows:
+        if periods.count(window.period_ms) > 1:
+            raise ValueError(f"{text!r} has two limits for {format_duration(window.period_ms)}: keep the lower one")
+    return windows
 
 
 def _parse(text: str) -> Window:

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ratewindow.limiter.durations import UNITS_MS, format_duration
+
 # Redis counts in doubles, which hold every whole number up to 2^53: sums of such products stay exact.
 MOST_UNIT_MS = 2**52
+DAY_MS = UNITS_MS["d"]
 
 
 class Measure(Protocol):
@@ -61,9 +64,12 @@ class Algorithm:
             yield f"limit {limit!r}: write a whole number, 0 or more"
         elif not isinstance(period_ms, int) or isinstance(period_ms, bool) or period_ms < 1:
             yield f"period {period_ms!r}: write a whole number of milliseconds, at least 1"
+        elif period_ms > MOST_UNIT_MS:
+            yield f"period {format_duration(period_ms)} is too long to be counted: write at most {MOST_UNIT_MS // DAY_MS}d"
         elif limit * period_ms > MOST_UNIT_MS:
             most = MOST_UNIT_MS // period_ms
-            yield f"limit {limit} is too high to be counted exactly over {period_ms} ms: write at most {most}, or a shorter period"
+            period = format_duration(period_ms)
+            yield f"limit {limit} is too high to be counted exactly over {period}: write at most {most}, or a shorter period"
         if buckets is not None and not self.most_buckets:
             yield f"buckets {buckets!r}: {self.name} has none, leave them out"
         elif buckets is not None and (not isinstance(buckets, int) or not 1 <= buckets <= self.most_buckets):
