@@ -131,16 +131,24 @@ def patient_client() -> redis.Redis:
 def _make(purpose: str, timeout_s: float) -> redis.Redis:
     with _lock:
         if purpose not in _clients:
-            url, extra = address()
+            url, extra = _address()
             _clients[purpose] = redis.Redis.from_url(url, **{**extra, **_options(timeout_s)})
         return _clients[purpose]
+
+
+def _address() -> tuple[str, dict[str, Any]]:
+    """`address` for a site that runs: a server that is not configured is one that does not answer."""
+    try:
+        return address()
+    except ImproperlyConfigured as error:
+        raise redis.ConnectionError(str(error)) from None
 
 
 def async_client() -> redis.asyncio.Redis:
     """For decisions on the running event loop; the caller keeps one for each loop and closes it."""
     from redis.asyncio.retry import Retry as AsyncRetry
 
-    url, extra = address()
+    url, extra = _address()
     options = _options(conf.current().timeout_s) | {"retry": AsyncRetry(NoBackoff(), 0)}
     return redis.asyncio.Redis.from_url(url, **{**extra, **options})
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import redis
 from django.core.cache.backends.redis import RedisCache
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
@@ -161,6 +162,16 @@ def test_a_client_is_made_once_and_anew_when_the_setting_changes() -> None:
         assert connection.client() is first
         with override_settings(RATEWINDOW={"REDIS": "redis://two"}):
             assert connection.client().connection_pool.connection_kwargs["host"] == "two"
+
+
+def test_for_a_site_that_runs_a_server_that_is_not_configured_is_one_that_does_not_answer() -> None:
+    with override_settings(RATEWINDOW={"REDIS": "nowhere"}), pytest.raises(redis.ConnectionError, match="no alias in CACHES"):
+        connection.client()
+
+
+async def test_and_so_it_is_for_asynchronous_clients() -> None:
+    with override_settings(RATEWINDOW={"REDIS": "nowhere"}), pytest.raises(redis.ConnectionError, match="no alias in CACHES"):
+        connection.async_client()
 
 
 def test_a_unix_socket_is_reached_by_its_path() -> None:
