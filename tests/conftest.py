@@ -25,7 +25,8 @@ def redis_url() -> Iterator[str]:
     with redis_server() as url, redis.Redis.from_url(url) as client:
         if client.dbsize():
             pytest.exit(f"{url} is not empty, and every test empties it: name another database in RATEWINDOW_REDIS_URL", 2)
-        with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url}):
+        # A busy machine may pause a test for longer than a site would wait; what TIMEOUT does has tests of its own.
+        with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": "5s"}):
             yield url
         client.flushdb()
         # What this process still does until its end needs no server.
