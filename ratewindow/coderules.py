@@ -22,9 +22,9 @@ def register(use: CodeRate) -> None:
 
 def uses() -> dict[str, set[CodeRate]]:
     """Every use so far, by name."""
-    return {name: set(each) for name, each in _uses.items()}
+    return {name: set(each) for name, each in list(_uses.items())}
 
 
-def has_rate(name: str) -> bool:
-    """Whether code itself gives a rate under this name."""
-    return any(use.rate is not None for use in _uses.get(name, ()))
+def names() -> set[str]:
+    """The names under which code gives a rate."""
+    return {name for name, each in list(_uses.items()) if any(use.rate is not None for use in list(each))}

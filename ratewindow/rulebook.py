@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.apps import apps
-from django.db import DatabaseError, connections, router, transaction
+from django.db import Error as DatabaseError  # InterfaceError, a lost connection, is no django.db.DatabaseError
+from django.db import connections, router, transaction
 from django.db.models.signals import post_delete, post_migrate, post_save
 from redis.exceptions import RedisError
 
@@ -27,7 +28,7 @@ from ratewindow.rule import Rule, parse_methods
 logger = logging.getLogger("ratewindow")
 
 REREAD_S = 30.0  # how soon an edit acts that no signal told of
-REREAD_ALONE_S = 2.0  # the same while Redis is away
+REREAD_ALONE_S = 2.0  # the same while Redis is away, or the last reading failed
 FIRST_READING_S = 1.0  # how long the first request of a process waits for the rules
 
 _EDITED = ("ratewindow.raterule", "ratewindow.rulewindow")
@@ -50,10 +51,12 @@ class _Held:
     def __init__(self) -> None:
         self.book: Rulebook | None = None
         self.read = threading.Event()
-        self.token: bytes | None = None
+        self.token: bytes | str | None = None
         self.read_at_s = float("-inf")
         self.unannounced = False
         self.unreadable = ""
+        self.left_out: set[str] = set()  # what has been logged of rows that are wrong
+        self.code_names: set[str] = set()  # those that code had given a rate
 
 
 _held = _Held()
@@ -63,8 +66,9 @@ _EMPTY = Rulebook(())
 def current() -> Rulebook:
     """The rules in force. Only the first request of a process waits, a moment, until they have been read."""
     housekeeping.ensure_running()
-    if _held.book is None:
-        _held.read.wait(FIRST_READING_S)
+    if _held.book is None and not _held.read.wait(FIRST_READING_S):
+        logger.error("ratewindow: no rules after %.0f s, requests pass: does this server run threads?", FIRST_READING_S)
+        _held.read.set()  # once is enough: requests must not go on waiting for a thread that does not run
     return _held.book or _EMPTY
 
 
@@ -86,18 +90,23 @@ def reload() -> None:
         _held.unreadable = str(error)
     else:
         _held.book, _held.unreadable = book, ""
-    _held.read_at_s = time.monotonic()
-    _held.read.set()
+    finally:
+        _held.read_at_s = time.monotonic()
+        _held.read.set()
 
 
 def read_rules() -> list[Rule]:
     """Every row as a frozen rule, whatever its mode. A row that cannot be right is left out, and logged."""
-    rules = []
+    rules, left_out = [], set()
+    _held.code_names = coderules.names()
     for row in RateRule.objects.prefetch_related("windows"):
         try:
             rules.append(_freeze(row))
         except ValueError as error:
-            logger.error("ratewindow: rule %r is left out, it cannot be enforced: %s", row.name, error)
+            left_out.add(f"rule {row.name!r} is left out, it cannot be enforced: {error}")
+    for told in left_out - _held.left_out:  # once, not at each reading
+        logger.error("ratewindow: %s", told)
+    _held.left_out = left_out
     return rules
 
 
@@ -112,38 +121,39 @@ def _freeze(row: RateRule) -> Rule:
         pattern=row.pattern,
         methods=parse_methods(row.methods),
     )
-    assert rule.recipe and rule.state_names is not None  # parsed here, so that a bad key is found here
-    return rule.beside() if rule.mode == "shadow" and coderules.has_rate(rule.name) else rule
+    _ = rule.recipe, rule.state_names  # parsed here, so that a bad key is found here
+    return rule.beside() if rule.mode == "shadow" and rule.name in _held.code_names else rule
 
 
 def announce() -> None:
     """Tell every process that the rules have changed; this one reads them at once."""
     reload()
     _held.unannounced = not connection.in_memory()
-    _renew_token()
+    try:
+        _renew_token()
+    except (RedisError, OSError) as error:
+        logger.warning("ratewindow: other processes learn of the edited rules within %.0f s: %s", REREAD_S, error)
 
 
 def _renew_token() -> None:
     if _held.unannounced:
-        try:
-            # Random, not counted up: a Redis that lost its data would repeat a number.
-            connection.client().set(statekeys.token(), secrets.token_hex(8))
-            _held.unannounced = False
-        except (RedisError, OSError) as error:
-            logger.warning("ratewindow: other processes learn of the edited rules within %.0f s: %s", REREAD_S, error)
+        # Random, not counted up: a Redis that lost its data would repeat a number.
+        connection.client().set(statekeys.token(), secrets.token_hex(8))
+        _held.unannounced = False
 
 
 def _watch() -> None:
     """Read the rows when there is news, or none for a while. The token comes first, so that no edit falls between."""
-    _renew_token()
-    token, alone = _held.token, False
+    token, alone = _held.token, bool(_held.unreadable)
     if not connection.in_memory():
         try:
+            _renew_token()
             token = connection.client().get(statekeys.token())
         except (RedisError, OSError):
             alone = True
     age_s = time.monotonic() - _held.read_at_s
-    if token == _held.token and age_s < (REREAD_ALONE_S if alone else REREAD_S):
+    news = token != _held.token or coderules.names() != _held.code_names
+    if not news and age_s < (REREAD_ALONE_S if alone else REREAD_S):
         return
     _held.token = token
     database = connections[router.db_for_read(RateRule)]
@@ -162,8 +172,13 @@ def _is_in_memory(database: Any) -> bool:
 
 
 def _edited(sender: Any, using: str, **_: Any) -> None:
-    if sender._meta.label_lower in _EDITED:  # by name: a data migration has model classes of its own
+    if sender._meta.label_lower in _EDITED and not _will_announce(using):  # by name: migrations have classes of their own
         transaction.on_commit(announce, using=using)
+
+
+def _will_announce(using: str) -> bool:
+    """Whether this transaction will do so anyway: loading a thousand rules is one edit, not a thousand."""
+    return any(entry[1] is announce for entry in connections[using].run_on_commit)
 
 
 def _emptied(**_: Any) -> None:
@@ -176,7 +191,7 @@ def code_names() -> set[str]:
     from django.urls import get_resolver
 
     _ = get_resolver().url_patterns
-    return {name for name, uses in coderules.uses().items() if any(use.rate is not None for use in uses)}
+    return coderules.names()
 
 
 def connect() -> None:

@@ -1,0 +1,123 @@
+"""Reading the rules when the database, Redis or the server of the site is not as it should be."""
+
+import logging
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import InterfaceError, transaction
+from django.test import override_settings
+
+from ratewindow import coderules, housekeeping, rulebook
+from ratewindow.coderules import CodeRate
+from ratewindow.models import RateRule
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def new_process(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What a process holds that has read nothing yet."""
+    monkeypatch.setattr(rulebook, "_held", rulebook._Held())
+    return rulebook._held
+
+
+@pytest.fixture
+def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A line for each time that the rows are read, in whatever thread."""
+    seen: list[str] = []
+    read = rulebook.read_rules
+
+    def counting() -> Any:
+        seen.append("read")
+        return read()
+
+    monkeypatch.setattr(rulebook, "read_rules", counting)
+    monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: False)
+    return seen
+
+
+def test_a_lost_connection_leaves_the_rules_in_force_too(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    RateRule.objects.define("login", "1/m")
+
+    def lost() -> None:
+        raise InterfaceError("connection already closed")
+
+    monkeypatch.setattr(rulebook, "read_rules", lost)
+    rulebook.reload()
+    assert "login" in rulebook.current().by_name
+    assert "the rules cannot be read, those held stay in force: connection already closed" in caplog.text
+
+
+def test_a_reading_that_failed_is_repeated_soon(readings: list[str], monkeypatch: pytest.MonkeyPatch, new_process: Any) -> None:
+    rulebook._watch()
+    new_process.unreadable = "no such table"
+    new_process.read_at_s -= rulebook.REREAD_ALONE_S + 0.1
+    rulebook._watch()
+    rulebook._watch()
+    assert len(readings) == 2
+
+
+def test_requests_wait_for_the_first_reading_only_once(
+    new_process: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    waits: list[float] = []
+
+    def never(timeout_s: float) -> bool:
+        waits.append(timeout_s)
+        return False
+
+    monkeypatch.setattr(housekeeping, "ensure_running", lambda: None)  # as on a server that runs no threads
+    monkeypatch.setattr(new_process.read, "wait", never)
+    assert rulebook.current().by_name == {}
+    assert "requests pass: does this server run threads?" in caplog.text
+    assert new_process.read.is_set()
+    assert waits == [rulebook.FIRST_READING_S]
+
+
+def test_a_bad_row_is_told_once_and_again_when_it_says_something_else(caplog: pytest.LogCaptureFixture) -> None:
+    rule, _ = RateRule.objects.define("bad", "1/m")
+    for key in ("shoe_size", "shoe_size", "hat_size"):
+        RateRule.objects.filter(pk=rule.pk).update(key=key)
+        rulebook.reload()
+    assert [record.getMessage().partition(": '")[2].partition("'")[0] for record in caplog.records] == ["shoe_size", "hat_size"]
+
+
+def test_edits_of_one_transaction_are_read_and_announced_once(readings: list[str], redis_client: Any) -> None:
+    with transaction.atomic():
+        for number in range(5):
+            RateRule.objects.define(f"rule-{number}", "1/m; 5/h")
+        assert readings == []
+    assert readings == ["read"]
+    assert len(rulebook.current().by_name) == 5
+
+
+def test_an_edit_is_announced_although_one_before_it_was_taken_back(readings: list[str]) -> None:
+    with transaction.atomic():
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            RateRule.objects.define("taken-back", "1/m")
+            raise ZeroDivisionError
+        RateRule.objects.define("kept", "1/m")
+    assert readings == ["read"]
+    assert set(rulebook.current().by_name) == {"kept"}
+
+
+def test_an_edit_while_redis_is_away_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}):
+        RateRule.objects.create(name="login")
+        for _ in range(5):
+            rulebook._watch()
+    assert sum(record.levelno == logging.WARNING for record in caplog.records) == 1
+
+
+def test_a_shadow_row_counts_beside_the_rate_in_code_also_when_the_code_is_imported_later(
+    readings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coderules, "_uses", {})
+    RateRule.objects.define("export", "5/m", path="/export/")
+    assert not rulebook.current().by_name["export"].beside_code
+    coderules.register(CodeRate("export", "5/m", "ip", "shop.views.export"))
+    rulebook._watch()
+    assert rulebook.current().by_name["export"].beside_code
