@@ -56,8 +56,12 @@ class Visit:
         return gate.ask(self.request, self.rules, self.door.cost)
 
     def settle(self, decision: Decision) -> None:
-        join(self.request, decision)
         self.refused = self.door.block and not decision.allowed
+        if self.refused:
+            for part in decisions_of(self.request):  # of guards outside, which let it pass
+                if part.outcome == "passed":
+                    part.outcome = "other"
+        join(self.request, decision)
 
     def refusal(self) -> HttpResponseBase:
         return responses.refusal(self.request, self.request.ratewindow)  # type: ignore[attr-defined]
@@ -106,7 +110,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
 def decisions_of(request: HttpRequest) -> tuple[Decision, ...]:
     """What has been decided about this request so far, one decision for each rule."""
     decision: Decision | None = getattr(request, "ratewindow", None)
-    return decision.decisions if decision else ()
+    return () if decision is None else decision.decisions  # a refused one is false
 
 
 def join(request: HttpRequest, decision: Decision) -> None:

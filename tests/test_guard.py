@@ -1,0 +1,80 @@
+"""What is kept of a request that passes several guards, or is refused by one."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory
+
+from ratewindow import guard, ratelimit
+from ratewindow.limiter.types import Decision
+from tests.doors import answer, behind_middleware, get, plain, statuses
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[str, str]]]:
+    """Rule and outcome of all decisions that are counted for the report, a list for each request."""
+    told: list[list[tuple[str, str]]] = []
+
+    def record(decisions: Iterable[Decision]) -> None:
+        told.append([(each.rule, each.outcome) for each in decisions])
+
+    monkeypatch.setattr(guard.counters, "record", record)
+    return told
+
+
+@is_async
+def test_refused_requests_are_counted_too(is_async: bool, recorded: list[list[tuple[str, str]]]) -> None:
+    view = ratelimit("login", "1/m")(plain(is_async))
+    assert statuses(view, 2) == [200, 429]
+    assert recorded == [[("login", "passed")], [("login", "refused")]]
+
+
+@is_async
+def test_a_refusal_that_did_not_block_is_not_forgotten_by_the_next_guard(is_async: bool) -> None:
+    seen: list[HttpRequest] = []
+    view = ratelimit("tight", "1/m", block=False)(ratelimit("wide", "10/m")(plain(is_async, seen)))
+    assert statuses(view, 2) == [200, 200]
+    decision: Decision = seen[1].ratewindow  # type: ignore[attr-defined]
+    assert (decision.allowed, decision.rule) == (False, "tight")
+    assert {part.rule for part in decision.decisions} == {"tight", "wide"}
+
+
+def test_a_rule_that_refused_without_blocking_is_not_charged_again_further_in() -> None:
+    seen: list[HttpRequest] = []
+    inner: Callable[..., Any] = ratelimit("login", "1/m", block=False)(plain(False, seen))
+    view = ratelimit("login", "1/m", block=False)(inner)
+    assert statuses(view, 2) == [200, 200]
+    assert len(seen[1].ratewindow.decisions) == 1  # type: ignore[attr-defined]
+
+
+def test_a_view_that_fails_was_counted_all_the_same(recorded: list[list[tuple[str, str]]]) -> None:
+    @ratelimit("login", "1/m")
+    def broken(request: HttpRequest) -> HttpResponse:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        answer(broken, RequestFactory().get("/"))
+    assert recorded == [[("login", "passed")]]
+
+
+def test_a_request_through_two_doors_is_counted_once_for_each_rule(recorded: list[list[tuple[str, str]]]) -> None:
+    get(behind_middleware(ratelimit("one", "5/m")(ratelimit("two", "5/m")(plain(False)))))
+    assert [sorted(each) for each in recorded] == [[("one", "passed"), ("two", "passed")]]
+
+
+@is_async
+def test_what_a_guard_outside_let_pass_and_one_inside_refused_is_told_as_refused_by_another(
+    is_async: bool, recorded: list[list[tuple[str, str]]]
+) -> None:
+    view = ratelimit("outer", "5/m")(ratelimit("inner", "1/m")(plain(is_async)))
+    assert statuses(view, 2) == [200, 429]
+    assert [sorted(each) for each in recorded] == [
+        [("inner", "passed"), ("outer", "passed")],
+        [("inner", "refused"), ("outer", "other")],
+    ]
