@@ -59,6 +59,8 @@ class Period:
         """The beginning of every step."""
         steps: dict[datetime, None] = {}
         moment = span_start(self.start, self.resolution)
+        if moment < self.start:  # midnight in India is half past an hour: the row of that hour began the day before
+            moment += SPANS[self.resolution]
         while moment < self.end:
             steps[self.step_of(moment)] = None
             moment += SPANS[self.resolution]

@@ -1,0 +1,204 @@
+"""The report page: what it says, to whom, and that nothing on it can be turned against its reader."""
+
+import re
+from datetime import timedelta
+from urllib.parse import urlencode
+
+import pytest
+import redis
+from django.contrib.auth.models import Permission, User
+from django.test import override_settings
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+
+from ratewindow import rulebook
+from ratewindow.models import RateRule, ThrottleStat
+from ratewindow.reporting import minutes
+
+pytestmark = pytest.mark.django_db
+
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def page(admin_client):
+    def read(**query):
+        response = admin_client.get(f"{reverse('admin:ratewindow_report')}?{urlencode(query)}")
+        assert response.status_code == 200
+        return re.sub(r"\s+", " ", response.content.decode())
+
+    return read
+
+
+def row(rule="login", ago=timedelta(minutes=5), resolution="minute", **counts):
+    start = (timezone.now() - ago).replace(second=0, microsecond=0)
+    if resolution == "hour":
+        start = start.replace(minute=0)
+    ThrottleStat.objects.create(rule=rule, resolution=resolution, start=start, **counts)
+
+
+def test_the_changelist_of_the_statistics_is_the_report():
+    assert reverse("admin:ratewindow_report") == reverse("admin:ratewindow_throttlestat_changelist")
+
+
+def test_a_calm_hour_in_one_sentence_and_four_figures(page):
+    row("api", passed=41_230, refused=9, would_refuse=3, fallback=2)
+    html = page()
+    assert "All quiet. 41,230 passed, 9 refused in the last hour." in html
+    assert [re.sub("<[^>]+>", "", each) for each in re.findall(r"<dt>(.*?)</dt><dd><strong>(?:.*?)</strong>", html)] == [
+        "Passed",
+        "Refused",
+        "Would refuse",
+        "Decided without Redis",
+    ]
+    assert re.findall(r"<dd><strong>(.*?)</strong>", html) == ["41,230", "9", "3", "2"]
+
+
+def test_rules_are_listed_with_mode_and_link_those_that_refuse_most_first(page):
+    rule, _ = RateRule.objects.define("login", "5/m", path="/login/", mode="enforce")
+    RateRule.objects.define("search", "5/m", mode="shadow")
+    row("search", passed=500, would_refuse=7)
+    row("login", passed=100, refused=300)
+    row("past", passed=1)
+    html = page()
+    table = html[html.index('id="rw-rules"') :]
+    assert [table.index(name) for name in ("login", "search", "past")] == sorted(
+        table.index(n) for n in ("login", "search", "past")
+    )
+    assert f'<a href="{reverse("admin:ratewindow_raterule_change", args=[rule.pk])}">login</a>' in table
+    assert re.findall(r'rw-mode-(\w+)">([^<]+)<', table) == [("enforce", "Enforce"), ("shadow", "Shadow"), ("gone", "Deleted")]
+    assert "75 %" in table
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [({}, "1"), ({"period": "15m"}, "1"), ({"period": "24h"}, "3"), ({"period": "7d"}, "4"), ({"period": "30d"}, "4")],
+)
+def test_a_period_is_chosen_by_a_link(page, query, shown):
+    row(passed=1)
+    row(ago=timedelta(hours=12), passed=2)
+    for hours in (0, 40):
+        row(ago=timedelta(hours=hours), resolution="hour", passed=2)
+    html = page(**query)
+    assert re.findall(r"<dd><strong>(.*?)</strong>", html)[0] == shown
+    assert html.count('aria-current="true"') == 1
+
+
+def test_dates_of_ones_own_are_read_in_the_current_time_zone(page):
+    row(ago=timedelta(minutes=30), passed=5)
+    row(ago=timedelta(minutes=90), passed=7)
+    with override_settings(TIME_ZONE="Asia/Tokyo"):
+        start = timezone.localtime(timezone.now() - timedelta(minutes=120))
+        end = timezone.localtime(timezone.now() - timedelta(minutes=60))
+        html = page(start=start.strftime("%Y-%m-%dT%H:%M"), end=end.strftime("%Y-%m-%dT%H:%M"))
+    assert re.findall(r"<dd><strong>(.*?)</strong>", html)[0] == "7"
+    assert "Asia/Tokyo" in html
+    assert 'aria-current="true"' not in html
+
+
+def test_the_report_of_one_rule_keeps_it_in_the_links(page):
+    RateRule.objects.define("login", "5/m")
+    row(passed=5)
+    row("api", passed=7)
+    html = page(rule="login")
+    assert re.findall(r"<dd><strong>(.*?)</strong>", html)[0] == "5"
+    assert "?period=24h&amp;rule=login" in html
+
+
+def test_a_deleted_rule_can_still_be_asked_for(page):
+    row("past", passed=5)
+    assert re.findall(r"<dd><strong>(.*?)</strong>", page(rule="past"))[0] == "5"
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ({"start": "yesterday"}, "From: Enter a valid date/time."),
+        ({"end": "2026-01-01T00:00"}, "From: Say from when"),
+        ({"start": "2026-02-01T00:00", "end": "2026-01-01T00:00"}, "To: This is not after the beginning"),
+        ({"start": "2999-01-01T00:00"}, "From: This is in the future"),
+        ({"start": "1970-01-01T00:00"}, "From: A report covers at most three years"),
+        ({"period": "1y"}, "Select a valid choice"),
+        ({"rule": "no-such-rule"}, "Rule: Select a valid choice"),
+    ],
+)
+def test_a_wrong_choice_is_named_beside_the_last_hour(page, query, error):
+    row(passed=1)
+    html = page(**query)
+    assert error in html
+    assert "in the last hour." in html
+
+
+def test_without_rules_it_tells_how_to_begin(page, monkeypatch):
+    monkeypatch.setattr(rulebook, "code_names", set)
+    assert "There is no rule yet." in page()
+    assert reverse("admin:ratewindow_raterule_add") in page()
+
+
+def test_without_the_middleware_it_tells_which_line_to_write(page, settings):
+    settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if "ratewindow" not in name]
+    assert "MIDDLEWARE += [&quot;ratewindow.middleware.RateWindowMiddleware&quot;]" in page()
+
+
+def test_a_quiet_site_with_rules_is_told_that_nothing_met_them(page):
+    RateRule.objects.define("login", "5/m")
+    assert "no request has met one in this period" in page()
+
+
+def test_without_redis_it_says_so_and_shows_the_rows(page, monkeypatch):
+    def away(*_):
+        raise redis.ConnectionError
+
+    monkeypatch.setattr(minutes, "waiting", away)
+    row(passed=5)
+    html = page()
+    assert "Redis does not answer" in html
+    assert "All quiet. 5 passed" in html
+
+
+@pytest.mark.parametrize("rule", [EVIL, "</script><script>alert(1)</script>"])
+def test_nothing_stored_is_ever_markup(page, rule):
+    row(rule, passed=100, refused=300)
+    for html in (page(), page(rule=rule), page(rule=f"{rule}2"), page(period=rule), page(start=rule)):
+        assert rule not in html
+        assert "<script>alert" not in html
+
+
+def test_there_is_no_inline_script_or_style(page):
+    row(passed=100, refused=300)
+    html = page()
+    assert re.findall(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)", html) == []
+    assert "<style" not in html
+    assert re.findall(r"\s(?:style|on\w+)=", html) == []
+
+
+def member(client, *permissions):
+    user = User.objects.create_user("staff", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client.force_login(user)
+    return client
+
+
+def test_staff_without_permission_do_not_see_it(client):
+    assert member(client, "view_raterule").get(reverse("admin:ratewindow_report")).status_code == 403
+    client.logout()
+    assert client.get(reverse("admin:ratewindow_report")).status_code == 302
+
+
+def test_who_may_only_view_the_report_sees_it_without_links_to_rules(client):
+    RateRule.objects.define("login", "5/m")
+    row(passed=5)
+    html = member(client, "view_throttlestat").get(reverse("admin:ratewindow_report")).content.decode()
+    assert "All quiet. 5 passed" in html
+    assert "/raterule/" not in html
+
+
+def test_nobody_adds_changes_or_deletes_what_was_counted(admin_client):
+    row(passed=5)
+    for name in ("add", "change", "delete"):
+        with pytest.raises(NoReverseMatch):
+            reverse(f"admin:ratewindow_throttlestat_{name}", args=[1] if name != "add" else [])
+    base = reverse("admin:ratewindow_report")
+    assert {admin_client.post(base + path).status_code for path in ("add/", "1/change/", "1/delete/")} == {404}
+    admin_client.post(base, {"action": "delete_selected", "_selected_action": ThrottleStat.objects.get().pk, "post": "yes"})
+    assert ThrottleStat.objects.count() == 1

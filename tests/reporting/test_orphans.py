@@ -1,0 +1,215 @@
+"""Cleaning takes the state of no rule, and nothing else."""
+
+import pytest
+from django.test import override_settings
+
+from ratewindow import coderules, rulebook, statekeys
+from ratewindow.limiter.types import Window
+from ratewindow.models import RateRule
+from ratewindow.reporting import orphans, sites
+from ratewindow.reporting.orphans import Cleaned, clean_orphans
+from ratewindow.reporting.sites import SharedPrefix, announce_site, refuse_when_shared
+from tests.doors import behind_middleware, plain, statuses
+from tests.reporting.conftest import NOW_S
+
+pytestmark = pytest.mark.django_db
+
+MINUTE = Window(5, 60_000)
+FOREIGN = [
+    "rw:token",
+    "rw:sites",
+    "session:1",
+    "rw:s:short:{x}",
+    "rw:s:0123456789abcdef",
+    "other:s:0123456789abcdef:{x}",
+    "rw:minutes",
+]
+
+
+@pytest.fixture
+def in_code(monkeypatch):
+    monkeypatch.setattr(rulebook, "code_names", lambda: {"export"})
+
+
+def key(rule, window=MINUTE, client="ip:203.0.113.9", beside_code=False):
+    return (
+        statekeys.state_prefix()
+        + statekeys.state_name(rule, window, beside_code).removeprefix(":s:")
+        + statekeys.client_tag(client)
+    )
+
+
+@pytest.fixture
+def keys(redis_client):
+    """Makes keys as the limiter would, and tells which are left."""
+
+    def make(*names):
+        for name in names:
+            redis_client.set(name, "1", ex=60)
+
+    make.left = lambda: set(redis_client.keys())
+    return make
+
+
+def test_the_state_of_a_deleted_rule_goes_and_all_other_keys_stay(redis_client):
+    for name in ("login", "search"):
+        RateRule.objects.define(name, "5/m; 20/h", path=f"/{name}/", mode="enforce")
+    rulebook.reload()
+    site = behind_middleware(plain(False))
+    assert statuses(site, 6, "/login/") == [200] * 5 + [429]
+    before = set(redis_client.keys())
+    assert statuses(site, 6, "/search/") == [200] * 5 + [429]
+    of_search = set(redis_client.keys("rw:s:*")) - before
+    assert len(of_search) == 2
+    assert clean_orphans() == Cleaned(seen=4)
+    all_keys = set(redis_client.keys())
+    RateRule.objects.get(name="search").delete()
+    assert clean_orphans() == Cleaned(seen=4, orphans=2)
+    assert set(redis_client.keys()) == all_keys - of_search
+    assert all(redis_client.ttl(name) > 0 for name in redis_client.keys("rw:s:*"))
+
+
+@pytest.mark.parametrize("mode", ["off", "shadow", "enforce"])
+def test_a_rule_keeps_its_state_in_every_mode(keys, mode):
+    RateRule.objects.define("login", "5/m", mode=mode)
+    keys(key("login"), key("login", beside_code=True))
+    clean_orphans()
+    assert keys.left() == {key("login"), key("login", beside_code=True)}
+
+
+def test_an_edited_limit_keeps_the_state_and_an_edited_period_does_not(keys):
+    rule, _ = RateRule.objects.define("login", "5/m")
+    keys(key("login"))
+    rule.windows.update(limit=8)
+    clean_orphans()
+    assert keys.left() == {key("login")}
+    window = rule.windows.get()
+    window.period *= 2
+    window.save()
+    clean_orphans()
+    assert keys.left() == set()
+
+
+def test_a_rule_with_its_rate_in_code_keeps_all_its_state(keys, in_code):
+    keys(key("export"), key("export", Window(9, 1000)), key("gone"))
+    clean_orphans()
+    assert keys.left() == {key("export"), key("export", Window(9, 1000))}
+
+
+def test_the_state_of_a_deleted_shadow_beside_code_goes(keys, in_code):
+    keys(key("export"), key("export", beside_code=True))
+    clean_orphans()
+    assert keys.left() == {key("export")}
+
+
+def test_a_row_that_cannot_be_read_as_a_rule_keeps_its_state(keys):
+    RateRule.objects.define("login", "5/m")
+    RateRule.objects.update(key="no such key")
+    assert rulebook.read_rules() == []
+    keys(key("login"))
+    clean_orphans()
+    assert keys.left() == {key("login")}
+
+
+def test_keys_that_do_not_look_like_ours_stay(keys, redis_client):
+    for name in FOREIGN:
+        if name != "rw:sites":
+            redis_client.set(name, "1")
+    clean_orphans()
+    assert keys.left() == set(FOREIGN) - {"rw:sites"}
+
+
+def test_a_dry_run_tells_and_deletes_nothing(keys):
+    keys(key("gone"), key("gone", client="user:42"))
+    cleaned = clean_orphans(dry_run=True)
+    assert (cleaned.orphans, str(cleaned)) == (2, "2 keys seen, 2 of no rule would be deleted")
+    assert len(keys.left()) == 2
+
+
+def test_many_orphans_go_in_batches_and_the_living_among_them_stay(keys, redis_client, monkeypatch):
+    monkeypatch.setattr(orphans, "KEYS_AT_ONCE", 300)
+    RateRule.objects.define("login", "5/m")
+    living = {key("login", client=f"ip:{number}") for number in range(500)}
+    redis_client.mset(dict.fromkeys(living, 1) | {key("gone", client=f"ip:{number}"): 1 for number in range(1500)})
+    cleaned = clean_orphans()
+    assert (cleaned.orphans, cleaned.complete) == (1500, True)
+    assert cleaned.seen >= 2000  # SCAN may show a key twice
+    assert keys.left() == living
+
+
+def test_a_rule_made_while_keys_are_scanned_keeps_its_first_counts(keys, monkeypatch):
+    keys(key("gone"))
+    scan = orphans._scan
+
+    def meanwhile(*arguments):
+        RateRule.objects.define("login", "5/m")
+        keys(key("login"))
+        return scan(*arguments)
+
+    monkeypatch.setattr(orphans, "_scan", meanwhile)
+    clean_orphans()
+    assert keys.left() == {key("login")}
+
+
+def test_a_run_ends_when_its_time_is_over(keys, redis_client, monkeypatch):
+    monkeypatch.setattr(orphans, "SCAN_COUNT", 10)
+    redis_client.mset({key("gone", client=f"ip:{number}"): 1 for number in range(1000)})
+    ticks = iter(range(10_000))
+    cleaned = clean_orphans(budget_s=10, clock_s=lambda: next(ticks))
+    assert not cleaned.complete
+    assert "out of time" in str(cleaned)
+    assert 0 < cleaned.orphans < 1000
+    assert len(keys.left()) == 1000 - cleaned.orphans
+
+
+def test_nothing_is_deleted_when_the_rules_cannot_be_read(keys, monkeypatch):
+    def unreadable():
+        raise RuntimeError("no such table")
+
+    monkeypatch.setattr(rulebook, "read_rules", unreadable)
+    keys(key("gone"))
+    with pytest.raises(RuntimeError):
+        clean_orphans()
+    assert keys.left() == {key("gone")}
+
+
+def test_keys_of_another_prefix_are_not_ours(keys, settings):
+    keys("shop:s:" + key("gone").removeprefix("rw:s:"))
+    clean_orphans()
+    assert len(keys.left()) == 1
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "KEY_PREFIX": "shop"}):
+        clean_orphans()
+    assert keys.left() == set()
+
+
+def test_cleaning_refuses_where_another_site_was_seen_and_names_the_remedy(keys, settings):
+    keys(key("gone"))
+    with override_settings(SECRET_KEY="of another site"):
+        announce_site()
+    with pytest.raises(SharedPrefix, match=r"'rw'.*KEY_PREFIX.*DEL rw:sites"):
+        clean_orphans()
+    assert key("gone") in keys.left()
+
+
+def test_a_site_that_was_not_seen_for_a_day_is_forgotten(settings):
+    with override_settings(SECRET_KEY="of another site"):
+        announce_site(NOW_S)
+    with pytest.raises(SharedPrefix):
+        refuse_when_shared(NOW_S + sites.REMEMBERED_S - 1)
+    refuse_when_shared(NOW_S + sites.REMEMBERED_S)
+
+
+def test_our_own_announcement_does_not_stop_us(redis_client):
+    announce_site()
+    clean_orphans()
+    assert redis_client.ttl(statekeys.sites()) > 0
+
+
+def test_names_with_a_rate_in_code_come_from_the_decorated_views():
+    used = coderules.uses()
+    assert rulebook.code_names() <= set(used)
+
+
+def test_in_memory_there_is_nothing_to_clean(settings):
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "memory://"}):
+        assert clean_orphans() == Cleaned()

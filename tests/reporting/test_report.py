@@ -1,0 +1,213 @@
+"""The report adds up rows and open minutes, and counts no minute twice."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import redis
+from django.test import override_settings
+from django.utils import timezone
+
+from ratewindow import conf
+from ratewindow.models import ThrottleStat
+from ratewindow.reporting import chart, counters, minutes
+from ratewindow.reporting.collecting import collect_stats
+from ratewindow.reporting.periods import CHOICES, MOST_STEPS, between, last
+from ratewindow.reporting.report import Report, report
+from ratewindow.reporting.stored import minute_start
+from ratewindow.reporting.summary import percent, summary
+from ratewindow.reporting.sums import Sums
+from tests.reporting.conftest import NOW_S
+from tests.reporting.made import NOW_MINUTE, decision, sent
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime.fromtimestamp(NOW_S + 30, UTC)
+
+
+def asked(choice="1h", rule=""):
+    return report(last(choice, NOW, conf.current().retention), rule, NOW_S + 30)
+
+
+def row(ago, resolution="minute", rule="login", **counts):
+    ThrottleStat.objects.create(rule=rule, resolution=resolution, start=minute_start(NOW_MINUTE - ago), **counts)
+
+
+def test_open_minutes_are_reported_without_a_collector():
+    sent(0, {"login": Sums(passed=3, refused=2)})
+    sent(1, {"login": Sums(passed=1), "api": Sums(passed=5)})
+    found = asked()
+    assert found.rules == {"login": Sums(passed=4, refused=2), "api": Sums(passed=5)}
+    assert found.total == Sums(passed=9, refused=2)
+    assert found.steps[minute_start(NOW_MINUTE)] == Sums(passed=3, refused=2)
+    assert found.live
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_no_minute_counts_twice_whether_it_is_collected_or_not(choice):
+    for ago in range(14):
+        sent(ago, {"login": Sums(passed=3, refused=2), "api": Sums(passed=1)})
+    before = asked(choice)
+    assert before.total == Sums(passed=14 * 4, refused=28)
+    collect_stats(NOW_S)
+    after = asked(choice)
+    assert (after.rules, after.steps) == (before.rules, before.steps)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_what_comes_after_collecting_is_added_to_what_was_collected(choice):
+    for ago in range(14):
+        sent(ago, {"login": Sums(passed=1)})
+    collect_stats(NOW_S)
+    sent(0, {"login": Sums(passed=10)})
+    sent(0, {"login": Sums(passed=100)}, "p2")
+    assert asked(choice).total == Sums(passed=13 + 10 + 100)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_the_steps_add_up_to_the_table(choice):
+    for ago in (0, 7, 59, 200):
+        sent(ago, {"login": Sums(passed=ago + 1, refused=1), "api": Sums(passed=2)})
+    for hours in range(1, 40):
+        row(hours * 60 + 300, "hour", passed=7)
+        row(hours * 60 + 300, passed=7)
+    found = asked(choice)
+    steps = [sum(column) for column in zip(*found.steps.values(), strict=True)]
+    assert Sums(*steps) == found.total
+    assert len(found.steps) <= MOST_STEPS + 2
+
+
+def test_an_hour_with_open_minutes_is_its_collected_part_and_the_open_ones():
+    row(60, "hour", passed=100)
+    for ago in range(1, 31):
+        row(ago, passed=3)  # their hour began an hour before now
+    sent(1, {"login": Sums(passed=5)})  # two more than its row says
+    sent(0, {"login": Sums(passed=1)})
+    assert asked("7d").total == Sums(passed=100 + 1)  # pruned minutes: the hour's row knows more
+    ThrottleStat.objects.filter(resolution="hour").delete()
+    assert asked("7d").total == Sums(passed=29 * 3 + 5 + 1)
+
+
+def test_a_report_of_one_rule_leaves_the_others_out():
+    sent(0, {"login": Sums(passed=3), "api": Sums(passed=5)})
+    row(5, passed=1)
+    row(5, rule="api", passed=1)
+    assert asked(rule="login").rules == {"login": Sums(passed=4)}
+
+
+def test_what_lies_outside_the_period_does_not_count():
+    sent(0, {"login": Sums(passed=1)})
+    sent(20, {"login": Sums(passed=1)})
+    row(30, passed=1)
+    assert asked("15m").total == Sums(passed=1)
+
+
+def test_without_redis_the_rows_alone_are_reported_and_it_says_so(monkeypatch):
+    def away(*_):
+        raise redis.ConnectionError
+
+    row(5, passed=7)
+    sent(0, {"login": Sums(passed=3)})
+    monkeypatch.setattr(minutes, "waiting", away)
+    found = asked()
+    assert (found.total, found.live) == (Sums(passed=7), False)
+
+
+def test_in_memory_the_report_shows_what_this_process_counted(settings):
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "memory://"}):
+        counters.record([decision("login"), decision("api", "refused")])
+        found = report(last("15m", timezone.now(), conf.current().retention))
+    assert found.rules == {"login": Sums(passed=1), "api": Sums(refused=1)}
+
+
+def test_a_report_asks_the_same_few_questions_however_much_there_is(django_assert_num_queries):
+    for ago in range(60):
+        sent(ago, {f"rule-{number}": Sums(passed=1) for number in range(20)})
+    collect_stats(NOW_S)
+    with django_assert_num_queries(3):
+        assert asked().total == Sums(passed=1200)
+
+
+def test_steps_follow_the_wall_clock_of_the_current_time_zone():
+    with timezone.override("Asia/Kolkata"):
+        period = last("30d", NOW, conf.current().retention)
+        starts = [timezone.localtime(start) for start in period.steps()]
+        assert {(start.hour, start.minute) for start in starts} == {(0, 0)}
+        assert len({start.date() for start in starts}) == len(starts) == 31
+
+
+def test_the_day_on_which_clocks_go_back_has_all_its_hours():
+    with timezone.override("Europe/Berlin"):
+        end = datetime(2026, 10, 25, 22, 59, tzinfo=UTC)
+        period = between(end - timedelta(hours=47), end, end, conf.current().retention)
+        assert period.step == timedelta(hours=1)
+        labels = [chart.long_label(period, start) for start in period.steps()]
+        assert labels.count("Sun 25 Oct, 02:00") == 2
+        assert len(period.steps()) == 48
+
+
+@pytest.mark.parametrize(
+    ("days", "step", "resolution"),
+    [
+        (0.02, 60, "minute"),
+        (1, 900, "minute"),
+        (3, 3600, "hour"),
+        (20, 21600, "hour"),
+        (59, 86400, "hour"),
+        (600, 7 * 86400, "day"),
+    ],
+)
+def test_a_longer_period_is_shown_in_larger_steps(days, step, resolution):
+    period = between(NOW - timedelta(days=days), NOW, NOW, conf.current().retention)
+    assert (period.step.total_seconds(), period.resolution) == (step, resolution)
+    assert 1 < len(period.steps()) <= MOST_STEPS + 2
+
+
+def test_a_period_of_which_no_minutes_are_left_is_shown_by_the_hour():
+    start = NOW - timedelta(days=5)
+    period = between(start, start + timedelta(hours=1), NOW, conf.current().retention)
+    assert (period.resolution, period.step) == ("hour", timedelta(hours=1))
+
+
+def test_ticks_of_the_chart_stand_at_even_times():
+    data = chart.chart_data(asked("1h"))
+    assert [data["short"][i] for i in range(61) if data["wall"][i] % 15 == 0] == ["07:00", "07:15", "07:30", "07:45", "08:00"]
+    week = chart.chart_data(asked("7d"))
+    assert {week["short"][i] for i, wall in enumerate(week["wall"]) if wall % 12 == 0} >= {"15 Jan", "14 Jan"}
+
+
+def said(**rules):
+    return summary(Report(last("1h", NOW, conf.current().retention), {}, rules, True))
+
+
+def test_a_calm_hour_is_called_quiet():
+    assert said(api=Sums(passed=41_230, refused=9)).text == "All quiet. 41,230 passed, 9 refused in the last hour."
+    assert said(api=Sums(passed=41_230)).text == "All quiet. 41,230 passed, none refused in the last hour."
+    assert said().text == "No request met a rule in the last hour."
+
+
+def test_the_rule_that_refuses_most_is_named():
+    told = said(login=Sums(passed=100, refused=300), api=Sums(passed=1000, refused=20))
+    assert told.text == ("login refuses most: 300 of 400 requests (75 %) in the last hour. All other rules together refused 20.")
+    assert not told.quiet
+
+
+def test_what_a_rule_in_shadow_would_refuse_is_named_when_it_is_much():
+    told = said(search=Sums(passed=100, would_refuse=40), api=Sums(passed=1000, refused=1))
+    assert told.text == "1,100 passed, 1 refused in the last hour. Enforced, search would have refused 40 of 100 (40 %)."
+    assert told.quiet
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [
+        (0, 0, "0 %"),
+        (0, 5, "0 %"),
+        (1, 100_000, "< 0.1 %"),
+        (1, 3, "33 %"),
+        (999, 1000, "99.9 %"),
+        (5, 5, "100 %"),
+        (99_999, 100_000, "99.9 %"),
+    ],
+)
+def test_a_share_never_hides_that_something_happened(part, whole, text):
+    assert percent(part, whole) == text

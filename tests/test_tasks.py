@@ -1,0 +1,119 @@
+"""The regular work as a real Celery worker does it, and the schedule that asks for it."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+from celery import Celery
+
+from ratewindow import statekeys, tasks
+from ratewindow.limiter.types import Window
+from ratewindow.reporting import minutes
+from ratewindow.reporting.sums import Sums
+from ratewindow.schedule import BEAT_SCHEDULE
+from tests.demo import CHECKOUT
+
+PATIENCE_S = 30.0
+
+
+class Site:
+    """A site on a database file, its worker, and a broker to send it tasks by."""
+
+    def __init__(self, environment, folder):
+        self.database = folder / "db.sqlite3"
+        self.log = folder / "worker.log"
+        self.environment = {**environment, "TESTPROJECT_DATABASE": str(self.database)}
+        self.app = Celery(broker=environment["RATEWINDOW_REDIS_URL"])
+        subprocess.run(
+            [sys.executable, "manage.py", "migrate"], cwd=CHECKOUT, env=self.environment, check=True, capture_output=True
+        )
+        command = [
+            sys.executable,
+            "-m",
+            "celery",
+            "-A",
+            "testproject",
+            "worker",
+            "--concurrency",
+            "1",
+            "--include",
+            "tests.tasktrial",
+        ]
+        with self.log.open("w") as log:
+            self.worker = subprocess.Popen(command, cwd=CHECKOUT, env=self.environment, stdout=log, stderr=log)
+
+    def send(self, name, *arguments):
+        self.app.send_task(name, arguments)
+
+    def rows(self):
+        with closing(sqlite3.connect(self.database)) as database:
+            return database.execute("SELECT resolution, rule, passed FROM ratewindow_throttlestat ORDER BY resolution").fetchall()
+
+    def wait_for(self, condition):
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert self.worker.poll() is None and time.monotonic() < deadline, self.log.read_text()
+
+    def end(self):
+        if self.worker.poll() is None:
+            self.worker.send_signal(signal.SIGTERM)
+        self.worker.wait(PATIENCE_S)
+        self.app.close()
+
+
+@pytest.fixture
+def site(program_environment, tmp_path):
+    site = Site(program_environment, tmp_path)
+    yield site
+    site.end()
+
+
+@pytest.mark.slow
+def test_a_worker_collects_cleans_and_sends_its_last_counts(site, redis_client):
+    now_s = time.time()
+    minutes.send({int(now_s) // 60: {"p1|login": Sums(passed=7)}}, now_s)
+    site.send("ratewindow.tasks.collect_stats")
+    site.send("ratewindow.tasks.collect_stats")
+    site.wait_for(lambda: len(site.rows()) == 3)
+    assert site.rows() == [(resolution, "login", 7) for resolution in ("day", "hour", "minute")]
+
+    orphan = statekeys.state_prefix() + statekeys.state_name("gone", Window(5, 60_000), False).removeprefix(":s:") + "{x}"
+    redis_client.set(orphan, 1, ex=60)
+    site.send("ratewindow.tasks.clean_orphans")
+    site.wait_for(lambda: not redis_client.exists(orphan))
+
+    site.send("tests.tasktrial.count", "from-the-worker")
+    site.wait_for(lambda: redis_client.exists("counted"))
+    # Asked to end before it has taken note of a result, a worker waits half a minute for it.
+    site.wait_for(lambda: (site.app.control.inspect().active() or {"": [1]}).popitem()[1] == [])
+    site.end()  # nothing sends the counts of this task but the end of its process
+    counted = minutes.read(minutes.waiting(time.time()))
+    assert any(by_rule.get("from-the-worker") == Sums(passed=1) for by_rule in counted.values())
+
+
+def test_the_schedule_names_tasks_that_exist():
+    for entry in BEAT_SCHEDULE.values():
+        module, name = entry["task"].rsplit(".", 1)
+        assert module == tasks.__name__
+        assert getattr(tasks, name).name == entry["task"]
+
+
+def test_the_schedule_needs_neither_django_nor_celery():
+    code = "import sys, ratewindow.schedule; print([name for name in ('django', 'celery') if name in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=CHECKOUT, env=dict(os.environ))
+    assert told.stdout.strip() == "[]", told.stderr
+
+
+def test_only_the_tasks_import_celery():
+    code = (
+        "import os, sys, django; os.environ['DJANGO_SETTINGS_MODULE'] = 'testproject.settings'; django.setup();"
+        "from django.urls import get_resolver; get_resolver().url_patterns; print('celery' in sys.modules)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=CHECKOUT, env=environment)
+    assert told.stdout.strip() == "False", told.stderr
