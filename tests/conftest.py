@@ -9,6 +9,8 @@ import redis
 from django.conf import settings
 from django.test import override_settings
 
+from ratewindow import gate, rulebook
+from ratewindow.reporting import counters
 from testproject.redis_server import redis_server
 from tests.demo import start_demo
 from tests.recorder import recorder
@@ -46,7 +48,19 @@ def redis_client(_redis_session: redis.Redis) -> redis.Redis:
     return _redis_session
 
 
+@pytest.fixture(autouse=True)
+def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No rules, no counts and no bad memories of Redis from earlier tests; names in code stay, as modules do."""
+    held = rulebook._Held()
+    held.book = rulebook.Rulebook(())
+    held.read.set()
+    monkeypatch.setattr(rulebook, "_held", held)
+    gate.breaker.reset()
+    with counters._process._sending:
+        counters._process.begin_anew()
+
+
 @pytest.fixture(scope="session")
 def program_environment(redis_url: str) -> dict[str, str]:
-    """For programs that tests start: the run's server, and this checkout's Python."""
+    """For programs that tests start: the run's server, and this site's settings."""
     return {**os.environ, "RATEWINDOW_REDIS_URL": redis_url, "DJANGO_SETTINGS_MODULE": "testproject.settings"}
