@@ -25,6 +25,11 @@ def uses() -> dict[str, set[CodeRate]]:
     return {name: set(each) for name, each in list(_uses.items())}
 
 
+def has_rate(name: str) -> bool:
+    """Whether code itself gives a rate under this name."""
+    return any(use.rate is not None for use in tuple(_uses.get(name, ())))
+
+
 def names() -> set[str]:
     """The names under which code gives a rate."""
     return {name for name, each in list(_uses.items()) if any(use.rate is not None for use in list(each))}

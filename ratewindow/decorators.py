@@ -3,17 +3,19 @@
 import logging
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
-from typing import Any, TypeVar
+from functools import lru_cache, partial, wraps
+from typing import Any, TypeVar, cast
 
 from asgiref.sync import markcoroutinefunction
 from django.http import HttpRequest
+from django.utils.decorators import method_decorator
 
 from ratewindow import coderules, gate
 from ratewindow.coderules import CodeRate
 from ratewindow.guard import guarded
 from ratewindow.identity import recipe
 from ratewindow.limiter.keys import digest
+from ratewindow.limiter.limiter import check_cost
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rule import Rule, check_name, parse_methods
 from ratewindow.rulebook import Rulebook
@@ -45,41 +47,45 @@ def ratelimit(
         raise ValueError('ratelimit() needs a rule\'s name, a rate, or both: @ratelimit("login") or @ratelimit(rate="5/m")')
     if name is not None:
         check_name(name)
-    if isinstance(rate, str) and not parse_rates(rate):
+    if rate is not None and not callable(rate) and not parse_rates(rate):
         raise ValueError(f"rate {rate!r} limits nothing: write for example 5/m")
     recipe(key)
     allowed_methods = parse_methods(methods if isinstance(methods, str) else ",".join(methods or ()))
     if not callable(cost):
-        gate.check_cost(cost)
+        check_cost(cost)
+
+    told: set[str] = set()  # of which names the log has; for a method, `decorate` runs at each call
 
     def decorate(view: View) -> View:
-        door = _Door(name or _name_of(view), rate, key, allowed_methods, cost, block)
-        coderules.register(CodeRate(door.name, _words(rate), key, f"{view.__module__}.{view.__qualname__}"))
+        door = _Door(name or _name_of(view), rate, key, allowed_methods, cost, block, told)
+        if name or not _is_stand_in(view):
+            coderules.register(CodeRate(door.name, _words(rate), key, _place_of(view)))
         if isinstance(view, type):
-            return _guard_class(view, door)
+            return cast("View", _guard_class(view, door))
         wrapped: Any = guarded(view, door)
         wrapped._ratewindow_doors = getattr(view, "_ratewindow_doors", 0) + 1
-        return wrapped
+        return cast("View", wrapped)
 
     return decorate
 
 
 class _Door:
-    def __init__(self, name: str, rate: Rate | None, key: str, methods: frozenset[str], cost: gate.Cost, block: bool) -> None:
-        self.name, self.cost, self.block = name, cost, block
+    def __init__(
+        self, name: str, rate: Rate | None, key: str, methods: frozenset[str], cost: gate.Cost, block: bool, told: set[str]
+    ) -> None:
+        self.name, self.cost, self.block, self._told = name, cost, block, told
         self._rate, self._key, self._methods = rate, key, methods
-        self._warned = False
 
     def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
         row, code = book.by_name.get(self.name), self._code_rule(request)
         if row is not None and row.mode == "shadow" and code is not None:
-            found = [code, row if row.beside_code else row.beside()]
+            found = [code, row.beside]
         elif row is not None:
             found = [row] if row.mode != "off" else []
         else:
             found = [code] if code is not None else []
-            if self._rate is None and not self._warned:
-                self._warned = True
+            if self._rate is None and self.name not in self._told:
+                self._told.add(self.name)
                 logger.warning("ratewindow: code names rule %r, which nobody has defined: requests pass", self.name)
         return [rule for rule in found if rule.windows and rule.meets_method(request.method)]
 
@@ -97,6 +103,7 @@ def _guard_class(view: Any, door: _Door) -> Any:
     """Every method of a view class, by way of its `dispatch`, which returns a coroutine where they are async."""
     dispatch = view.dispatch
 
+    @wraps(dispatch)  # with its attributes, such as that it is exempt from CSRF
     def guarded_dispatch(self: Any, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         handler: Any = partial(dispatch, self)
         if getattr(view, "view_is_async", False):
@@ -104,7 +111,17 @@ def _guard_class(view: Any, door: _Door) -> Any:
         return guarded(handler, door)(request, *args, **kwargs)
 
     view.dispatch = guarded_dispatch
+    view._ratewindow_doors = vars(view).get("_ratewindow_doors", 0) + 1
     return view
+
+
+def _is_stand_in(view: Any) -> bool:
+    """Whether this is what ``method_decorator`` tries a decorator on; the method itself comes at each call."""
+    return bool(view.__module__ == method_decorator.__module__)
+
+
+def _place_of(view: Any) -> str:
+    return "a method of a class" if _is_stand_in(view) else f"{view.__module__}.{view.__qualname__}"
 
 
 def _words(rate: Rate | None) -> str | None:
@@ -114,6 +131,6 @@ def _words(rate: Rate | None) -> str | None:
 def _name_of(view: Any) -> str:
     """A rule name from the view's own and its place in a stack of decorators: ``shop.views.search``, ``...-2``."""
     full = f"{view.__module__}.{view.__qualname__}".replace("<locals>.", "").lower()
-    place = getattr(view, "_ratewindow_doors", 0) + 1
+    place = vars(view).get("_ratewindow_doors", 0) + 1  # not a base class's
     name = re.sub(r"[^a-z0-9._-]", "-", full).lstrip("._-") + (f"-{place}" if place > 1 else "")
     return name if len(name) <= 64 else f"{name[-55:].lstrip('._-')}-{re.sub('[^a-z0-9]', 'x', digest(name, 6).lower())}"

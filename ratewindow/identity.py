@@ -65,21 +65,25 @@ def header(name: str) -> Extractor:
 
 
 _PLAIN: dict[str, Extractor] = {"ip": ip, "user": user, "user_or_ip": user_or_ip, "global": everybody}
+_BY_USER = frozenset(("user", "user_or_ip"))
 _NAMED: dict[str, Callable[[str], Extractor]] = {"header": header}
 _TOKEN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 
 
-@lru_cache(maxsize=1024)
 def recipe(key: str) -> Recipe:
     """Parse a key; ValueError names the part that is not known and what may stand there."""
-    return Recipe(
-        key,
-        tuple(_extractor(part.strip(), key) for part in key.split("+")),
-        needs_user=any(part.strip() in ("user", "user_or_ip") for part in key.split("+")),
-    )
+    if not isinstance(key, str):
+        raise ValueError(f"{key!r} is no key: write text such as ip, or user+header:x-api-key")
+    return _parsed(key)
 
 
-def _extractor(part: str, key: str) -> Extractor:
+@lru_cache(maxsize=1024)
+def _parsed(key: str) -> Recipe:
+    parts = [part.strip() for part in key.split("+")]
+    return Recipe(key, tuple(map(_extractor, parts)), needs_user=not _BY_USER.isdisjoint(parts))
+
+
+def _extractor(part: str) -> Extractor:
     if part in _PLAIN:
         return _PLAIN[part]
     kind, colon, name = part.partition(":")

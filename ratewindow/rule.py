@@ -41,6 +41,7 @@ class Rule:
         """HEAD is a GET whose body is not sent, so it counts as one."""
         return not self.methods or method in self.methods or (method == "HEAD" and "GET" in self.methods)
 
+    @cached_property
     def beside(self) -> "Rule":
         """This rule, counting apart from the rate in code under the same name."""
         return replace(self, beside_code=True)

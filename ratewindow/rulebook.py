@@ -42,7 +42,9 @@ class Rulebook:
         self._index = Index(self.by_name.values())
 
     def match(self, method: str | None, path: str) -> list[Rule]:
-        return self._index.match(method, path)
+        """The rules that apply by path. Views are imported late, so only a request knows which have a rate in code."""
+        rules = self._index.match(method, path)
+        return [rule.beside if rule.mode == "shadow" and coderules.has_rate(rule.name) else rule for rule in rules]
 
 
 class _Held:
@@ -56,7 +58,6 @@ class _Held:
         self.unannounced = False
         self.unreadable = ""
         self.left_out: set[str] = set()  # what has been logged of rows that are wrong
-        self.code_names: set[str] = set()  # those that code had given a rate
 
 
 _held = _Held()
@@ -98,7 +99,6 @@ def reload() -> None:
 def read_rules() -> list[Rule]:
     """Every row as a frozen rule, whatever its mode. A row that cannot be right is left out, and logged."""
     rules, left_out = [], set()
-    _held.code_names = coderules.names()
     for row in RateRule.objects.prefetch_related("windows"):
         try:
             rules.append(_freeze(row))
@@ -122,7 +122,7 @@ def _freeze(row: RateRule) -> Rule:
         methods=parse_methods(row.methods),
     )
     _ = rule.recipe, rule.state_names  # parsed here, so that a bad key is found here
-    return rule.beside() if rule.mode == "shadow" and rule.name in _held.code_names else rule
+    return rule
 
 
 def announce() -> None:
@@ -152,8 +152,7 @@ def _watch() -> None:
         except (RedisError, OSError):
             alone = True
     age_s = time.monotonic() - _held.read_at_s
-    news = token != _held.token or coderules.names() != _held.code_names
-    if not news and age_s < (REREAD_ALONE_S if alone else REREAD_S):
+    if token == _held.token and age_s < (REREAD_ALONE_S if alone else REREAD_S):
         return
     _held.token = token
     database = connections[router.db_for_read(RateRule)]

@@ -8,8 +8,7 @@ from django.conf import settings
 from django.db import InterfaceError, transaction
 from django.test import override_settings
 
-from ratewindow import coderules, housekeeping, rulebook
-from ratewindow.coderules import CodeRate
+from ratewindow import housekeeping, rulebook
 from ratewindow.models import RateRule
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -110,14 +109,3 @@ def test_an_edit_while_redis_is_away_is_warned_of_once(caplog: pytest.LogCapture
         for _ in range(5):
             rulebook._watch()
     assert sum(record.levelno == logging.WARNING for record in caplog.records) == 1
-
-
-def test_a_shadow_row_counts_beside_the_rate_in_code_also_when_the_code_is_imported_later(
-    readings: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(coderules, "_uses", {})
-    RateRule.objects.define("export", "5/m", path="/export/")
-    assert not rulebook.current().by_name["export"].beside_code
-    coderules.register(CodeRate("export", "5/m", "ip", "shop.views.export"))
-    rulebook._watch()
-    assert rulebook.current().by_name["export"].beside_code
