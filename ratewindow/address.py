@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from ratewindow import conf
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+LONGEST = 100  # characters of an address with brackets, port and scope; what is longer is not even remembered
 
 
 def client_address(request: HttpRequest) -> str:
@@ -22,6 +23,11 @@ def client_address(request: HttpRequest) -> str:
     forwarded = meta.get("HTTP_X_FORWARDED_FOR") if settings.trusted_proxies else None
     address = _walk(peer, forwarded, settings.trusted_proxies) if forwarded else _parse(peer)
     return _masked(address, settings.ipv4_prefix, settings.ipv6_prefix)
+
+
+def _parse(text: str) -> Address | None:
+    """An address without port, brackets and scope, an IPv4 address mapped into IPv6 as itself; None for junk."""
+    return _parsed(text) if len(text) <= LONGEST else None
 
 
 def _walk(peer: str, forwarded: str, trusted: Any) -> Address | None:
@@ -46,8 +52,7 @@ def _trusted(address: Address | None, networks: Any) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _parse(text: str) -> Address | None:
-    """An address without port, brackets and scope, an IPv4 address mapped into IPv6 as itself; None for junk."""
+def _parsed(text: str) -> Address | None:
     text = text.strip().strip('"')
     if text.startswith("["):
         text = text[1:].partition("]")[0]
