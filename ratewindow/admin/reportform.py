@@ -1,6 +1,6 @@
 """What the report's address says: which period, and which rule."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, cast
 
 from django import forms
@@ -54,8 +54,7 @@ class ReportForm(forms.Form):
         kept = conf.current().retention
         start, end = self._value("start"), self._value("end")
         if start:
-            # The end is a minute on a clock, and the person means it with all its seconds.
-            return between(start, min(end + timedelta(minutes=1), now) if end else now, now, kept)
+            return between(start, min(end, now) if end else now, now, kept)
         return last(self.chosen(), now, kept)
 
     def _value(self, name: str) -> Any:

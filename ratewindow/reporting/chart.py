@@ -31,8 +31,8 @@ def steps(report: Report) -> list[Step]:
 def span(report: Report) -> str:
     """From when to when, and by whose clock."""
     start, end = (report.period.local(moment) for moment in (report.period.start, report.period.end))
-    days = "D j M Y" if report.period.step >= DAY else "D j M, H:i"
-    return f"{date_format(start, days)} to {date_format(end, 'D j M, H:i')}, {report.period.zone}"
+    words = "D j M Y, H:i" if report.period.step >= DAY else "D j M, H:i"
+    return f"{date_format(start, words)} to {date_format(end, words)}, {report.period.zone}"
 
 
 def chart_data(report: Report) -> dict[str, Any]:

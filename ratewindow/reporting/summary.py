@@ -31,7 +31,9 @@ def percent(part: int, whole: int) -> str:
     share = 100 * part / whole
     if share < 0.1:
         return "< 0.1 %"
-    if share < 10 or 99 <= share < 100:
+    if share < 10:
+        return f"{number_format(share, 1)} %"
+    if 99 <= share < 100:
         return f"{number_format(math.floor(share * 10) / 10, 1)} %"  # down, so that not quite all is never all
     return f"{share:.0f} %"
 
