@@ -12,6 +12,8 @@ from ratewindow import address
 from ratewindow.address import client_address
 from tests.doors import behind_middleware, decorated, get, plain, statuses
 
+pytestmark = pytest.mark.django_db(transaction=True)
+
 PROXY = "10.0.0.1"
 
 
@@ -187,7 +189,6 @@ def test_no_header_makes_an_error_behind_a_proxy(text: str) -> None:
     assert client_address(_request(text))
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_forged_address_does_not_get_round_a_rule_in_the_middleware() -> None:
     from ratewindow.models import RateRule
 
