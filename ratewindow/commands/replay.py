@@ -81,7 +81,7 @@ def run(options: dict[str, Any], stdout: Any) -> None:
         raise CommandError(str(error)) from None
     if survey.bad:
         more = ["  ..."] if survey.bad > BAD_LINES_NAMED else []
-        stdout.write("\n".join([f"{survey.bad:,} lines left out:", *survey.named, *more]))
+        stdout.write("\n".join([f"{survey.bad:,} line{'s' if survey.bad > 1 else ''} left out:", *survey.named, *more]))
     if not survey.requests:
         raise CommandError(f"{options['log']} has no request that could be sent.")
     try:

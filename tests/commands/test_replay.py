@@ -30,7 +30,7 @@ def replay(*arguments):
 
 def test_it_says_what_it_will_do_and_what_came_of_it(recorder, log):
     said = replay(log, "--url", f"http://127.0.0.1:{recorder.server_port}", "--speed", "1000")
-    assert "1 lines left out:\n  line 3: not in the common or combined format" in said
+    assert "1 line left out:\n  line 3: not in the common or combined format" in said
     assert "3 requests of 2 clients, 2 min of log, at 1000 times the pace: about 0.1 s" in said
     table = [line.split() for line in said.splitlines()]
     assert ["200", "2", "66.7%"] in table
