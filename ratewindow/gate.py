@@ -19,7 +19,7 @@ from ratewindow.identity import ip
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.types import Check, Decision
-from ratewindow.limiter.wire import decision, merged
+from ratewindow.limiter.wire import decision, merged, refusal_code
 from ratewindow.rule import Rule
 
 logger = logging.getLogger("ratewindow")
@@ -119,6 +119,7 @@ def _missing(rule: Rule) -> Decision:
         rule=rule.name,
         mode=rule.mode,
         reason="missing",
+        id=refusal_code() if enforce else "",
         outcome="refused" if enforce else "would_refuse",
     )
 

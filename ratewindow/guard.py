@@ -66,6 +66,9 @@ class Visit:
     def refusal(self) -> HttpResponseBase:
         return responses.refusal(self.request, self.request.ratewindow)  # type: ignore[attr-defined]
 
+    async def arefusal(self) -> HttpResponseBase:
+        return await responses.arefusal(self.request, self.request.ratewindow)  # type: ignore[attr-defined]
+
     def answer(self, response: HttpResponseBase) -> HttpResponseBase:
         if self.outermost:
             headers.write(response, self.request.ratewindow)  # type: ignore[attr-defined]
@@ -88,7 +91,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
                     if any(rule.recipe.needs_user for rule in rules):
                         await _load_user(request)
                     visit.settle(await gate.adecide(visit.question()))
-                return visit.answer(visit.refusal() if visit.refused else await handler(request, *args, **kwargs))
+                return visit.answer(await (visit.arefusal() if visit.refused else handler(request, *args, **kwargs)))
             finally:
                 visit.leave()
 

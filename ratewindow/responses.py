@@ -3,6 +3,7 @@
 import json
 import logging
 
+from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
@@ -19,8 +20,7 @@ _QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceede
 def refusal(request: HttpRequest, decision: Decision) -> HttpResponse:
     """429 Too Many Requests with an exact Retry-After, unless waiting does not help."""
     logger.info("refused %s by rule %s: %s", decision.id, decision.rule, decision.reason)
-    wait_s = retry_after_s(decision)
-    preferred = request.get_preferred_type(_TYPES) or "text/plain"
+    wait_s, preferred = retry_after_s(decision), _preferred(request)
     if preferred == "text/html":
         page = render_to_string("ratewindow/429.html", {"decision": decision, "retry_after_s": wait_s}, request)
         response = HttpResponse(page, status=429)
@@ -32,6 +32,17 @@ def refusal(request: HttpRequest, decision: Decision) -> HttpResponse:
         response["Retry-After"] = str(wait_s)
     response["Cache-Control"] = "no-store"
     return response
+
+
+async def arefusal(request: HttpRequest, decision: Decision) -> HttpResponse:
+    """`refusal` on the event loop; a page goes to a thread, since the site's context processors may ask the database."""
+    if _preferred(request) == "text/html":
+        return await sync_to_async(refusal)(request, decision)
+    return refusal(request, decision)
+
+
+def _preferred(request: HttpRequest) -> str:
+    return request.get_preferred_type(_TYPES) or "text/plain"
 
 
 def _sentence(wait_s: int | None) -> str:

@@ -58,13 +58,18 @@ def decision(checks: list[Check], reply: Sequence[int]) -> Decision:
         refused = refused or not part.allowed
         parts.append(part)
     if refused:
-        code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(5))
+        code = refusal_code()
         for part in parts:
             if part.allowed:
                 part.outcome = "other"
             else:
                 part.id = code
     return Decision.of(parts)
+
+
+def refusal_code() -> str:
+    """Five letters and digits that a person can read out over the telephone."""
+    return "".join(secrets.choice(_CODE_LETTERS) for _ in range(5))
 
 
 def _part(check: Check, answers: list[WindowAnswer]) -> Decision:

@@ -1,0 +1,201 @@
+"""What a refused request is answered."""
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory, override_settings
+
+from ratewindow import RateLimited, ratelimit
+from ratewindow.limiter.types import Decision, Window, WindowAnswer
+from ratewindow.models import RateRule
+from ratewindow.responses import refusal
+from tests.doors import answer, behind_middleware, decorated, get, plain
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+
+REFUSED = Decision(
+    allowed=False,
+    limit=5,
+    remaining=0,
+    retry_after=41.2,
+    rule="login",
+    reason="limit",
+    id="k7f2q",
+    outcome="refused",
+    windows=(WindowAnswer(Window(5, 60_000), 0, 41_200, 41_200),),
+)
+FOR_EVER = Decision(allowed=False, limit=0, remaining=0, rule="closed", reason="limit", id="k7f2q", outcome="refused")
+
+
+def refuse(decision: Decision = REFUSED, **headers: str) -> HttpResponse:
+    return refusal(RequestFactory().get("/", headers=headers), decision)
+
+
+@pytest.mark.parametrize(
+    ("accept", "sent"),
+    [
+        (None, "text/plain; charset=utf-8"),
+        ("", "text/plain; charset=utf-8"),
+        ("*/*", "text/plain; charset=utf-8"),
+        ("image/png", "text/plain; charset=utf-8"),
+        ("nonsense", "text/plain; charset=utf-8"),
+        ("text/html;q=nan, ;;;,", "text/html; charset=utf-8"),
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8", "text/html; charset=utf-8"),
+        ("text/*", "text/plain; charset=utf-8"),
+        ("application/json", "application/problem+json"),
+        ("application/problem+json", "application/problem+json"),
+        ("application/json, text/javascript, */*; q=0.01", "application/problem+json"),
+        ("text/html;q=0.5, application/json", "application/problem+json"),
+        ("text/html, application/json;q=0.5", "text/html; charset=utf-8"),
+        ("text/html;q=0, */*", "text/plain; charset=utf-8"),
+    ],
+)
+def test_a_client_gets_what_it_prefers(accept: str | None, sent: str) -> None:
+    response = refuse() if accept is None else refuse(Accept=accept)
+    assert (response.status_code, response["Content-Type"]) == (429, sent)
+
+
+@pytest.mark.parametrize("accept", ["*/*", "text/html", "application/json"])
+def test_every_form_says_when_to_come_back_and_is_not_stored(accept: str) -> None:
+    response = refuse(Accept=accept)
+    assert response["Retry-After"] == "42"
+    assert response["Cache-Control"] == "no-store"
+    assert "42" in response.content.decode()
+
+
+@pytest.mark.parametrize("accept", ["*/*", "text/html", "application/json"])
+def test_who_is_refused_for_ever_is_not_told_to_wait(accept: str) -> None:
+    response = refuse(FOR_EVER, Accept=accept)
+    assert response.status_code == 429
+    assert "Retry-After" not in response
+
+
+@pytest.mark.parametrize(("wait_s", "sent"), [(0.001, "1"), (1.0, "1"), (1.001, "2"), (59.0, "59"), (86400.0, "86400")])
+def test_retry_after_is_a_whole_number_of_at_least_one_and_never_too_early(wait_s: float, sent: str) -> None:
+    assert refuse(Decision(allowed=False, retry_after=wait_s, rule="login"))["Retry-After"] == sent
+
+
+def test_text_is_one_sentence() -> None:
+    assert refuse().content == b"Too many requests. Try again in 42 seconds.\n"
+    assert refuse(Decision(allowed=False, retry_after=0.5)).content == b"Too many requests. Try again in 1 second.\n"
+    assert refuse(FOR_EVER).content == b"Too many requests. Waiting does not help.\n"
+
+
+def test_problem_json_names_type_policy_and_code() -> None:
+    assert json.loads(refuse(Accept="application/json").content) == {
+        "type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
+        "title": "Too many requests",
+        "status": 429,
+        "detail": "Too many requests. Try again in 42 seconds.",
+        "violated-policies": ["login"],
+        "code": "k7f2q",
+    }
+
+
+def test_the_policies_named_are_those_that_the_headers_name_and_only_the_violated_ones() -> None:
+    view = decorated(False, "api", "2/m; 1/h")
+    get(view)
+    body = json.loads(get(view, headers={"Accept": "application/json"}).content)
+    assert body["violated-policies"] == ["api:1/h"]
+
+
+def test_the_page_shows_wait_and_code() -> None:
+    page = refuse(Accept="text/html").content.decode()
+    assert "42 seconds" in page
+    assert "k7f2q" in page
+
+
+def test_the_page_holds_under_a_strict_content_security_policy() -> None:
+    page = refuse(Accept="text/html").content.decode().lower()
+    for forbidden in ("<script", "<style", "style=", "onload=", "onclick=", "javascript:", "http://", "https://", "data:"):
+        assert forbidden not in page
+
+
+def test_the_log_names_code_and_rule_and_not_the_client(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "ratewindow.refusals"):
+        refusal(RequestFactory().get("/secret/\r\nFORGED", REMOTE_ADDR="203.0.113.9"), REFUSED)
+    assert caplog.messages == ["refused k7f2q by rule login: limit"]
+
+
+def test_a_refusal_for_a_missing_key_has_a_code_too() -> None:
+    RateRule.objects.define("keyed", "5/m", key="header:x-api-key", on_missing="refuse", mode="enforce")
+    response = get(decorated(False, "keyed"), headers={"Accept": "application/json"})
+    body = json.loads(response.content)
+    assert response.status_code == 429
+    assert len(body["code"]) == 5
+    assert body["violated-policies"] == ["keyed"]
+    assert "Retry-After" not in response
+
+
+@is_async
+def test_an_admitted_response_has_no_retry_after(is_async: bool) -> None:
+    view = decorated(is_async, "admitted", "1/m")
+    assert "Retry-After" not in get(view)
+    assert "Retry-After" in get(view)
+
+
+@is_async
+def test_nor_has_one_that_was_over_the_limit_and_let_through(is_async: bool) -> None:
+    view = decorated(is_async, "lenient", "1/m", block=False)
+    get(view)
+    response = get(view)
+    assert response.status_code == 200
+    assert "Retry-After" not in response
+
+
+def test_an_exception_with_a_decision_is_answered_like_any_refusal() -> None:
+    from ratewindow.middleware import RateWindowMiddleware
+
+    middleware = RateWindowMiddleware(plain(False))
+    response = middleware.process_exception(RequestFactory().get("/"), RateLimited(REFUSED))
+    assert response is not None
+    assert (response.status_code, response["Retry-After"]) == (429, "42")
+    assert middleware.process_exception(RequestFactory().get("/"), ValueError()) is None
+
+
+def count_users(request: HttpRequest) -> dict[str, Any]:
+    """A site's context processor that asks the database."""
+    return {"users": User.objects.count()}
+
+
+@is_async
+def test_the_page_may_ask_the_database_under_asgi_too(is_async: bool) -> None:
+    templates = json.loads(json.dumps(settings.TEMPLATES))
+    templates[0]["OPTIONS"]["context_processors"].append(f"{__name__}.count_users")
+    with override_settings(TEMPLATES=templates):
+        view = decorated(is_async, "page", "1/m")
+        get(view)
+        assert get(view, headers={"Accept": "text/html"}).status_code == 429
+
+
+def test_a_site_can_bring_its_own_page(tmp_path: Any) -> None:
+    (tmp_path / "ratewindow").mkdir()
+    (tmp_path / "ratewindow" / "429.html").write_text("Slow down, {{ decision.rule }}, for {{ retry_after_s }} s")
+    with override_settings(TEMPLATES=[{**settings.TEMPLATES[0], "DIRS": [str(tmp_path)]}]):
+        assert refuse(Accept="text/html").content == b"Slow down, login, for 42 s"
+
+
+@is_async
+def test_head_is_refused_like_get(is_async: bool) -> None:
+    view = decorated(is_async, "head", "1/m")
+    assert [get(view, method="HEAD").status_code for _ in range(2)] == [200, 429]
+
+
+def test_a_refusal_is_not_decorated_by_the_view() -> None:
+    called: list[int] = []
+
+    @ratelimit("once", "1/m")
+    def view(request: HttpRequest) -> HttpResponse:
+        called.append(1)
+        return HttpResponse("ok")
+
+    for _ in range(3):
+        answer(behind_middleware(view), RequestFactory().get("/"))
+    assert called == [1]
