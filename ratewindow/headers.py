@@ -8,6 +8,8 @@ from django.http import HttpResponseBase
 from ratewindow import conf
 from ratewindow.limiter.types import Decision, WindowAnswer
 
+MOST = 10**15 - 1  # what a structured field can say
+
 
 def write(response: HttpResponseBase, decision: Decision) -> None:
     """Add the headers of a decision. What the view has set itself stays as it is."""
@@ -34,9 +36,9 @@ def _ratelimit(decision: Decision) -> Iterator[tuple[str, str]]:
     policies, limits = [], []
     for name, (window, remaining, wait_ms, reset_ms) in _policies(decision):
         period_s = -(-window.period_ms // 1000)
-        policies.append(f'"{name}";q={window.limit};w={period_s}')
+        policies.append(f'"{name}";q={min(window.limit, MOST)};w={period_s}')
         if remaining:
-            limits.append(f'"{name}";r={remaining};t={period_s}')
+            limits.append(f'"{name}";r={min(remaining, MOST)};t={period_s}')
         elif wait_ms < 0 or not reset_ms:
             limits.append(f'"{name}";r=0')
         else:

@@ -1,0 +1,218 @@
+"""What admitted and refused clients are told, read by a parser of structured fields that is not ours."""
+
+import time
+from typing import Any
+
+import http_sfv
+import pytest
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory, override_settings
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ratewindow import headers, ratelimit
+from ratewindow.limiter.types import Decision, Window, WindowAnswer
+from ratewindow.models import RateRule
+from tests.doors import answer, behind_middleware, decorated, get, plain
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+
+Policies = dict[str, dict[str, Any]]
+
+
+def parsed(text: str) -> Policies:
+    """A list of strings with parameters, by name; every name is there once."""
+    members = http_sfv.List()
+    members.parse(text.encode("ascii"))
+    found = {member.value: dict(member.params) for member in members}
+    assert len(found) == len(members)
+    assert all(isinstance(name, str) for name in found)
+    assert all(type(number) is int for parameters in found.values() for number in parameters.values())
+    return found
+
+
+def told(response: HttpResponse) -> tuple[Policies, Policies]:
+    return parsed(response["RateLimit-Policy"]), parsed(response["RateLimit"])
+
+
+def written(*parts: Decision) -> HttpResponse:
+    response = HttpResponse()
+    headers.write(response, Decision.of(parts))
+    return response
+
+
+def passed(rule: str, *answers: WindowAnswer, **changed: Any) -> Decision:
+    window, remaining, _, reset_ms = answers[0]
+    return Decision(
+        **{
+            "rule": rule,
+            "limit": window.limit,
+            "remaining": remaining,
+            "reset_after": reset_ms / 1000,
+            "windows": answers,
+            "at_s": 1_750_000_000.25,
+            **changed,
+        }
+    )
+
+
+MINUTE, DAY = Window(100, 60_000), Window(5000, 86_400_000)
+
+
+def test_policy_and_limit_are_told_under_the_rules_names() -> None:
+    response = written(
+        passed("api.minute", WindowAnswer(MINUTE, 69, 0, 60_000)), passed("api.day", WindowAnswer(DAY, 880, 0, 86_400_000))
+    )
+    assert response["RateLimit-Policy"] == '"api.minute";q=100;w=60, "api.day";q=5000;w=86400'
+    assert response["RateLimit"] == '"api.minute";r=69;t=60, "api.day";r=880;t=86400'
+    assert told(response)[0] == {"api.minute": {"q": 100, "w": 60}, "api.day": {"q": 5000, "w": 86400}}
+
+
+def test_several_windows_of_one_rule_are_told_apart_by_their_rates() -> None:
+    response = written(passed("api", WindowAnswer(MINUTE, 69, 0, 1000), WindowAnswer(DAY, 880, 0, 1000)))
+    assert set(told(response)[0]) == set(told(response)[1]) == {"api:100/m", "api:5000/d"}
+
+
+@pytest.mark.parametrize(
+    ("remaining", "wait_ms", "reset_ms", "expected"),
+    [
+        (80, 0, 1000, {"r": 80, "t": 60}),  # never 80;t=1, which would invite 80 a second
+        (0, 0, 41_001, {"r": 0, "t": 42}),
+        (0, 41_001, 41_001, {"r": 0, "t": 42}),
+        (0, 1, 1, {"r": 0, "t": 1}),
+        (0, -1, 0, {"r": 0}),
+    ],
+)
+def test_seconds_are_the_window_while_units_are_left_and_the_exact_wait_after(
+    remaining: int, wait_ms: int, reset_ms: int, expected: dict[str, int]
+) -> None:
+    response = written(passed("api", WindowAnswer(MINUTE, remaining, wait_ms, reset_ms)))
+    assert told(response)[1] == {"api": expected}
+
+
+def test_a_window_of_less_than_a_second_is_rounded_up() -> None:
+    assert told(written(passed("api", WindowAnswer(Window(10, 500), 9, 0, 500))))[0] == {"api": {"q": 10, "w": 1}}
+
+
+names = st.from_regex(r"[a-z0-9][a-z0-9._-]{0,63}", fullmatch=True)
+answers = st.builds(
+    WindowAnswer,
+    st.builds(Window, st.integers(0, 2**20), st.integers(1, 2**32)),
+    st.integers(0, 2**52),
+    st.integers(-1, 2**52),
+    st.integers(0, 2**52),
+)
+
+
+@given(names, st.lists(answers, min_size=1, max_size=3, unique_by=lambda each: each.window.text))
+def test_whatever_was_decided_the_syntax_is_right(name: str, windows: list[WindowAnswer]) -> None:
+    policy, limit = told(written(passed(name, *windows)))
+    assert policy.keys() == limit.keys()
+    assert all({"q", "w"} == parameters.keys() for parameters in policy.values())
+    assert all(parameters.keys() <= {"r", "t"} and parameters.get("t", 1) >= 1 for parameters in limit.values())
+
+
+def test_a_number_beyond_a_structured_field_is_told_as_the_greatest_there_is() -> None:
+    policy, limit = told(written(passed("api", WindowAnswer(Window(2**52, 1), 2**52, 0, 1))))
+    assert policy["api"]["q"] == limit["api"]["r"] == 999_999_999_999_999
+
+
+def test_the_older_trio_tells_of_the_window_closest_to_exhaustion() -> None:
+    response = written(
+        passed("api.day", WindowAnswer(DAY, 880, 0, 86_400_000)), passed("api.minute", WindowAnswer(MINUTE, 69, 0, 59_000))
+    )
+    assert (response["X-RateLimit-Limit"], response["X-RateLimit-Remaining"]) == ("100", "69")
+    assert response["X-RateLimit-Reset"] == "1750000060"  # .25 + 59 s, rounded up
+
+
+def test_reset_is_constant_over_a_burst() -> None:
+    view = decorated(False, "burst", "5/m")
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "memory://"}):
+        resets = {int(get(view)["X-RateLimit-Reset"]) for _ in range(7)}
+    assert len(resets) == 1
+    assert 58 <= resets.pop() - time.time() <= 62
+
+
+@is_async
+def test_who_waits_until_reset_finds_room(is_async: bool) -> None:
+    view = decorated(is_async, "room", "1/2s")
+    get(view)
+    response = get(view)
+    assert int(response["X-RateLimit-Reset"]) >= time.time() + float(response["Retry-After"]) - 1.5
+
+
+@is_async
+def test_admitted_and_refused_clients_are_told_alike(is_async: bool) -> None:
+    view = decorated(is_async, "login", "2/m")
+    responses = [get(view) for _ in range(3)]
+    assert [response.status_code for response in responses] == [200, 200, 429]
+    assert [told(response)[1]["login"]["r"] for response in responses] == [1, 0, 0]
+    assert [response["X-RateLimit-Remaining"] for response in responses] == ["1", "0", "0"]
+    assert {response["RateLimit-Policy"] for response in responses} == {'"login";q=2;w=60'}
+    assert int(responses[2]["Retry-After"]) >= told(responses[2])[1]["login"]["t"]
+
+
+def test_the_headers_that_a_view_has_set_itself_stay() -> None:
+    @ratelimit("own", "5/m")
+    def view(request: HttpRequest) -> HttpResponse:
+        return HttpResponse("ok", headers={"RateLimit": '"mine";r=1', "x-ratelimit-limit": "7"})
+
+    response = answer(view, RequestFactory().get("/"))
+    assert (response["RateLimit"], response["X-RateLimit-Limit"]) == ('"mine";r=1', "7")
+    assert response["RateLimit-Policy"] == '"own";q=5;w=60'
+
+
+@is_async
+def test_two_doors_write_one_header_with_the_rules_of_both(is_async: bool) -> None:
+    RateRule.objects.define("outer", "5/m", path="/", mode="enforce")
+    response = get(behind_middleware(decorated(is_async, "inner", "3/m")))
+    assert set(told(response)[0]) == {"outer", "inner"}
+    assert response["X-RateLimit-Limit"] == "3"
+    assert len([name for name, _ in response.items() if name.lower().startswith(("ratelimit", "x-ratelimit"))]) == 5
+
+
+@is_async
+def test_a_shadow_rule_is_not_heard_of(is_async: bool) -> None:
+    RateRule.objects.define("quiet", "1/m", path="/", mode="shadow")
+    site = behind_middleware(plain(is_async))
+    for _ in range(3):
+        assert [name for name, _ in get(site).items() if "ratelimit" in name.lower() or name == "Retry-After"] == []
+
+
+def test_a_shadow_rule_beside_an_enforced_one_is_not_heard_of() -> None:
+    RateRule.objects.define("quiet", "1/m", path="/", mode="shadow")
+    RateRule.objects.define("loud", "5/m", path="/", mode="enforce")
+    site = behind_middleware(plain(False))
+    for _ in range(3):
+        response = get(site)
+    assert set(told(response)[0]) == {"loud"}
+    assert response["X-RateLimit-Limit"] == "5"
+    assert "quiet" not in str(response.headers)
+
+
+@pytest.mark.parametrize(
+    ("families", "expected"),
+    [
+        ((), set()),
+        (("ratelimit",), {"RateLimit-Policy", "RateLimit"}),
+        (("x-ratelimit",), {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}),
+    ],
+)
+def test_the_setting_chooses_the_families(families: tuple[str, ...], expected: set[str]) -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "HEADERS": families}):
+        response = get(decorated(False, "families", "5/m"))
+    assert {name for name, _ in response.items()} - {"Content-Type"} == expected
+
+
+def test_an_identity_never_appears() -> None:
+    response = get(decorated(False, "secret", "5/m", key="header:x-api-key"), headers={"X-Api-Key": "hunter2"})
+    assert "hunter2" not in str(response.headers)
+
+
+def test_while_redis_is_away_nothing_is_promised() -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}):
+        response = get(decorated(False, "away", "5/m"))
+    assert [name for name, _ in response.items()] == ["Content-Type"]
