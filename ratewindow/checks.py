@@ -4,10 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
+from django.db import Error as DatabaseError
 
-from ratewindow import coderules, conf, connection
+from ratewindow import coderules, conf, connection, rulebook
+from ratewindow.coderules import CodeRate
+from ratewindow.models import RateRule
 
 TAG = "ratewindow"
 
@@ -29,7 +33,14 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[ch
 @checks.register(TAG)
 def check_code(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[checks.CheckMessage]:
     """E003: one name with two rates in code."""
+    _import_views()
     return list(_names_with_two_rates())
+
+
+def _import_views() -> None:
+    """The names in code are known once their modules are imported; checks run in no order, and urls' may come later."""
+    if getattr(settings, "ROOT_URLCONF", None):
+        rulebook.code_names()
 
 
 def _names_with_two_rates() -> Iterator[checks.CheckMessage]:
@@ -37,7 +48,7 @@ def _names_with_two_rates() -> Iterator[checks.CheckMessage]:
         rates = sorted({(use.rate, use.key) for use in uses if use.rate is not None})
         if len(rates) > 1:
             told = ", ".join(f"{rate} per {key}" for rate, key in rates)
-            places = ", ".join(sorted({use.place for use in uses if use.rate is not None}))
+            places = _places({use for use in uses if use.rate is not None})
             yield checks.Error(
                 f"Code gives the name {name!r} two rates: {told} ({places}).",
                 hint="Use two names, or one rate.",
@@ -45,15 +56,18 @@ def _names_with_two_rates() -> Iterator[checks.CheckMessage]:
             )
 
 
+def _places(uses: set[CodeRate]) -> str:
+    return ", ".join(sorted({use.place for use in uses}))
+
+
 @checks.register(TAG, checks.Tags.database)
-def check_names(app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any) -> list[checks.CheckMessage]:
+def check_names(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any
+) -> list[checks.CheckMessage]:
     """W001: code names a rule that nobody has defined, so that it lets every request pass."""
     if not databases:
         return []
-    from django.db import DatabaseError
-
-    from ratewindow.models import RateRule
-
+    _import_views()
     named = {name: uses for name, uses in coderules.uses().items() if all(use.rate is None for use in uses)}
     try:
         missing = sorted(set(named) - set(RateRule.objects.filter(name__in=named).values_list("name", flat=True)))
@@ -62,7 +76,7 @@ def check_names(app_configs: Sequence[AppConfig] | None, databases: Sequence[str
     return [
         checks.Warning(
             f"Code names rule {name!r}, which nobody has defined: requests pass.",
-            hint=f"Add it in the admin, or give the decorator a rate. Named in {', '.join(sorted(use.place for use in named[name]))}.",
+            hint=f"Add it in the admin, or give the decorator a rate. Named in {_places(named[name])}.",
             id="ratewindow.W001",
         )
         for name in missing

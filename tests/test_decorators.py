@@ -10,7 +10,7 @@ from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt
 
-from ratewindow import coderules, ratelimit
+from ratewindow import coderules, ratelimit, rulebook
 from ratewindow.checks import check_code
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _no_code_rules_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    rulebook.code_names()  # imports the site's views, whose names would be lost if this were the first time
     monkeypatch.setattr(coderules, "_uses", {})
 
 
