@@ -14,8 +14,8 @@ RATE = "1000/m"
 
 
 def measure() -> Section:
-    RateRule.objects.define("bench.row", RATE)
-    RateRule.objects.define("bench.path", RATE, path="/middleware/")
+    RateRule.objects.define("bench.row", RATE, mode="enforce")
+    RateRule.objects.define("bench.path", RATE, path="/middleware/", mode="enforce")
     contestants = {
         FLOOR: floor(),
         "decorator, rate in code": Contestant(ratelimit("bench.code", RATE)(view), requests("/code/")),
