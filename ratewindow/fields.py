@@ -1,7 +1,8 @@
 """A duration that people type as ``2h30m``, in models and forms."""
 
+from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -23,8 +24,17 @@ def to_timedelta(value: Any) -> timedelta | None:
 
 
 def to_text(value: Any) -> str:
-    """``2h30m`` for a timedelta; text stays as it was typed."""
-    return format_duration(parse_duration(value)) if isinstance(value, timedelta) else str(value or "")
+    """``2h30m`` for a timedelta; text stays as it was typed, and what is no duration can at least be seen."""
+    if isinstance(value, timedelta):
+        with suppress(ValueError):
+            return format_duration(parse_duration(value))
+    return "" if value is None else str(value)
+
+
+if TYPE_CHECKING:
+    _DurationField = models.DurationField[Any, Any]
+else:
+    _DurationField = models.DurationField
 
 
 class PeriodFormField(forms.CharField):
@@ -32,7 +42,7 @@ class PeriodFormField(forms.CharField):
         return to_text(value)
 
     def to_python(self, value: Any) -> timedelta | None:  # type: ignore[override]
-        return to_timedelta(super().to_python(value))
+        return to_timedelta(value if isinstance(value, timedelta) else super().to_python(value))
 
     def run_validators(self, value: Any) -> None:
         """A timedelta has no length of its own to check; `to_python` has checked it."""
@@ -44,7 +54,7 @@ class PeriodFormField(forms.CharField):
             return True
 
 
-class PeriodField(models.DurationField):
+class PeriodField(_DurationField):
     """A `DurationField` that reads and writes ``10s``, ``1m``, ``2h30m``; a timedelta in Python."""
 
     def to_python(self, value: Any) -> timedelta | None:
@@ -53,9 +63,13 @@ class PeriodField(models.DurationField):
     def get_prep_value(self, value: Any) -> Any:
         return super().get_prep_value(self.to_python(value))
 
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        return super().get_db_prep_value(value if prepared else self.get_prep_value(value), connection, prepared)
+
     def value_to_string(self, obj: models.Model) -> str:
         return to_text(self.value_from_object(obj))
 
-    def formfield(self, **kwargs: Any) -> Any:  # type: ignore[override]
+    def formfield(self, **kwargs: Any) -> Any:
         widget = forms.TextInput(attrs={"size": 10, "placeholder": "1m"})
-        return models.Field.formfield(self, **{"form_class": PeriodFormField, "widget": widget, "help_text": f"For example {EXAMPLES}.", **kwargs})
+        given = {"form_class": PeriodFormField, "widget": widget, "help_text": f"For example {EXAMPLES}.", **kwargs}
+        return models.Field.formfield(self, **given)

@@ -1,18 +1,18 @@
 """What is stored in the database: the rules that people edit, and the history of what they did."""
 
-
 from collections.abc import Callable
+from datetime import timedelta
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 
 from ratewindow.fields import PeriodField, to_text
+from ratewindow.identity import recipe
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Window
-from ratewindow.managers import RateRuleManager
-from ratewindow.identity import recipe
+from ratewindow.managers import RateRuleManager, RuleWindowManager
 from ratewindow.rule import NAME_PATTERN, NAME_WORDS, check_pattern, parse_methods
 
 
@@ -47,7 +47,9 @@ class RateRule(models.Model):
     description = models.TextField(blank=True, help_text="For people: why this rule exists.")
     mode = models.CharField(max_length=8, choices=Mode.choices, default=Mode.SHADOW)
     applies_to = models.CharField(max_length=8, choices=AppliesTo.choices, default=AppliesTo.NAMED)
-    pattern = models.CharField(max_length=255, blank=True, help_text="The path, such as /login/, or how it starts, such as /api/.")
+    pattern = models.CharField(
+        max_length=255, blank=True, help_text="The path, such as /login/, or how it starts, such as /api/."
+    )
     methods = models.CharField(max_length=100, blank=True, help_text="Such as POST or GET,HEAD. Empty means all.")
     key = models.CharField(
         "count per",
@@ -105,6 +107,8 @@ class RuleWindow(models.Model):
         null=True, blank=True, validators=[MinValueValidator(1)], help_text="Resolution; empty for the usual one."
     )
 
+    objects = RuleWindowManager()
+
     class Meta:
         verbose_name = "limit"
         constraints = [
@@ -119,13 +123,20 @@ class RuleWindow(models.Model):
     def __str__(self) -> str:
         return f"{self.limit} in {to_text(self.period)}"
 
+    def natural_key(self) -> tuple[str, str, str]:
+        return (self.rule.name, to_text(self.period), self.algorithm)
+
+    natural_key.dependencies = ["ratewindow.raterule"]  # type: ignore[attr-defined]
+
     def clean(self) -> None:
-        if self.limit is None or self.period is None:
+        if not isinstance(self.limit, int) or not isinstance(self.period, timedelta):
             return  # the field has said so
         try:
             self.freeze()
         except ValueError as error:
-            raise ValidationError(f"{error}.") from None
+            field = str(error).partition(" ")[0]  # the limiter names first what it is about
+            if field in ("limit", "period", "buckets"):  # anything else a field has said by itself
+                raise ValidationError({field: f"{error}."}) from None
 
     def freeze(self) -> Window:
         """This row as the limiter's value; ValueError when it is out of bounds."""

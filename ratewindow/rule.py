@@ -9,6 +9,7 @@ from ratewindow.identity import Recipe, recipe
 from ratewindow.limiter.types import Window
 
 MODES = ("off", "shadow", "enforce")
+APPLIES_TO = ("named", "all", "path", "prefix")
 ON_MISSING = ("ip", "allow", "refuse")
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}\Z"
 NAME_WORDS = "at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit"
