@@ -4,8 +4,10 @@ import json
 import logging
 
 from asgiref.sync import sync_to_async
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.templatetags.static import static
 
 from ratewindow.headers import retry_after_s
 from ratewindow.limiter.types import Decision
@@ -22,7 +24,8 @@ def refusal(request: HttpRequest, decision: Decision) -> HttpResponse:
     logger.info("refused %s by rule %s: %s", decision.id, decision.rule, decision.reason)
     wait_s, preferred = retry_after_s(decision), _preferred(request)
     if preferred == "text/html":
-        page = render_to_string("ratewindow/429.html", {"decision": decision, "retry_after_s": wait_s}, request)
+        told = {"decision": decision, "retry_after_s": wait_s, "wait": _in_words(wait_s), "stylesheet": _stylesheet()}
+        page = render_to_string("ratewindow/429.html", told, request)
         response = HttpResponse(page, status=429)
     elif preferred == "text/plain":
         response = HttpResponse(f"{_sentence(wait_s)}\n", status=429, content_type="text/plain; charset=utf-8")
@@ -45,10 +48,32 @@ def _preferred(request: HttpRequest) -> str:
     return request.get_preferred_type(_TYPES) or "text/plain"
 
 
+def _stylesheet() -> str:
+    """The page's stylesheet, or nothing: a site without static files, or that has not collected ours, has its page."""
+    try:
+        return static("ratewindow/429.css")
+    except (ImproperlyConfigured, ValueError):
+        return ""
+
+
+def _in_words(wait_s: int | None) -> str:
+    """``42 seconds``, or rounded up ``5 minutes``, ``3 hours``; nothing when waiting does not help."""
+    if wait_s is None:
+        return ""
+    for unit_s, unit in ((3600, "hours"), (60, "minutes")):
+        if wait_s > 2 * unit_s:
+            return f"{-(-wait_s // unit_s)} {unit}"
+    return _in_seconds(wait_s)
+
+
+def _in_seconds(wait_s: int) -> str:
+    return f"{wait_s} second{'' if wait_s == 1 else 's'}"
+
+
 def _sentence(wait_s: int | None) -> str:
     if wait_s is None:
         return "Too many requests. Waiting does not help."
-    return f"Too many requests. Try again in {wait_s} second{'' if wait_s == 1 else 's'}."
+    return f"Too many requests. Try again in {_in_seconds(wait_s)}."
 
 
 def _problem(decision: Decision, wait_s: int | None) -> dict[str, object]:

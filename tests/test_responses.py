@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.contrib.staticfiles.finders import find
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
 
@@ -116,6 +117,43 @@ def test_the_page_holds_under_a_strict_content_security_policy() -> None:
     page = refuse(Accept="text/html").content.decode().lower()
     for forbidden in ("<script", "<style", "style=", "onload=", "onclick=", "javascript:", "http://", "https://", "data:"):
         assert forbidden not in page
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "words"),
+    [
+        (1, "1 second"),
+        (2, "2 seconds"),
+        (119, "119 seconds"),
+        (121, "3 minutes"),
+        (3600, "60 minutes"),
+        (7201, "3 hours"),
+        (86400, "24 hours"),
+    ],
+)
+def test_the_page_tells_the_wait_in_words_and_never_too_short(wait_s: int, words: str) -> None:
+    page = refuse(Decision(allowed=False, retry_after=float(wait_s), rule="login"), Accept="text/html").content.decode()
+    assert f"<strong>{words}</strong>" in page
+
+
+def test_the_page_has_a_stylesheet() -> None:
+    assert '<link rel="stylesheet" href="/static/ratewindow/429.css">' in refuse(Accept="text/html").content.decode()
+    assert find("ratewindow/429.css")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"STORAGES": {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.ManifestStaticFilesStorage"}}},
+        {"STATIC_URL": None},
+    ],
+    ids=["not collected", "no static files"],
+)
+def test_the_page_does_not_fail_without_it(changed: dict[str, Any]) -> None:
+    with override_settings(**changed):
+        response = refuse(Accept="text/html")
+    assert response.status_code == 429
+    assert "k7f2q" in response.content.decode()
 
 
 def test_the_log_names_code_and_rule_and_not_the_client(caplog: pytest.LogCaptureFixture) -> None:
