@@ -60,7 +60,7 @@ def decide(question: Question) -> Decision:
         return _conclude(question, None)
     at_s = time.time()
     try:
-        reply = stores.store().run(question.checks, charge=True)
+        reply = stores.store().run(question.checks, "hit")
     except (RedisError, OSError) as error:
         return _conclude(question, None, error)
     return _conclude(question, reply, at_s=at_s)
@@ -74,10 +74,10 @@ async def adecide(question: Question) -> Decision:
     try:
         store = await stores.astore()
         if isinstance(store, MemoryStore):
-            reply = store.run(question.checks, charge=True)
+            reply = store.run(question.checks, "hit")
         else:
             async with asyncio.timeout(conf.current().timeout_s):
-                reply = await store.run(question.checks, charge=True)
+                reply = await store.run(question.checks, "hit")
     except (RedisError, OSError) as error:  # TimeoutError is an OSError
         return _conclude(question, None, error)
     return _conclude(question, reply, at_s=at_s)

@@ -44,7 +44,7 @@ async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[AsyncRedisSto
 
 def probe() -> None:
     """Raises as a decision would. With a write: PING is answered by a server that is full or read-only, too."""
-    store().run([Check("probe", (Window(1_000_000, 1000),), (statekeys.probe(),))], charge=True)
+    store().run([Check("probe", (Window(1_000_000, 1000),), (statekeys.probe(),))], "hit")
 
 
 def _forget(*, setting: str, **_: Any) -> None:

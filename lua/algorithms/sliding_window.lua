@@ -43,6 +43,36 @@ local function left(w, units)
   return (bucket + 1) * w.parameter - 1 + w.period
 end
 
+local function write(w, now, ring)
+  local head = string.format('%.0f %.0f %.0f %.0f ', w.used, w.current, w.bucket, w.oldest)
+  w.state, w.ring = head .. ring, #head + 1
+  redis.call('SET', w.key, w.state, 'PX', string.format('%.0f', (w.bucket + 1) * w.parameter - 1 + w.period - now))
+end
+
+-- Take units away: `take(index, units of that bucket)` says how many of each bucket, oldest first.
+local function reduce(w, now, take)
+  local ring, at, count, gone = {}, w.ring, nil, nil
+  for bucket = w.oldest, w.bucket - 1 do
+    count, at = decode(w.state, at)
+    gone = take(bucket, count)
+    w.used = w.used - gone
+    ring[#ring + 1] = encode(count - gone)
+  end
+  gone = take(w.bucket, w.current)
+  w.current, w.used = w.current - gone, w.used - gone
+  w.room = w.limit - w.used
+  if w.used > 0 then write(w, now, table.concat(ring)) else redis.call('DEL', w.key) end
+end
+
+-- A `take` for `reduce`: so many units, the oldest first.
+local function oldest_first(units)
+  return function(_, count)
+    local gone = math.min(units, count)
+    units = units - gone
+    return gone
+  end
+end
+
 algorithms.sliding_window = {
   read = function(w, now)
     local state = redis.call('GET', w.key)
@@ -72,9 +102,10 @@ algorithms.sliding_window = {
 
   charge = function(w, now, cost)
     local bucket, ring = math.floor(now / w.parameter), ''
-    w.used, w.room = w.used + cost, w.room - cost
+    w.used, w.room, w.time = w.used + cost, w.room - cost, now
     if w.bucket and bucket <= w.bucket then
       w.current = w.current + cost
+      if bucket < w.bucket then w.time = w.bucket * w.parameter end
       local head = string.format('%.0f %.0f ', w.used, w.current)
       if not w.moved and string.match(w.state, '^%d+ %d+ ()') == #head + 1 then
         redis.call('SETRANGE', w.key, '0', head) -- the usual case: two numbers of the same length as before
@@ -89,17 +120,29 @@ algorithms.sliding_window = {
       end
       w.current, w.bucket = cost, bucket
     end
-    local head = string.format('%.0f %.0f %.0f %.0f ', w.used, w.current, w.bucket, w.oldest)
-    w.state, w.ring = head .. ring, #head + 1
-    redis.call('SET', w.key, w.state, 'PX', string.format('%.0f', (w.bucket + 1) * w.parameter - 1 + w.period - now))
+    write(w, now, ring)
   end,
 
-  wait = function(w, cost)
+  -- The newest units that fill the limit are kept.
+  count = function(w, now, cost)
+    algorithms.sliding_window.charge(w, now, cost)
+    if w.room < 0 then reduce(w, now, oldest_first(-w.room)) end
+  end,
+
+  wait = function(w, now, cost)
     return left(w, cost - w.room)
   end,
 
   reset = function(w, now)
     if w.used == 0 or w.limit == 0 then return now end
     return left(w, w.room < 0 and 1 - w.room or 1)
+  end,
+
+  refund = function(w, now, cost, time)
+    if w.used == 0 then return end
+    local named = time and math.floor(time / w.parameter)
+    reduce(w, now, time and function(bucket, count)
+      return bucket == named and math.min(cost, count) or 0
+    end or oldest_first(cost))
   end,
 }

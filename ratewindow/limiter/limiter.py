@@ -1,85 +1,189 @@
 """The limiter without Django: identities, windows, a store, a decision."""
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from ratewindow.limiter.keys import identity_tag, window_tag
+from ratewindow.limiter.keys import digest, identity_tag, window_tag
 from ratewindow.limiter.types import Check, Decision, Window
-from ratewindow.limiter.wire import decision, merged
+from ratewindow.limiter.wire import What, decision, merged
+
+Refunds = Sequence[tuple[Check, Sequence[int | None]]]
 
 
 class Store(Protocol):
     """Where the counts are. `run` decides all checks at once and answers as ``lua/decide.lua`` states."""
 
-    def run(self, checks: list[Check], charge: bool, now_ms: int | None = None) -> list[int]: ...
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]: ...
+    def refund(self, refunds: Refunds, now_ms: int | None = None) -> None: ...
+    def reset(self, keys: Sequence[str]) -> None: ...
 
 
 class AsyncStore(Protocol):
-    def run(self, checks: list[Check], charge: bool, now_ms: int | None = None) -> Awaitable[list[int]]: ...
+    """The same, awaited."""
+
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Awaitable[list[int]]: ...
+    def refund(self, refunds: Refunds, now_ms: int | None = None) -> Awaitable[None]: ...
+    def reset(self, keys: Sequence[str]) -> Awaitable[None]: ...
 
 
 def check_cost(cost: int) -> int:
-    """The cost itself; ValueError when it is no whole number of units, 0 or more."""
-    if not isinstance(cost, int) or isinstance(cost, bool) or cost < 0:
-        raise ValueError(f"cost {cost!r}: write a whole number, 0 or more")
+    """The cost itself; ValueError when it is no whole number of units from 0 to a million."""
+    if not isinstance(cost, int) or isinstance(cost, bool) or not 0 <= cost <= MOST_COST:
+        raise ValueError(f"cost {cost!r}: write a whole number from 0 to {MOST_COST}")
     return cost
 
 
+MOST_COST = 1_000_000  # a log remembers every unit: one call must not write for seconds
+
+
 class Limiter:
-    """Limits identities on a store: `hit` and `peek`, or `ahit` and `apeek` on an asynchronous one.
+    """Limits identities on a store; on an asynchronous one await `ahit`, `apeek` and so on.
 
     >>> limiter = Limiter(MemoryStore())
     >>> limiter.hit("user:42", [Window(10, period_ms=1000)]).remaining
     9
 
     `clock_ms` decides by its milliseconds instead of the server's clock: for tests and replays. `prefix`
-    begins the name of every key.
+    begins the name of every key. Everywhere ValueError names a bad cost, or that there are no windows.
     """
 
     def __init__(self, store: Store | AsyncStore, *, clock_ms: Callable[[], int] | None = None, prefix: str = "rwl") -> None:
-        self._store = store
+        self._store: Any = store
         self._clock_ms = clock_ms
         self._prefix = prefix
 
-    def hit(self, identity: str, windows: Sequence[Window], cost: int = 1) -> Decision:
+    def hit(
+        self,
+        identity: str,
+        windows: Sequence[Window],
+        cost: int = 1,
+        *,
+        force: bool = False,
+        penalty_ms: int = 0,
+        count_refused: bool = False,
+    ) -> Decision:
         """Admit and charge `cost` units if every window has room for them; else charge nothing.
 
-        Cost 0 only looks. ValueError for a negative cost or no windows.
+        Cost 0 only looks. `force` admits whatever stands against it, and charges: a bucket what is left in
+        it, the others all. With a penalty a refusal locks the identity out for so long, and with
+        `count_refused` refused units are counted too, up to what is full.
         """
-        return self._decide(identity, windows, cost, charge=True)
+        checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
+        return self._decide(checks, "force" if force else "hit")
 
-    def peek(self, identity: str, windows: Sequence[Window], cost: int = 1) -> Decision:
-        """What `hit` would answer, without charging."""
-        return self._decide(identity, windows, cost, charge=False)
+    def peek(self, identity: str, windows: Sequence[Window], cost: int = 1, *, penalty_ms: int = 0) -> Decision:
+        """What `hit` would answer, without charging or locking."""
+        return self._decide(self._checks(identity, windows, cost, penalty_ms), "peek")
 
-    async def ahit(self, identity: str, windows: Sequence[Window], cost: int = 1) -> Decision:
+    def charge(self, identity: str, windows: Sequence[Window], cost: int) -> Decision:
+        """Charge unconditionally, for work whose cost is known only afterwards; used may then exceed the limit."""
+        return self._decide(self._checks(identity, windows, cost), "charge")
+
+    def refund(self, identity: str, windows: Sequence[Window], cost: int = 1, *, decision: Decision | None = None) -> None:
+        """Give back units. Those of a decision return to the charge it made, as far as that still counts and
+        never more than it was; without one, the oldest units that count go."""
+        self._call(self._store.refund(*self._refunds(identity, windows, cost, decision)))
+
+    def reset(self, identity: str, windows: Sequence[Window]) -> None:
+        """Forget what these windows counted for the identity, and a lock."""
+        self._call(self._store.reset(self._states(identity, windows)))
+
+    def acquire(self, identity: str, windows: Sequence[Window], cost: int = 1, *, timeout_s: float) -> Decision:
+        """`hit`, waiting for its turn, but not beyond `timeout_s`: then, or when its turn would come later, refused."""
+        deadline_s = time.monotonic() + timeout_s
+        while not (told := self.hit(identity, windows, cost)):
+            if not _worth_waiting(told, deadline_s):
+                break
+            time.sleep(told.retry_after or 0)
+        return told
+
+    async def ahit(
+        self,
+        identity: str,
+        windows: Sequence[Window],
+        cost: int = 1,
+        *,
+        force: bool = False,
+        penalty_ms: int = 0,
+        count_refused: bool = False,
+    ) -> Decision:
         """`hit` on an asynchronous store."""
-        return await self._adecide(identity, windows, cost, charge=True)
+        checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
+        return await self._adecide(checks, "force" if force else "hit")
 
-    async def apeek(self, identity: str, windows: Sequence[Window], cost: int = 1) -> Decision:
+    async def apeek(self, identity: str, windows: Sequence[Window], cost: int = 1, *, penalty_ms: int = 0) -> Decision:
         """`peek` on an asynchronous store."""
-        return await self._adecide(identity, windows, cost, charge=False)
+        return await self._adecide(self._checks(identity, windows, cost, penalty_ms), "peek")
 
-    def _decide(self, identity: str, windows: Sequence[Window], cost: int, charge: bool) -> Decision:
-        checks = self._checks(identity, windows, cost)
-        reply = self._store.run(checks, charge, self._now_ms())
-        if not isinstance(reply, list):
-            if hasattr(reply, "close"):
-                reply.close()  # a coroutine that nobody will await
-            raise TypeError("this limiter has an asynchronous store: await ahit() or apeek()")
-        return decision(checks, reply)
+    async def acharge(self, identity: str, windows: Sequence[Window], cost: int) -> Decision:
+        """`charge` on an asynchronous store."""
+        return await self._adecide(self._checks(identity, windows, cost), "charge")
 
-    async def _adecide(self, identity: str, windows: Sequence[Window], cost: int, charge: bool) -> Decision:
-        checks = self._checks(identity, windows, cost)
-        reply = self._store.run(checks, charge, self._now_ms())
-        return decision(checks, reply if isinstance(reply, list) else await reply)
+    async def arefund(self, identity: str, windows: Sequence[Window], cost: int = 1, *, decision: Decision | None = None) -> None:
+        """`refund` on an asynchronous store."""
+        await _awaited(self._store.refund(*self._refunds(identity, windows, cost, decision)))
+
+    async def areset(self, identity: str, windows: Sequence[Window]) -> None:
+        """`reset` on an asynchronous store."""
+        await _awaited(self._store.reset(self._states(identity, windows)))
+
+    async def aacquire(self, identity: str, windows: Sequence[Window], cost: int = 1, *, timeout_s: float) -> Decision:
+        """`acquire` on an asynchronous store."""
+        deadline_s = time.monotonic() + timeout_s
+        while not (told := await self.ahit(identity, windows, cost)):
+            if not _worth_waiting(told, deadline_s):
+                break
+            await asyncio.sleep(told.retry_after or 0)
+        return told
+
+    def _decide(self, checks: list[Check], what: What) -> Decision:
+        reply: list[int] = self._call(self._store.run(checks, what, self._now_ms()))
+        return decision(checks, reply, what)
+
+    async def _adecide(self, checks: list[Check], what: What) -> Decision:
+        return decision(checks, await _awaited(self._store.run(checks, what, self._now_ms())), what)
+
+    def _call(self, answer: Any) -> Any:
+        if hasattr(answer, "__await__"):
+            if hasattr(answer, "close"):
+                answer.close()  # a coroutine that nobody will await
+            raise TypeError("this limiter has an asynchronous store: await ahit(), apeek() and so on")
+        return answer
 
     def _now_ms(self) -> int | None:
         return self._clock_ms() if self._clock_ms else None
 
-    def _checks(self, identity: str, windows: Sequence[Window], cost: int) -> list[Check]:
+    def _checks(
+        self, identity: str, windows: Sequence[Window], cost: int, penalty_ms: int = 0, count_refused: bool = False
+    ) -> list[Check]:
         if not windows:
             raise ValueError("no windows: give at least one, such as Window(10, period_ms=1000)")
         who = identity_tag(identity)
         keys = tuple(f"{self._prefix}:{window_tag(window)}:{who}" for window in windows)
-        return merged([Check("limiter", tuple(windows), keys, check_cost(cost))])
+        lock = self._lock_key(windows, who) if penalty_ms else ""
+        check = Check("limiter", tuple(windows), keys, check_cost(cost), True, count_refused, penalty_ms, lock)
+        return merged([check])
+
+    def _lock_key(self, windows: Sequence[Window], who: str) -> str:
+        return f"{self._prefix}:{digest('lock ' + ' '.join(map(window_tag, windows)), 6)}:{who}"
+
+    def _refunds(self, identity: str, windows: Sequence[Window], cost: int, told: Decision | None) -> tuple[Refunds, int | None]:
+        check_cost(cost)
+        if told is None:
+            (check,) = self._checks(identity, windows, cost)
+            return [(check, [None] * len(check.windows))], self._now_ms()
+        return told.take_back(cost), self._now_ms()
+
+    def _states(self, identity: str, windows: Sequence[Window]) -> list[str]:
+        (check,) = self._checks(identity, windows, 0)
+        return [*check.keys, self._lock_key(windows, identity_tag(identity))]
+
+
+def _worth_waiting(told: Decision, deadline_s: float) -> bool:
+    return told.retry_after is not None and time.monotonic() + told.retry_after <= deadline_s
+
+
+async def _awaited(answer: Any) -> Any:
+    return await answer if hasattr(answer, "__await__") else answer

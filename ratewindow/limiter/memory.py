@@ -3,11 +3,13 @@
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.base import Reading
 from ratewindow.limiter.types import Check
+from ratewindow.limiter.wire import What, tells_verdict
 
 
 class MemoryStore:
@@ -21,69 +23,159 @@ class MemoryStore:
     def __init__(self, most_keys: int = 100_000) -> None:
         self.most_keys = most_keys
         self._lock = threading.Lock()
+        self._states = _States()
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
+        """The reply of ``lua/decide.lua``."""
+        with self._lock:
+            reply = [number for rule in self._decide(checks, what, _now(now_ms)) for number in rule]
+            self._states.shrink(self.most_keys)
+            return reply
+
+    def refund(self, refunds: Sequence[tuple[Check, Sequence[int | None]]], now_ms: int | None = None) -> None:
+        """What ``lua/refund.lua`` does: give back the cost of each check, to the times it was charged at."""
+        with self._lock:
+            now = _now(now_ms)
+            for check, times in refunds:
+                for window, key, charged_at_ms in zip(check.windows, check.keys, times, strict=True):
+                    reading = algorithm(window.algorithm).reading(window, self._states.get(key), now)
+                    if reading.discarded:
+                        self._states.put(key, None)
+                    elif not reading.empty:
+                        reading.refund(check.cost, charged_at_ms)
+                        self._states.put(key, reading.stored)
+
+    def reset(self, keys: Sequence[str]) -> None:
+        """Forget these states."""
+        with self._lock:
+            for key in keys:
+                self._states.put(key, None)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._states = _States()
+
+    def _decide(self, checks: list[Check], what: What, now: int) -> list[list[int]]:
+        rules = [_Rule(check, self._states, now) for check in checks]
+        for rule in rules:
+            if rule.check.enforce:
+                rule.read()
+        refused = what == "refused" or any(rule.check.enforce and not rule.open for rule in rules)
+        passes = not refused or what in ("force", "charge")
+        return [rule.settle(what, passes) for rule in rules]
+
+
+class _Rule:
+    """One rule of a request while it is decided."""
+
+    def __init__(self, check: Check, states: "_States", now: int) -> None:
+        self.check, self.states, self.now = check, states, now
+        self.readings: list[Reading] = []
+        self.full = self.impossible = False
+        self.locked_at: int | None = None
+        self.locked = False
+
+    @property
+    def open(self) -> bool:
+        return not (self.full or self.locked)
+
+    def read(self) -> None:
+        check = self.check
+        for window, key in zip(check.windows, check.keys, strict=True):
+            reading = algorithm(window.algorithm).reading(window, self.states.get(key), self.now)
+            if reading.discarded:
+                self.states.put(key, None)
+            self.readings.append(reading)
+        self.full = any(check.cost > reading.room for reading in self.readings)
+        self.impossible = any(check.cost > reading.capacity for reading in self.readings)
+        if check.penalty_ms:
+            self.locked_at = self.states.get(check.lock)
+            if self.locked_at is not None and self.locked_at - self.now > check.penalty_ms:
+                self.states.put(check.lock, None)
+                self.locked_at = None
+            self.locked = self.locked_at is not None and self.now < self.locked_at + check.penalty_ms
+
+    def settle(self, what: What, passes: bool) -> list[int]:
+        """Charge what is to be charged; this rule's part of the reply."""
+        check, hits, forced = self.check, what != "peek", what in ("force", "charge")
+        judged = check.enforce or passes
+        counts_refused = hits and check.counts_refused
+        if not check.enforce and (judged or counts_refused):
+            self.read()
+        charged = hits and passes and check.cost > 0 and (self.open or (forced and check.enforce))
+        counted = counts_refused and not charged and check.cost > 0 and not self.impossible
+        own_refusal = judged and self.full and not self.locked and not self.impossible
+        if check.penalty_ms and hits and not forced and own_refusal:
+            self.locked_at = self.now
+            self.states.put(check.lock, self.now)
+        reply = []
+        if tells_verdict(check, what):
+            verdict = 2 if self.locked else 1 if self.full else 0
+            lock_wait = 0 if self.locked_at is None else max(0, self.locked_at + check.penalty_ms - self.now)
+            reply += [verdict, lock_wait] if judged else [0, 0]
+        for number, window in enumerate(check.windows):
+            reading = self.readings[number] if self.readings else None
+            if reading is not None and charged:
+                left = max(0, reading.room)
+                takes_left = what == "force" and algorithm(window.algorithm).takes_what_is_left
+                self._keep(number, left if takes_left and check.cost > left else check.cost)
+            elif reading is not None and counted:
+                reading.count(check.cost)
+                self.states.put(check.keys[number], reading.stored)
+            reply += self._numbers(reading, charged) if reading is not None and judged else [0, 0, 0, reading.time if reading else 0]
+        return reply
+
+    def _keep(self, number: int, units: int) -> None:
+        reading = self.readings[number]
+        if units > 0:
+            reading.charge(units)
+            self.states.put(self.check.keys[number], reading.stored)
+
+    def _numbers(self, reading: Reading, charged: bool) -> list[int]:
+        wait = 0
+        if not charged and self.check.cost > reading.capacity:
+            wait = -1
+        elif not charged and self.check.cost > reading.room:
+            wait = reading.wait(self.check.cost) - self.now
+        if wait:
+            for key in self.check.keys:
+                self.states.mark_refused(key)
+        return [max(0, reading.room), wait, max(wait, reading.reset() - self.now), reading.time]
+
+
+class _States:
+    """States by key, those of refused clients apart, each part from the longest ago charged to the newest."""
+
+    def __init__(self) -> None:
         self._ordinary: OrderedDict[str, Any] = OrderedDict()
         self._refused: OrderedDict[str, Any] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._ordinary) + len(self._refused)
 
-    def run(self, checks: list[Check], charge: bool, now_ms: int | None = None) -> list[int]:
-        """The reply of ``lua/decide.lua``: remaining, wait_ms and reset_ms of each window."""
-        with self._lock:
-            return self._decide(checks, charge, time.time_ns() // 1_000_000 if now_ms is None else now_ms)
+    def get(self, key: str) -> Any:
+        return self._ordinary.get(key, self._refused.get(key))
 
-    def clear(self) -> None:
-        with self._lock:
-            self._ordinary.clear()
-            self._refused.clear()
-
-    def _decide(self, checks: list[Check], charge: bool, now: int) -> list[int]:
-        readings = [self._read(check, now) if check.enforce else [] for check in checks]
-        refused = any(_full(check, read) for check, read in zip(checks, readings, strict=True))
-        reply: list[int] = []
-        for check, read in zip(checks, readings, strict=True):
-            if not check.enforce:
-                if refused:
-                    reply += [0, 0, 0] * len(check.windows)
-                    continue
-                read = self._read(check, now)
-            full = _full(check, read)
-            charged = charge and not refused and not full and check.cost > 0
-            for key, reading in zip(check.keys, read, strict=True):
-                wait = 0
-                if charged:
-                    reading.charge(check.cost)
-                    self._keep(key, reading.stored)
-                elif check.cost > reading.capacity:
-                    wait = -1
-                elif check.cost > reading.room:
-                    wait = reading.wait(check.cost) - now
-                    self._mark_refused(key)
-                reply += [max(0, reading.room), wait, max(wait, reading.reset() - now)]
-        return reply
-
-    def _read(self, check: Check, now: int) -> list[Reading]:
-        read = []
-        for window, key in zip(check.windows, check.keys, strict=True):
-            stored = self._ordinary.get(key) or self._refused.get(key)
-            reading = algorithm(window.algorithm).reading(window, stored, now)
-            if stored and reading.discarded:
-                self._ordinary.pop(key, None)
-                self._refused.pop(key, None)
-            read.append(reading)
-        return read
-
-    def _keep(self, key: str, stored: Any) -> None:
+    def put(self, key: str, state: Any) -> None:
+        """Keep a state as the newest; None forgets it."""
         self._refused.pop(key, None)
-        self._ordinary[key] = stored
-        self._ordinary.move_to_end(key)
-        while len(self) > self.most_keys:
-            (self._ordinary or self._refused).popitem(last=False)
+        if state is None:
+            self._ordinary.pop(key, None)
+        else:
+            self._ordinary[key] = state
+            self._ordinary.move_to_end(key)
 
-    def _mark_refused(self, key: str) -> None:
+    def mark_refused(self, key: str) -> None:
         if key in self._ordinary:
             self._refused[key] = self._ordinary.pop(key)
 
+    def shrink(self, most_keys: int) -> None:
+        while len(self) > most_keys:
+            (self._ordinary or self._refused).popitem(last=False)
 
-def _full(check: Check, read: list[Reading]) -> bool:
-    return any(check.cost > reading.room for reading in read)
+
+def _now(now_ms: int | None) -> int:
+    return time.time_ns() // 1_000_000 if now_ms is None else now_ms

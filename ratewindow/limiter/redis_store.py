@@ -1,16 +1,19 @@
 """The stores on a Redis server: one call decides a request, whatever it meets."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from redis.exceptions import NoScriptError
 
 from ratewindow.limiter.scripts import script_for
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import command
+from ratewindow.limiter.wire import What, command, refund_command
 
 if TYPE_CHECKING:
     import redis
     import redis.asyncio
+
+Refunds = Sequence[tuple[Check, Sequence[int | None]]]
 
 
 class RedisStore:
@@ -23,13 +26,26 @@ class RedisStore:
     def __init__(self, client: "redis.Redis") -> None:
         self._client = client
 
-    def run(self, checks: list[Check], charge: bool, now_ms: int | None = None) -> list[int]:
-        script = script_for(checks)
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
+        """The reply of ``lua/decide.lua``."""
+        script = script_for("decide", checks)
         try:
-            reply = self._client.execute_command(*command(script, checks, charge, now_ms))
+            reply = self._client.execute_command(*command(script, checks, what, now_ms))
         except NoScriptError:  # a server that was started anew, or whose scripts were flushed
-            reply = self._client.execute_command(*command(script, checks, charge, now_ms, by_sha=False))
+            reply = self._client.execute_command(*command(script, checks, what, now_ms, by_sha=False))
         return cast("list[int]", reply)
+
+    def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
+        """Give back the cost of each check, to the times it was charged at."""
+        script = script_for("refund", [check for check, _ in refunds])
+        try:
+            self._client.execute_command(*refund_command(script, refunds, now_ms))
+        except NoScriptError:
+            self._client.execute_command(*refund_command(script, refunds, now_ms, by_sha=False))
+
+    def reset(self, keys: Sequence[str]) -> None:
+        """Forget these states."""
+        self._client.unlink(*keys)
 
 
 class AsyncRedisStore:
@@ -38,10 +54,20 @@ class AsyncRedisStore:
     def __init__(self, client: "redis.asyncio.Redis") -> None:
         self._client = client
 
-    async def run(self, checks: list[Check], charge: bool, now_ms: int | None = None) -> list[int]:
-        script = script_for(checks)
+    async def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
+        script = script_for("decide", checks)
         try:
-            reply = await self._client.execute_command(*command(script, checks, charge, now_ms))
+            reply = await self._client.execute_command(*command(script, checks, what, now_ms))
         except NoScriptError:
-            reply = await self._client.execute_command(*command(script, checks, charge, now_ms, by_sha=False))
+            reply = await self._client.execute_command(*command(script, checks, what, now_ms, by_sha=False))
         return cast("list[int]", reply)
+
+    async def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
+        script = script_for("refund", [check for check, _ in refunds])
+        try:
+            await self._client.execute_command(*refund_command(script, refunds, now_ms))
+        except NoScriptError:
+            await self._client.execute_command(*refund_command(script, refunds, now_ms, by_sha=False))
+
+    async def reset(self, keys: Sequence[str]) -> None:
+        await self._client.unlink(*keys)

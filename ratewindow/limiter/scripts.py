@@ -1,6 +1,7 @@
-"""The Lua script: found, joined from its files, and named by its digest."""
+"""The Lua scripts: found, joined from their files, and named by their digests."""
 
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -15,17 +16,15 @@ class Script(NamedTuple):
     sha: str
 
 
-def script_for(checks: list[Check]) -> Script:
-    """The script that knows the algorithms of these checks: a server's time is not spent on the others."""
-    if len(checks) == 1 and len(checks[0].windows) == 1:
-        return _join((checks[0].windows[0].algorithm,))
-    return _join(tuple(sorted({window.algorithm for check in checks for window in check.windows})))
+def script_for(name: str, checks: Iterable[Check]) -> Script:
+    """``decide`` or ``refund`` with the algorithms of these checks: the server's time is not spent on the others."""
+    return _join(name, frozenset([window.script for check in checks for window in check.windows]))
 
 
 @cache
-def _join(algorithms: tuple[str, ...]) -> Script:
-    parts = "".join(_read(f"algorithms/{name}.lua") for name in algorithms)
-    source = _read("decide.lua").replace(_PLACE, parts)
+def _join(name: str, algorithms: frozenset[str]) -> Script:
+    parts = "".join(_read(f"algorithms/{each}.lua") for each in sorted(algorithms))
+    source = _read(f"{name}.lua").replace(_PLACE, parts)
     return Script(source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
 
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ratewindow.limiter.algorithms import algorithm
+from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
 from ratewindow.limiter.durations import format_duration
 
 
@@ -14,30 +15,53 @@ class Window:
     """At most `limit` units in any `period_ms` milliseconds. ValueError names a value that is out of bounds.
 
     `buckets` is the resolution of ``sliding_window``: more of them refuse fewer requests early and take
-    more memory. None is the algorithm's usual number.
+    more memory. `burst` is how many units a ``token_bucket`` or ``leaky_bucket`` admits at once. None is the
+    algorithm's usual number of either. A ``fixed_window`` begins with the first hit or, `aligned_to`
+    ``"minute"``, ``"hour"``, ``"day"`` or ``"week"``, with the clock in `timezone`.
     """
 
     limit: int
     period_ms: int
     algorithm: str = "sliding_window"
     buckets: int | None = None
+    burst: int | None = None
+    aligned_to: str = ""
+    timezone: str = "UTC"
 
     def __post_init__(self) -> None:
         chosen = algorithm(self.algorithm)
+        for problem in chosen.problems(self):
+            raise ValueError(problem)
+        if self.aligned_to and ALIGNMENTS_MS.get(self.aligned_to) != self.period_ms:
+            known = ", ".join(f"{name} with 1{name[0]}" for name in ALIGNMENTS_MS)
+            period = format_duration(self.period_ms)
+            raise ValueError(f"aligned_to {self.aligned_to!r} does not go with a period of {period}: write {known}")
         if self.buckets is None:
             object.__setattr__(self, "buckets", chosen.default_buckets)
-        for problem in chosen.problems(self.limit, self.period_ms, self.buckets):
-            raise ValueError(problem)
+        if self.burst is None and chosen.default_burst:
+            object.__setattr__(self, "burst", chosen.default_burst(self.limit))
 
     @cached_property
-    def parameter(self) -> int:
-        """What the algorithm reads beside limit and period: the width of a bucket in milliseconds."""
-        return -(-self.period_ms // self.buckets) if self.buckets else 0
+    def script(self) -> str:
+        """The Lua file that counts this window."""
+        return algorithm(self.algorithm).script
 
     @cached_property
-    def shape(self) -> tuple[str, int, int | None]:
-        """What makes a count meaningless when it changes; the limit is not among it."""
-        return (self.algorithm, self.period_ms, self.buckets)
+    def _arguments(self) -> tuple[str | int, ...] | None:
+        if self.aligned_to:
+            return None
+        return (self.script, self.limit, self.period_ms, algorithm(self.algorithm).parameter(self, 0))
+
+    def arguments(self, now_ms: int) -> tuple[str | int, ...]:
+        """What the script is told of this window; only edges of the clock depend on the time."""
+        parameter = algorithm(self.algorithm).parameter
+        return self._arguments or (self.script, self.limit, self.period_ms, parameter(self, now_ms))
+
+    @cached_property
+    def shape(self) -> tuple[str | int | None, ...]:
+        """What makes a count meaningless when it changes; limit and burst are not among it."""
+        aligned = (self.aligned_to, self.timezone) if self.aligned_to else ()
+        return (self.algorithm, self.period_ms, self.buckets, *aligned)
 
     @cached_property
     def text(self) -> str:
@@ -48,13 +72,24 @@ class Window:
 
 
 class Check(NamedTuple):
-    """One rule as the limiter sees it: its windows, the key of each window's state, and what to charge."""
+    """One rule as the limiter sees it: its windows, the key of each window's state, and what to charge.
+
+    With a penalty, a refusal by these windows locks the identity out for so long; `lock` is the key of that.
+    """
 
     rule: str
     windows: tuple[Window, ...]
     keys: tuple[str, ...]
     cost: int = 1
     enforce: bool = True
+    counts_refused: bool = False
+    penalty_ms: int = 0
+    lock: str = ""
+
+    @property
+    def tells_verdict(self) -> bool:
+        """Whether the waits of its windows alone do not say if it refused."""
+        return self.counts_refused or self.penalty_ms > 0
 
 
 class WindowAnswer(NamedTuple):
@@ -62,8 +97,9 @@ class WindowAnswer(NamedTuple):
 
     window: Window
     remaining: int
-    wait_ms: int  # 0 = there was room; -1 = there never is, the cost is above the limit
+    wait_ms: int  # 0 = there was room; -1 = there never is, the cost is above the capacity
     reset_ms: int
+    charged_at_ms: int = 0  # the server's time under which a charge was counted; 0 = nothing was charged
 
 
 @dataclass(slots=True)
@@ -72,8 +108,8 @@ class Decision:
 
     `limit`, `remaining` and `reset_after` describe one window, `window` as a rate: the one with the longest
     wait if the request is refused, else the one with the least room. Times are seconds from the decision.
-    At 5 per minute, the third request within a second has ``remaining`` 2, ``reset_after`` 59.0 (when
-    ``remaining`` next grows) and no ``retry_after``; the sixth has ``retry_after`` 59.0: it is admitted
+    At 5 per minute, the third request within a second has ``remaining`` 2, ``reset_after`` 60.0 (when
+    ``remaining`` next grows) and no ``retry_after``; the sixth has ``retry_after`` 60.0: it is admitted
     then, and not a millisecond earlier, if nobody else calls.
     """
 
@@ -84,13 +120,15 @@ class Decision:
     reset_after: float | None = None
     rule: str = ""
     window: str = ""
-    reason: str = ""  # "", limit, cost, missing or store
+    reason: str = ""  # "", limit, penalty, cost, missing or store
     mode: str = "enforce"
-    forced: bool = False
+    forced: bool = False  # it passed only because it was forced
     id: str = ""  # a short code of a refusal, also in the answer and the log
     outcome: str = "passed"  # passed, would_refuse (in shadow), refused, or other: another rule refused
     windows: tuple[WindowAnswer, ...] = ()
     parts: tuple["Decision", ...] = ()
+    check: Check | None = None
+    refunded: int = 0  # units of the charge that have been given back
     at_s: float = 0.0  # this process's clock when the store was asked
 
     def __bool__(self) -> bool:
@@ -103,18 +141,34 @@ class Decision:
             return self.parts
         return (self,) if self.rule else ()
 
+    def take_back(self, cost: int) -> list[tuple[Check, list[int]]]:
+        """What to give back for `cost` units of this decision's charge: of each rule, and the times it was counted
+        at. All refunds of one decision together give back no more than it charged."""
+        refunds = []
+        for part in self.decisions:
+            times = [answer.charged_at_ms for answer in part.windows]
+            if part.check is None or not any(times):
+                continue
+            units = min(cost, part.check.cost - part.refunded)
+            if units > 0:
+                part.refunded += units
+                refunds.append((part.check._replace(cost=units), times))
+        return refunds
+
     @classmethod
     def of(cls, parts: Iterable["Decision"]) -> "Decision":
         """The request's decision from those of its rules: refused as soon as one of them refuses."""
         parts = tuple(parts)
         if len(parts) == 1 and parts[0].mode == "enforce":
             return parts[0]
-        refusals = [part for part in parts if not part.allowed]
-        deciding = max(refusals, key=_wait) if refusals else min(filter(_tells, parts), key=_room, default=None)
-        if deciding is None:
-            return cls(parts=parts)
+        telling = [part for part in parts if part.mode == "enforce"]
+        refused = any(not part.allowed for part in telling)
+        if refused:
+            deciding = max(telling, key=_wait)
+        else:
+            deciding = min((part for part in telling if part.remaining is not None), key=_room, default=cls())
         return cls(
-            allowed=deciding.allowed,
+            allowed=not refused,
             limit=deciding.limit,
             remaining=deciding.remaining,
             retry_after=deciding.retry_after,
@@ -122,22 +176,19 @@ class Decision:
             rule=deciding.rule,
             window=deciding.window,
             reason=deciding.reason,
-            forced=deciding.forced,
-            id=deciding.id,
-            outcome=deciding.outcome,
+            forced=any(part.forced for part in telling),
+            id=next((part.id for part in telling if part.id), ""),
+            outcome="refused" if refused else "passed",
             windows=deciding.windows,
             parts=parts,
             at_s=deciding.at_s,
         )
 
 
-def _tells(part: Decision) -> bool:
-    """Whether a passing rule has a window to tell of; shadow rules tell clients nothing."""
-    return part.mode == "enforce" and part.remaining is not None
-
-
 def _wait(part: Decision) -> float:
-    return float("inf") if part.retry_after is None else part.retry_after
+    if part.retry_after is None:
+        return 0.0 if part.allowed else float("inf")
+    return part.retry_after
 
 
 def _room(part: Decision) -> tuple[float, float]:

@@ -1,10 +1,15 @@
 """Checks as a command for Redis, and its reply as a decision: pure, and the same for sync and async."""
 
 import secrets
+import time
 from collections.abc import Sequence
+from typing import Literal
 
 from ratewindow.limiter.scripts import Script
 from ratewindow.limiter.types import Check, Decision, WindowAnswer
+
+What = Literal["hit", "peek", "force", "charge", "refused"]
+Command = list[str | int]
 
 _CODE_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are mistaken for each other
 
@@ -32,29 +37,59 @@ def merged(checks: list[Check]) -> list[Check]:
     return kept
 
 
-def command(script: Script, checks: list[Check], charge: bool, now_ms: int | None, by_sha: bool = True) -> list[str | int]:
+def command(script: Script, checks: list[Check], what: What, now_ms: int | None, by_sha: bool = True) -> Command:
     """EVALSHA, or EVAL, with the KEYS and ARGV that ``lua/decide.lua`` states."""
-    keys: list[str | int] = []
-    arguments: list[str | int] = ["hit" if charge else "peek", "" if now_ms is None else now_ms]
+    keys: Command = []
+    arguments: Command = [what, "" if now_ms is None else now_ms]
+    # Edges of the clock are about this process's time; the script picks by the server's.
+    about_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     for check in checks:
+        windows, kind = check.windows, (1 if check.enforce else 0) + (2 if check.counts_refused else 0)
+        if check.penalty_ms:
+            keys.append(check.lock)
+            arguments += (check.cost, kind + 4, len(windows), check.penalty_ms)
+        else:
+            arguments += (check.cost, kind, len(windows))
         keys += check.keys
-        windows = check.windows
-        arguments += (check.cost, len(windows) if check.enforce else -len(windows))
         for window in windows:
-            arguments += (window.algorithm, window.limit, window.period_ms, window.parameter)
-    head: list[str | int] = ["EVALSHA", script.sha] if by_sha else ["EVAL", script.source]
-    return [*head, len(keys), *keys, *arguments]
+            arguments += window.arguments(about_ms)
+    return [*_head(script, by_sha), len(keys), *keys, *arguments]
 
 
-def decision(checks: list[Check], reply: Sequence[int]) -> Decision:
-    """What the reply, three numbers for each window, says about the request and each of its rules."""
+def refund_command(script: Script, refunds: Sequence[tuple[Check, Sequence[int | None]]], now_ms: int | None, by_sha: bool = True) -> Command:
+    """The command for ``lua/refund.lua``: of each check its cost, for the times its windows were charged at."""
+    keys: Command = []
+    arguments: Command = ["" if now_ms is None else now_ms]
+    about_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    for check, times in refunds:
+        keys += check.keys
+        for window, charged_at_ms in zip(check.windows, times, strict=True):
+            arguments += (*window.arguments(about_ms), check.cost, "" if charged_at_ms is None else charged_at_ms)
+    return [*_head(script, by_sha), len(keys), *keys, *arguments]
+
+
+def _head(script: Script, by_sha: bool) -> Command:
+    return ["EVALSHA", script.sha] if by_sha else ["EVAL", script.source]
+
+
+def tells_verdict(check: Check, what: What) -> bool:
+    """Whether the reply has two numbers for the check itself, before those of its windows."""
+    return check.tells_verdict or what in ("force", "charge")
+
+
+def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> Decision:
+    """What the reply, as ``lua/decide.lua`` states it, says about the request and each of its rules."""
     parts, at, refused = [], 0, False
     for check in checks:
+        verdict, lock_wait_ms = -1, 0
+        if tells_verdict(check, what):
+            verdict, lock_wait_ms = reply[at], reply[at + 1]
+            at += 2
         answers = []
         for window in check.windows:
-            answers.append(WindowAnswer(window, reply[at], reply[at + 1], reply[at + 2]))
-            at += 3
-        part = _part(check, answers)
+            answers.append(WindowAnswer(window, reply[at], reply[at + 1], reply[at + 2], reply[at + 3]))
+            at += 4
+        part = _part(check, answers, verdict, lock_wait_ms, what)
         refused = refused or not part.allowed
         parts.append(part)
     if refused:
@@ -72,28 +107,36 @@ def refusal_code() -> str:
     return "".join(secrets.choice(_CODE_LETTERS) for _ in range(5))
 
 
-def _part(check: Check, answers: list[WindowAnswer]) -> Decision:
-    deciding, full = answers[0], False
-    for answer in answers:
+def _part(check: Check, answers: list[WindowAnswer], verdict: int, lock_wait_ms: int, what: What) -> Decision:
+    deciding, lacking = answers[0], answers[0].wait_ms != 0
+    for answer in answers[1:]:
         if answer.wait_ms:
-            if not full or _longer(answer, deciding):
-                deciding, full = answer, True
-        elif not full and (answer.remaining, -answer.reset_ms) < (deciding.remaining, -deciding.reset_ms):
+            if not lacking or _longer(answer, deciding):
+                deciding, lacking = answer, True
+        elif not lacking and (answer.remaining, -answer.reset_ms) < (deciding.remaining, -deciding.reset_ms):
             deciding = answer
-    window, remaining, wait_ms, reset_ms = deciding
-    enforce = check.enforce
+    window, remaining, wait_ms, reset_ms, _ = deciding
+    refuses = lacking if verdict < 0 else verdict > 0
+    forced = refuses and what in ("force", "charge")
+    reason = ""
+    if refuses:
+        reason = "limit" if wait_ms > 0 or (wait_ms < 0 and not window.limit) else "cost" if wait_ms < 0 else "penalty"
+    if lock_wait_ms > wait_ms >= 0:
+        wait_ms, reason, remaining = lock_wait_ms, "penalty" if refuses else "", 0
     return Decision(
-        not (full and enforce),
+        forced or not (refuses and check.enforce),
         window.limit,
         remaining,
-        wait_ms / 1000 if full and wait_ms > 0 else None,
-        reset_ms / 1000,
+        wait_ms / 1000 if wait_ms > 0 else None,
+        max(reset_ms, wait_ms) / 1000,
         check.rule,
         window.text,
-        ("limit" if wait_ms > 0 or not window.limit else "cost") if full else "",
-        "enforce" if enforce else "shadow",
-        outcome=("refused" if enforce else "would_refuse") if full else "passed",
+        "" if forced else reason,
+        "enforce" if check.enforce else "shadow",
+        forced,
+        outcome="passed" if forced or not refuses else "refused" if check.enforce else "would_refuse",
         windows=tuple(answers),
+        check=check,
     )
 
 

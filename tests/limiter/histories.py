@@ -1,57 +1,94 @@
-"""Random histories: several rules with several windows, edited limits, weights, bursts, a clock that steps."""
+"""Random histories: several rules with several windows, edited limits, weights, bursts, refunds, a clock that steps."""
 
 import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.types import Check, Window
+from ratewindow.limiter.wire import What
 from tests.limiter.oracle import Limit, Question
 
 START_MS = 1_732_094_855_123
+ALGORITHMS = [name for name, _ in algorithm_choices()]
+LIMITS = [0, 1, 2, 5, 20, 200]
 
 
 class Step(NamedTuple):
     checks: list[Check]
-    charge: bool
+    what: What
     now_ms: int
+    refund: int | None  # before the step: units to give back of the newest charge (positive) or the oldest (negative)
 
     def questions(self) -> list[Question]:
         """The same step as the oracle is asked it."""
         return [
             Question(
-                {
-                    key: Limit(window.limit, window.period_ms, -(-window.period_ms // (window.buckets or 1)))
-                    for window, key in zip(check.windows, check.keys, strict=True)
-                },
+                {key: as_limit(window) for window, key in zip(check.windows, check.keys, strict=True)},
                 check.cost,
                 check.enforce,
+                check.counts_refused,
+                check.penalty_ms,
+                check.lock,
             )
             for check in self.checks
         ]
 
 
-def history(seed: int, steps: int, steady_clock: bool = False) -> Iterator[Step]:
-    """Steps of one client: a few rules whose windows stay while their limits are edited now and then."""
+def as_limit(window: Window) -> Limit:
+    return Limit(
+        window.algorithm, window.limit, window.period_ms, window.buckets or 1, window.burst or 0, window.aligned_to, window.timezone
+    )
+
+
+class _Shape(NamedTuple):
+    algorithm: str
+    period_ms: int
+    buckets: int | None
+    burst: int | None
+    aligned_to: str
+    timezone: str
+
+    def window(self, limit: int) -> Window:
+        return Window(limit, self.period_ms, self.algorithm, self.buckets, self.burst, self.aligned_to, self.timezone)
+
+
+def _shape(dice: random.Random, algorithms: list[str]) -> _Shape:
+    algorithm = dice.choice(algorithms)
+    period_ms, aligned_to = dice.choice([7, 50, 61, 1000, 60_000]), ""
+    if algorithm == "fixed_window" and dice.random() < 0.4:
+        aligned_to, period_ms = dice.choice([("minute", 60_000), ("hour", 3_600_000), ("day", 86_400_000), ("week", 604_800_000)])
+    buckets = dice.choice([None, 1, 3, 10]) if algorithm == "sliding_window" else None
+    burst = dice.choice([None, 1, 3, 30]) if algorithm in ("token_bucket", "leaky_bucket") else None
+    timezone = dice.choice(["UTC", "Asia/Kolkata", "America/St_Johns"]) if aligned_to else "UTC"
+    return _Shape(algorithm, period_ms, buckets, burst, aligned_to, timezone)
+
+
+def history(seed: int, steps: int, algorithms: list[str] = ALGORITHMS, plain: bool = False) -> Iterator[Step]:
+    """Steps of one client: a few rules whose windows stay while their limits are edited now and then.
+
+    `plain`: only hits and peeks, no refunds, and a clock that never goes back.
+    """
     dice = random.Random(seed)
-    shapes = [
-        [(dice.choice([7, 50, 61, 1000, 60_000]), dice.choice([None, 1, 3, 10])) for _ in range(dice.choice([1, 1, 2, 3]))]
-        for _ in range(dice.choice([1, 1, 2, 3]))
-    ]
-    modes = [dice.random() < 0.7 for _ in shapes]
-    limits = [[dice.choice([0, 1, 2, 5, 20, 200]) for _ in each] for each in shapes]
+    rules = [[_shape(dice, algorithms) for _ in range(dice.choice([1, 1, 2, 3]))] for _ in range(dice.choice([1, 1, 2, 3]))]
+    modes = [dice.random() < 0.7 for _ in rules]
+    penalties = [0 if plain or dice.random() < 0.7 else dice.choice([10, 500, 30_000]) for _ in rules]
+    counting = [not plain and dice.random() < 0.3 for _ in rules]
+    limits = [[dice.choice(LIMITS) for _ in each] for each in rules]
     now_ms = START_MS + dice.randrange(60_000)
     for _ in range(steps):
         now_ms += dice.choice([0, 0, 0, 1, 1, 2, 5, dice.randrange(30), dice.randrange(1000), dice.randrange(20_000)])
-        if not steady_clock and dice.random() < 0.03:
+        if not plain and dice.random() < 0.03:
             now_ms -= dice.choice([1, 20, dice.randrange(1000), dice.randrange(100_000), 10_000_000])
         if dice.random() < 0.05:
-            limits = [[dice.choice([0, 1, 2, 5, 20, 200]) for _ in each] for each in shapes]
+            limits = [[dice.choice(LIMITS) for _ in each] for each in rules]
         checks = []
-        for number, shape in enumerate(shapes):
-            windows = tuple(
-                Window(limit, period, buckets=buckets) for limit, (period, buckets) in zip(limits[number], shape, strict=True)
-            )
-            keys = tuple(f"h{seed}:{number}:{place}" for place in range(len(shape)))
+        for number, shapes in enumerate(rules):
+            keys = tuple(f"h{seed}:{number}:{place}" for place in range(len(shapes)))
+            windows = tuple(shape.window(limit) for shape, limit in zip(shapes, limits[number], strict=True))
             cost = dice.choice([0, 1, 1, 1, 1, 2, 5, 150, 300])
-            checks.append(Check(f"rule{number}", windows, keys, cost, modes[number]))
-        yield Step(checks, dice.random() < 0.85, now_ms)
+            lock = f"h{seed}:{number}:lock" if penalties[number] else ""
+            checks.append(Check(f"rule{number}", windows, keys, cost, modes[number], counting[number], penalties[number], lock))
+        whats: list[What] = ["hit"] * 17 + ["peek"] * 3 + ([] if plain else ["force", "charge", "refused"])
+        refund = None if plain or dice.random() > 0.1 else dice.choice([1, 2, 7, -1, -3])
+        yield Step(checks, dice.choice(whats), now_ms, refund)

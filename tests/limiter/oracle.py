@@ -1,20 +1,257 @@
-"""What a decision must be, from engine rules and single units alone: slow, obvious, and none of our code.
+"""What a decision must be, from engine rules alone: slow, obvious, and none of our code.
 
-A unit is remembered for ever as the time when it was charged. All else follows from that, each time anew.
+Each algorithm is asked only how much it counts at a time, present or future; every wait is found by looking
+for the first millisecond at which there is room.
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from zoneinfo import ZoneInfo
 
 
-@dataclass(frozen=True)
+@dataclass
 class Limit:
+    """A window as the oracle sees it; the state of its key is kept beside it."""
+
+    algorithm: str
     limit: int
     period: int
-    width: int  # of a bucket; a unit leaves with the last millisecond of its own
+    buckets: int = 60
+    burst: int = 0
+    aligned_to: str = ""
+    timezone: str = "UTC"
 
-    def leaves(self, charged_at: int) -> int:
-        last_of_its_bucket = charged_at - charged_at % self.width + self.width - 1
-        return last_of_its_bucket + self.period
+    @property
+    def capacity(self) -> int:
+        return (self.burst if self.limit else 0) if self.algorithm in ("token_bucket", "leaky_bucket") else self.limit
+
+
+def first(start: int, stop: int, true_at: Callable[[int], bool]) -> int:
+    """The first time in (start, stop] at which something that stays true has become true."""
+    while stop - start > 1:
+        middle = (start + stop) // 2
+        start, stop = (start, middle) if true_at(middle) else (middle, stop)
+    return stop
+
+
+class Units:
+    """sliding_log and sliding_window: single units, each with the time when it stops counting."""
+
+    def __init__(self) -> None:
+        self.charged: list[int] = []
+
+    def leaves(self, limit: Limit, unit: int) -> int:
+        if limit.algorithm == "sliding_log":
+            return unit + limit.period
+        width = math.ceil(limit.period / limit.buckets)
+        return unit - unit % width + width - 1 + limit.period
+
+    def newest(self, limit: Limit) -> int | None:
+        if not self.charged:
+            return None
+        if limit.algorithm == "sliding_log":
+            return self.charged[-1]
+        width = math.ceil(limit.period / limit.buckets)
+        return self.charged[-1] // width * width  # known to its bucket
+
+    def counting(self, limit: Limit, now: int) -> list[int]:
+        return [unit for unit in self.charged if self.leaves(limit, unit) > now]
+
+    def used(self, limit: Limit, now: int) -> Fraction:
+        return Fraction(len(self.counting(limit, now)))
+
+    def empty(self, limit: Limit, now: int) -> bool:
+        return not self.counting(limit, now)
+
+    def charge(self, limit: Limit, now: int, cost: int) -> int:
+        self.charged = self.counting(limit, now) + [now] * cost
+        return now
+
+    def count(self, limit: Limit, now: int, cost: int) -> int:
+        self.charge(limit, now, cost)
+        if len(self.charged) > limit.limit:
+            self.charged = self.charged[len(self.charged) - limit.limit :]
+        return now
+
+    def refund(self, limit: Limit, now: int, cost: int, time: int | None) -> None:
+        width = 1 if limit.algorithm == "sliding_log" else math.ceil(limit.period / limit.buckets)
+        own = self.counting(limit, now)
+        last = own[-1]
+        named = [number for number, unit in enumerate(own) if time is None or unit // width == time // width]
+        gone = set(named[:cost])
+        left = [unit for number, unit in enumerate(own) if number not in gone]
+        self.charged = left
+        # Buckets stay where the newest was, as long as anything counts: a clock is judged by it.
+        if left and limit.algorithm == "sliding_window":
+            self.hold = last
+
+    def reset_at(self, limit: Limit, now: int) -> int | None:
+        if not limit.limit:
+            return None
+        held = max(Fraction(0), limit.limit - self.used(limit, now))
+        last = max(self.leaves(limit, unit) for unit in self.counting(limit, now))
+        return first(now, last, lambda t: max(Fraction(0), limit.limit - self.used(limit, t)) > held)
+
+
+class Fixed:
+    """fixed_window: charges since the window began; all leave at its end."""
+
+    def __init__(self) -> None:
+        self.start: int | None = None
+        self.total = 0
+
+    def label(self, limit: Limit, time: int) -> tuple[int, ...]:
+        local = datetime.fromtimestamp(time / 1000, ZoneInfo(limit.timezone))
+        match limit.aligned_to:
+            case "minute":
+                return (*local.timetuple()[:5], local.fold)
+            case "hour":
+                return (*local.timetuple()[:4], local.fold)
+            case "day":
+                return tuple(local.timetuple()[:3])
+            case _:
+                return tuple(local.isocalendar()[:2])
+
+    def bounds(self, limit: Limit, time: int) -> tuple[int, int]:
+        if not limit.aligned_to:
+            return time, time + limit.period
+        here, span = self.label(limit, time), limit.period * 3 // 2
+        start = first(time - span, time, lambda t: self.label(limit, t) == here)
+        return start, first(time, time + span, lambda t: self.label(limit, t) != here)
+
+    def newest(self, limit: Limit) -> int | None:
+        return self.start
+
+    def current(self, limit: Limit, now: int) -> bool:
+        return self.start is not None and now < self.bounds(limit, self.start)[1]
+
+    def used(self, limit: Limit, now: int) -> Fraction:
+        return Fraction(self.total if self.current(limit, now) else 0)
+
+    def empty(self, limit: Limit, now: int) -> bool:
+        return self.used(limit, now) == 0
+
+    def charge(self, limit: Limit, now: int, cost: int) -> int:
+        if not self.current(limit, now):
+            self.start, self.total = self.bounds(limit, now)[0], 0
+        self.total += cost
+        return now
+
+    def count(self, limit: Limit, now: int, cost: int) -> int:
+        units = min(cost, limit.limit - int(self.used(limit, now)))
+        return self.charge(limit, now, units) if units > 0 else 0
+
+    def refund(self, limit: Limit, now: int, cost: int, time: int | None) -> None:
+        assert self.start is not None
+        if time is None or self.start <= time < self.bounds(limit, self.start)[1]:
+            self.total = max(0, self.total - cost)
+            if not self.total:
+                self.start = None
+
+    def reset_at(self, limit: Limit, now: int) -> int | None:
+        assert self.start is not None
+        return self.bounds(limit, self.start)[1]
+
+
+class Estimate:
+    """sliding_estimate: units of each aligned window; those of the one before count in proportion."""
+
+    def __init__(self) -> None:
+        self.counts: dict[int, int] = {}
+
+    def newest(self, limit: Limit) -> int | None:
+        return max(self.counts) if self.counts else None
+
+    def used(self, limit: Limit, now: int) -> Fraction:
+        start = now - now % limit.period
+        weight = Fraction(start + limit.period - now, limit.period)
+        return self.counts.get(start, 0) + self.counts.get(start - limit.period, 0) * weight
+
+    def empty(self, limit: Limit, now: int) -> bool:
+        start = now - now % limit.period
+        return not self.counts.get(start, 0) + self.counts.get(start - limit.period, 0)
+
+    def charge(self, limit: Limit, now: int, cost: int) -> int:
+        start = now - now % limit.period
+        self.counts = {at: self.counts.get(at, 0) for at in (start - limit.period, start)}
+        self.counts[start] += cost
+        return now
+
+    def count(self, limit: Limit, now: int, cost: int) -> int:
+        units = min(cost, limit.limit + 1 - self.counts.get(now - now % limit.period, 0))
+        return self.charge(limit, now, units) if units > 0 else 0
+
+    def refund(self, limit: Limit, now: int, cost: int, time: int | None) -> None:
+        start = now - now % limit.period
+        self.counts = {at: self.counts.get(at, 0) for at in (start - limit.period, start)}
+        for at in (start - limit.period, start):
+            if time is None or time - time % limit.period == at or (at == start and time > start):
+                gone = min(cost, self.counts[at])
+                self.counts[at] -= gone
+                cost = cost - gone if time is None else cost
+
+    def reset_at(self, limit: Limit, now: int) -> int | None:
+        return now - now % limit.period + limit.period
+
+
+class Level:
+    """token_bucket and leaky_bucket: a level of units, a fraction, that drains evenly."""
+
+    def __init__(self) -> None:
+        self.time: int | None = None
+        self.level = Fraction(0)
+
+    def newest(self, limit: Limit) -> int | None:
+        return self.time
+
+    def used(self, limit: Limit, now: int) -> Fraction:
+        if self.time is None or not limit.limit:
+            return Fraction(0)
+        return max(Fraction(0), self.level - Fraction((now - self.time) * limit.limit, limit.period))
+
+    def empty(self, limit: Limit, now: int) -> bool:
+        return self.used(limit, now) == 0
+
+    def charge(self, limit: Limit, now: int, cost: int) -> int:
+        if limit.limit:
+            self.level, self.time = self.used(limit, now) + cost, now
+        return now
+
+    def count(self, limit: Limit, now: int, cost: int) -> int:
+        level = self.used(limit, now)
+        if level >= limit.capacity + 1:
+            return 0
+        self.level, self.time = min(Fraction(limit.capacity + 1), level + cost), now
+        return now
+
+    def refund(self, limit: Limit, now: int, cost: int, time: int | None) -> None:
+        drained = Fraction((now - time) * limit.limit, limit.period) if time is not None else Fraction(0)
+        level = self.used(limit, now)
+        if cost <= drained:
+            self.level, self.time = level, now
+            return
+        self.level, self.time = max(Fraction(0), level - cost + drained), now
+        if not self.level:
+            self.time = None
+
+    def reset_at(self, limit: Limit, now: int) -> int | None:
+        if not limit.limit:
+            return None
+        last = now + math.ceil(self.used(limit, now) * limit.period / limit.limit)
+        return first(now, last, lambda t: self.used(limit, t) == 0)
+
+
+KINDS: dict[str, Callable[[], "Units | Fixed | Estimate | Level"]] = {
+    "sliding_log": Units,
+    "sliding_window": Units,
+    "fixed_window": Fixed,
+    "sliding_estimate": Estimate,
+    "token_bucket": Level,
+    "leaky_bucket": Level,
+}
 
 
 @dataclass
@@ -24,65 +261,112 @@ class Question:
     limits: dict[str, Limit]
     cost: int
     enforce: bool = True
+    counts_refused: bool = False
+    penalty: int = 0
+    lock: str = ""
 
 
 @dataclass
 class Oracle:
-    units: dict[str, list[int]] = field(default_factory=dict)
+    states: dict[str, "Units | Fixed | Estimate | Level"] = field(default_factory=dict)
+    locks: dict[str, int] = field(default_factory=dict)
 
-    def run(self, questions: list[Question], charge: bool, now: int) -> list[int]:
-        """Remaining, wait and reset for each window of each rule, and the charges they lead to."""
+    def run(self, questions: list[Question], what: str, now: int) -> list[int]:
+        """The reply that ``lua/decide.lua`` states."""
+        forced, hits = what in ("force", "charge"), what != "peek"
         for question in questions:
             if question.enforce:
                 self._forget_impossible(question, now)
-        refused = any(question.enforce and self._full(question, now) for question in questions)
-        if not refused:
-            for question in questions:
-                if not question.enforce:
-                    self._forget_impossible(question, now)
-        passing = [question for question in questions if not refused and not self._full(question, now)]
-        if charge:
-            for question in (each for each in passing if each.cost):
-                for key, limit in question.limits.items():
-                    own = self._counting(key, limit, now)
-                    self.units[key] = own + [self._effective(key, limit, now)] * question.cost
-        reply = []
+        refused = what == "refused" or any(each.enforce and not self._open(each, now) for each in questions)
+        passes = forced or not refused
         for question in questions:
+            if not question.enforce and (passes or (hits and question.counts_refused)):
+                self._forget_impossible(question, now)
+        # All rules are judged on what was there before anything was charged.
+        plans = [self._plan(question, what, passes, now) for question in questions]
+        return [number for plan in plans for number in plan()]
+
+    def refund(self, key: str, limit: Limit, cost: int, time: int | None, now: int) -> None:
+        self._forget_impossible(Question({key: limit}, cost), now)
+        state = self.states.get(key)
+        effective = self._effective(key, limit, now)
+        if state is not None and not state.empty(limit, effective):
+            state.refund(limit, effective, cost, time)
+
+    def _plan(self, question: Question, what: str, passes: bool, now: int) -> Callable[[], list[int]]:
+        forced, hits = what in ("force", "charge"), what != "peek"
+        judged = question.enforce or passes
+        full, locked = self._full(question, now), self._locked(question, now)
+        impossible = any(question.cost > limit.capacity for limit in question.limits.values())
+        charged = hits and passes and question.cost > 0 and (not (full or locked) or (forced and question.enforce))
+        counted = hits and question.counts_refused and not charged and question.cost > 0 and not impossible
+        locks = bool(question.penalty and hits and judged and not forced and full and not locked and not impossible)
+
+        def act() -> list[int]:
+            if locks:
+                self.locks[question.lock] = now
+            reply: list[int] = []
+            if question.counts_refused or question.penalty or forced:
+                began = self.locks.get(question.lock)
+                wait = max(0, began + question.penalty - now) if began is not None else 0
+                reply += [2 if locked else 1 if full else 0, wait] if judged else [0, 0]
             for key, limit in question.limits.items():
-                if refused and not question.enforce:
-                    reply += [0, 0, 0]
-                else:
-                    reply += self._numbers(key, limit, question.cost, now, passed=question in passing)
-        return reply
+                state = self.states.setdefault(key, KINDS[limit.algorithm]())
+                effective, time = self._effective(key, limit, now), 0
+                room = math.floor(limit.capacity - state.used(limit, effective))
+                if charged:
+                    partial = what == "force" and limit.algorithm in ("token_bucket", "leaky_bucket")
+                    units = min(question.cost, max(0, room)) if partial else question.cost
+                    time = state.charge(limit, effective, units) if units else 0
+                elif counted:
+                    time = state.count(limit, effective, question.cost)
+                reply += [*(self._numbers(key, limit, question.cost, now, charged) if judged else [0, 0, 0]), time]
+            return reply
+
+        return act
+
+    def _effective(self, key: str, limit: Limit, now: int) -> int:
+        """A clock that went back stands still at the newest charge."""
+        state = self.states.get(key)
+        newest = state.newest(limit) if state is not None else None
+        held = getattr(state, "hold", None)
+        if held is not None and state is not None and limit.algorithm == "sliding_window":
+            width = math.ceil(limit.period / limit.buckets)
+            newest = max(newest or 0, held // width * width) if newest is not None else None
+        return now if newest is None else max(now, newest)
 
     def _forget_impossible(self, question: Question, now: int) -> None:
         for key, limit in question.limits.items():
-            own = self.units.get(key)
-            if own and max(own) // limit.width * limit.width - now > limit.period:
-                del self.units[key]
+            if self._effective(key, limit, now) - now > limit.period:
+                del self.states[key]
+        began = self.locks.get(question.lock)
+        if question.penalty and began is not None and began - now > question.penalty:
+            del self.locks[question.lock]
 
-    def _effective(self, key: str, limit: Limit, now: int) -> int:
-        """A clock that went back stands still at the newest charge, which is known to its bucket."""
-        own = self.units.get(key)
-        return max(now, max(own) // limit.width * limit.width) if own else now
-
-    def _counting(self, key: str, limit: Limit, now: int) -> list[int]:
-        effective = self._effective(key, limit, now)
-        return sorted(unit for unit in self.units.get(key, []) if limit.leaves(unit) > effective)
+    def _locked(self, question: Question, now: int) -> bool:
+        began = self.locks.get(question.lock)
+        return bool(question.penalty) and began is not None and now < began + question.penalty
 
     def _full(self, question: Question, now: int) -> bool:
-        return any(len(self._counting(key, limit, now)) + question.cost > limit.limit for key, limit in question.limits.items())
+        return any(not self._fits(key, limit, question.cost, self._effective(key, limit, now)) for key, limit in question.limits.items())
 
-    def _numbers(self, key: str, limit: Limit, cost: int, now: int, passed: bool) -> list[int]:
-        own = self._counting(key, limit, now)
-        wait = 0
-        if not passed and cost > limit.limit:
+    def _fits(self, key: str, limit: Limit, cost: int, time: int) -> bool:
+        used = self.states[key].used(limit, time) if key in self.states else 0
+        return used + cost <= limit.capacity
+
+    def _open(self, question: Question, now: int) -> bool:
+        return not self._full(question, now) and not self._locked(question, now)
+
+    def _numbers(self, key: str, limit: Limit, cost: int, now: int, charged: bool) -> list[int]:
+        state, effective = self.states[key], self._effective(key, limit, now)
+        room = math.floor(limit.capacity - state.used(limit, effective))
+        wait = reset = 0
+        if not charged and cost > limit.capacity:
             wait = -1
-        elif not passed and len(own) + cost > limit.limit:
-            # The first moment at which so few still count that the cost fits.
-            wait = (
-                min(t for t in map(limit.leaves, own) if sum(limit.leaves(unit) > t for unit in own) + cost <= limit.limit) - now
-            )
-        remaining = max(0, limit.limit - len(own))
-        growth = [t for t in map(limit.leaves, own) if limit.limit - sum(limit.leaves(unit) > t for unit in own) > remaining]
-        return [remaining, wait, max(wait, min(growth) - now if growth else 0)]
+        elif not charged and cost > room:
+            longest = max(3 * limit.period, math.ceil(state.used(limit, effective) * limit.period / max(1, limit.limit))) + limit.period
+            wait = first(effective, effective + longest, lambda t: self._fits(key, limit, cost, t)) - now
+        if not state.empty(limit, effective):
+            at = state.reset_at(limit, effective)
+            reset = at - now if at is not None else 0
+        return [max(0, room), wait, max(wait, reset)]

@@ -8,43 +8,92 @@ from hypothesis import strategies as st
 
 from ratewindow.limiter import MemoryStore
 from ratewindow.limiter.limiter import Store
-from tests.limiter.histories import history
+from ratewindow.limiter.types import Check
+from tests.limiter.histories import ALGORITHMS, Step, as_limit, history
 from tests.limiter.oracle import Oracle
+
+pytestmark = pytest.mark.conformance
 
 STEPS = int(os.environ.get("CONFORMANCE_STEPS", "5000"))
 STEPS_OF_ONE_HISTORY = 100
 
 
+class Trial:
+    """A store and the oracle, asked the same, and held to the same answer."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.oracle = store, Oracle()
+        self.charged: list[tuple[Check, list[int]]] = []
+
+    def take(self, step: Step) -> None:
+        if step.refund is not None:
+            self._refund(step, step.refund)
+        told = self.store.run(step.checks, step.what, step.now_ms)
+        assert told == self.oracle.run(step.questions(), step.what, step.now_ms)
+        at = 0
+        for check in step.checks:
+            at += 2 if check.tells_verdict or step.what in ("force", "charge") else 0
+            times = told[at + 3 : at + 4 * len(check.windows) : 4]
+            at += 4 * len(check.windows)
+            if all(times):
+                self.charged.append((check, times))
+
+    def _refund(self, step: Step, units: int) -> None:
+        """Of the newest charge that is left, or the oldest units of every window of today's rules."""
+        refunds: list[tuple[Check, list[int | None]]]
+        if units > 0 and self.charged:
+            check, times = self.charged.pop()
+            refunds = [(check._replace(cost=min(units, check.cost)), list(times))]
+        else:
+            refunds = [(check._replace(cost=abs(units)), [None] * len(check.windows)) for check in step.checks]
+        self.store.refund(refunds, step.now_ms)
+        for check, told in refunds:
+            for window, key, time in zip(check.windows, check.keys, told, strict=True):
+                self.oracle.refund(key, as_limit(window), check.cost, time, step.now_ms)
+
+
 @pytest.mark.usefixtures("never_expiring")
-def test_every_store_agrees_with_the_oracle_on_every_number(store: Store) -> None:
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_store_agrees_with_the_oracle_on_every_number(store: Store, algorithm: str) -> None:
     for seed in range(STEPS // STEPS_OF_ONE_HISTORY):
-        oracle = Oracle()
-        for number, step in enumerate(history(seed, STEPS_OF_ONE_HISTORY)):
-            told = store.run(step.checks, step.charge, step.now_ms)
-            assert told == oracle.run(step.questions(), step.charge, step.now_ms), f"seed {seed}, step {number}: {step}"
+        trial = Trial(store)
+        for number, step in enumerate(history(seed, STEPS_OF_ONE_HISTORY, [algorithm])):
+            try:
+                trial.take(step)
+            except AssertionError as error:
+                raise AssertionError(f"seed {seed}, step {number}: {step}") from error
+
+
+@pytest.mark.usefixtures("never_expiring")
+def test_every_store_agrees_where_algorithms_meet(store: Store) -> None:
+    for seed in range(90_000, 90_000 + STEPS // STEPS_OF_ONE_HISTORY):
+        trial = Trial(store)
+        for step in history(seed, STEPS_OF_ONE_HISTORY):
+            trial.take(step)
 
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(1_000_000, 2_000_000))
 def test_memory_agrees_with_the_oracle_on_histories_that_hypothesis_picks(seed: int) -> None:
-    store, oracle = MemoryStore(), Oracle()
+    trial = Trial(MemoryStore())
     for step in history(seed, 60):
-        assert store.run(step.checks, step.charge, step.now_ms) == oracle.run(step.questions(), step.charge, step.now_ms)
+        trial.take(step)
 
 
 @pytest.mark.usefixtures("never_expiring")
-def test_no_window_ever_holds_more_than_its_limit(store: Store) -> None:
+@pytest.mark.parametrize("algorithm", ["sliding_window", "sliding_log"])
+def test_no_window_ever_holds_more_than_its_limit(store: Store, algorithm: str) -> None:
     """Counts what was admitted in the window that ends with each admitted unit; it knows nothing of buckets."""
     for seed in range(5000, 5000 + STEPS // STEPS_OF_ONE_HISTORY):
         admitted: dict[str, list[tuple[int, int]]] = {}
-        for step in history(seed, STEPS_OF_ONE_HISTORY, steady_clock=True):
-            reply = store.run(step.checks, step.charge, step.now_ms)
-            waits = iter(reply[1::3])
-            verdicts = [[next(waits) for _ in check.windows] for check in step.checks]
-            refused = any(check.enforce and any(waited) for check, waited in zip(step.checks, verdicts, strict=True))
-            for check, waited in zip(step.checks, verdicts, strict=True):
+        for step in history(seed, STEPS_OF_ONE_HISTORY, [algorithm], plain=True):
+            waits = iter(store.run(step.checks, step.what, step.now_ms)[1::4])
+            waited = [[next(waits) for _ in check.windows] for check in step.checks]
+            refused = any(check.enforce and any(own) for check, own in zip(step.checks, waited, strict=True))
+            for check, own in zip(step.checks, waited, strict=True):
+                if step.what == "peek" or not check.cost or refused or any(own):
+                    continue
                 for window, key in zip(check.windows, check.keys, strict=True):
-                    if step.charge and check.cost and not refused and not any(waited):
-                        admitted.setdefault(key, []).append((step.now_ms, check.cost))
-                        recent = sum(cost for at, cost in admitted[key] if step.now_ms - at < window.period_ms)
-                        assert recent <= window.limit, f"seed {seed}: {recent} of {window.limit}"
+                    admitted.setdefault(key, []).append((step.now_ms, check.cost))
+                    recent = sum(cost for at, cost in admitted[key] if step.now_ms - at < window.period_ms)
+                    assert recent <= window.limit, f"seed {seed}: {recent} of {window.limit}"

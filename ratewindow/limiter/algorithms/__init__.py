@@ -1,11 +1,11 @@
-"""The algorithms, by name. A new one is a module here, a Lua file of the same name, and a line in `_NAMES`."""
+"""The algorithms, by name. A new one is a module here, a Lua file, and its name in `_NAMES`."""
 
 from functools import cache
 from importlib import import_module
 
 from ratewindow.limiter.algorithms.base import Algorithm
 
-_NAMES = ("sliding_window",)
+_NAMES = ("sliding_window", "sliding_log", "sliding_estimate", "fixed_window", "token_bucket", "leaky_bucket")
 
 
 @cache

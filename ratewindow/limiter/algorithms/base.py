@@ -1,9 +1,9 @@
 """What an algorithm is: data for people and forms, its bounds, and its counting for the memory store.
 
-For Redis the same counting stands in ``lua/algorithms/<name>.lua``, function for function.
+For Redis the same counting stands in ``lua/algorithms/<script>.lua``, function for function.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,7 +24,11 @@ class Measure(Protocol):
     @property
     def buckets(self) -> int | None: ...
     @property
-    def parameter(self) -> int: ...
+    def burst(self) -> int | None: ...
+    @property
+    def aligned_to(self) -> str: ...
+    @property
+    def timezone(self) -> str: ...
 
 
 class Reading(Protocol):
@@ -33,18 +37,31 @@ class Reading(Protocol):
     stored: Any  # what to keep; None = nothing
     capacity: int  # a cost above it never passes
     room: int  # how many units fit now; negative after the limit was lowered
+    time: int  # under which time the last charge was counted; 0 = none
+    empty: bool  # nothing counts, so there is nothing to give back
     discarded: bool  # the clock went back by more than a period: forget what was stored, even on a mere look
 
     def __init__(self, window: Measure, stored: Any, now_ms: int) -> None: ...
 
     def charge(self, cost: int) -> None:
-        """Count `cost` units more; `stored` and `room` follow."""
+        """Count `cost` units more; `stored`, `room` and `time` follow."""
+
+    def count(self, cost: int) -> None:
+        """Count a refused request: as `charge`, up to what is full."""
+
+    def refund(self, cost: int, time_ms: int | None) -> None:
+        """Give back units of the charge counted under that time, else the oldest that count."""
 
     def wait(self, cost: int) -> int:
         """When there will be room for `cost` units, if nobody else calls."""
 
     def reset(self) -> int:
         """When `room` next grows; the time of reading when nothing counts."""
+
+
+def no_parameter(window: Measure, now_ms: int) -> int:
+    """For algorithms that know enough by limit and period."""
+    return 0
 
 
 @dataclass(frozen=True)
@@ -55,22 +72,45 @@ class Algorithm:
     label: str
     help: str
     reading: type[Reading]
+    script: str  # its file in lua/algorithms
+    parameter: Callable[[Any, int], int | str] = no_parameter  # of a window and the time, for the script
+    takes_what_is_left: bool = False  # a forced charge above the room takes the room alone
     default_buckets: int | None = None
     most_buckets: int = 0
+    default_burst: Callable[[int], int] | None = None  # of the limit; None: the algorithm has no burst
+    most_limit: int | None = None
+    alignable: bool = False
 
-    def problems(self, limit: int, period_ms: int, buckets: int | None) -> Iterator[str]:
+    def problems(self, window: Measure) -> Iterator[str]:
         """What is wrong with a window, each as a sentence that names the value and the remedy."""
-        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+        limit, period_ms = window.limit, window.period_ms
+        if not _whole(limit) or limit < 0:
             yield f"limit {limit!r}: write a whole number, 0 or more"
-        elif not isinstance(period_ms, int) or isinstance(period_ms, bool) or period_ms < 1:
+        elif not _whole(period_ms) or period_ms < 1:
             yield f"period {period_ms!r}: write a whole number of milliseconds, at least 1"
         elif period_ms > MOST_UNIT_MS:
             yield f"period {format_duration(period_ms)} is too long to be counted: write at most {MOST_UNIT_MS // DAY_MS}d"
         elif limit * period_ms > MOST_UNIT_MS:
-            most = MOST_UNIT_MS // period_ms
-            period = format_duration(period_ms)
+            most, period = MOST_UNIT_MS // period_ms, format_duration(period_ms)
             yield f"limit {limit} is too high to be counted exactly over {period}: write at most {most}, or a shorter period"
+        elif self.most_limit is not None and limit > self.most_limit:
+            yield f"limit {limit} is too high for {self.name}, which keeps every unit: write at most {self.most_limit}, or use sliding_window"
+        else:
+            yield from self._option_problems(window)
+
+    def _option_problems(self, window: Measure) -> Iterator[str]:
+        buckets, burst = window.buckets, window.burst
         if buckets is not None and not self.most_buckets:
             yield f"buckets {buckets!r}: {self.name} has none, leave them out"
-        elif buckets is not None and (not isinstance(buckets, int) or not 1 <= buckets <= self.most_buckets):
+        elif buckets is not None and (not _whole(buckets) or not 1 <= buckets <= self.most_buckets):
             yield f"buckets {buckets!r}: write 1 to {self.most_buckets}"
+        if burst is not None and self.default_burst is None:
+            yield f"burst {burst!r}: {self.name} has none, leave it out"
+        elif burst is not None and (not _whole(burst) or burst < 1 or burst * window.period_ms > MOST_UNIT_MS):
+            yield f"burst {burst!r}: write a whole number from 1 to {MOST_UNIT_MS // window.period_ms}"
+        if window.aligned_to and not self.alignable:
+            yield f"aligned_to {window.aligned_to!r}: only fixed_window begins with the clock, leave it out"
+
+
+def _whole(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool)

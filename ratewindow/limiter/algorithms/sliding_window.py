@@ -7,32 +7,64 @@ few are refused a little early.
 
 from ratewindow.limiter.algorithms.base import Algorithm, Measure
 
+Buckets = tuple[tuple[int, int], ...]
+
+
+def width(window: Measure, now_ms: int = 0) -> int:
+    """Milliseconds of a bucket."""
+    return -(-window.period_ms // (window.buckets or 1))
+
 
 class SlidingWindow:
     """`stored`: the buckets that count, oldest first, as (index since the epoch, units)."""
 
-    def __init__(self, window: Measure, stored: tuple[tuple[int, int], ...] | None, now_ms: int) -> None:
-        self.width, self.period, self.now = window.parameter, window.period_ms, now_ms
+    def __init__(self, window: Measure, stored: Buckets | None, now_ms: int) -> None:
+        self.width, self.period, self.now = width(window), window.period_ms, now_ms
         self.capacity = window.limit
-        self.discarded = bool(stored) and stored[-1][0] * self.width - now_ms > self.period
-        self.stored = self._live(stored) if stored and not self.discarded else None
-        self.used = sum(units for _, units in self.stored or ())
-        self.room = self.capacity - self.used
+        self.time = 0
+        newest = stored[-1][0] * self.width if stored else now_ms
+        self.discarded = newest - now_ms > self.period
+        oldest = (max(now_ms, newest) + 1 - self.period) // self.width
+        self._keep([] if self.discarded else [bucket for bucket in stored or () if bucket[0] >= oldest])
 
-    def _live(self, stored: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...] | None:
-        newest = stored[-1][0] * self.width
-        oldest = (max(self.now, newest) + 1 - self.period) // self.width
-        return tuple(bucket for bucket in stored if bucket[0] >= oldest) or None
+    def _keep(self, buckets: list[tuple[int, int]]) -> None:
+        self.used = sum(units for _, units in buckets)
+        self.room = self.capacity - self.used
+        self.stored = tuple(buckets) if self.used else None
+
+    @property
+    def empty(self) -> bool:
+        return not self.used
 
     def charge(self, cost: int) -> None:
         buckets, index = list(self.stored or ()), self.now // self.width
         if buckets and buckets[-1][0] >= index:
-            buckets[-1] = (buckets[-1][0], buckets[-1][1] + cost)
+            index = buckets[-1][0]
+            buckets[-1] = (index, buckets[-1][1] + cost)
         else:
             buckets.append((index, cost))
-        self.stored = tuple(buckets)
-        self.used += cost
-        self.room -= cost
+        self._keep(buckets)
+        self.time = max(self.now, index * self.width)
+
+    def count(self, cost: int) -> None:
+        self.charge(cost)
+        if self.room < 0:
+            self._take_oldest(-self.room)
+
+    def refund(self, cost: int, time_ms: int | None) -> None:
+        if time_ms is None:
+            self._take_oldest(cost)
+        else:
+            named = time_ms // self.width
+            self._keep([(index, max(0, units - cost) if index == named else units) for index, units in self.stored or ()])
+
+    def _take_oldest(self, units: int) -> None:
+        kept = []
+        for index, count in self.stored or ():
+            gone = min(units, count)
+            units -= gone
+            kept.append((index, count - gone))
+        self._keep(kept)
 
     def wait(self, cost: int) -> int:
         return self._left(cost - self.room)
@@ -57,6 +89,8 @@ ALGORITHM = Algorithm(
         "up to one bucket (a sixtieth of the period, unless you say otherwise) too early."
     ),
     reading=SlidingWindow,
+    script="sliding_window",
+    parameter=width,
     default_buckets=60,
     most_buckets=1000,
 )
