@@ -18,7 +18,7 @@ end
 
 algorithms.sliding_estimate = {
   read = function(w, now)
-    w.previous, w.now = 0, now
+    w.current, w.previous, w.now = 0, 0, now
     w.start = now - now % w.period
     local state = redis.call('GET', w.key)
     if not state then return end

@@ -42,6 +42,7 @@ class Units:
 
     def __init__(self) -> None:
         self.charged: list[int] = []
+        self.last = 0  # the newest charge, though it may have been refunded
 
     def leaves(self, limit: Limit, unit: int) -> int:
         if limit.algorithm == "sliding_log":
@@ -55,7 +56,7 @@ class Units:
         if limit.algorithm == "sliding_log":
             return self.charged[-1]
         width = math.ceil(limit.period / limit.buckets)
-        return self.charged[-1] // width * width  # known to its bucket
+        return self.last // width * width  # known to its bucket, which stays while anything counts
 
     def counting(self, limit: Limit, now: int) -> list[int]:
         return [unit for unit in self.charged if self.leaves(limit, unit) > now]
@@ -67,7 +68,7 @@ class Units:
         return not self.counting(limit, now)
 
     def charge(self, limit: Limit, now: int, cost: int) -> int:
-        self.charged = self.counting(limit, now) + [now] * cost
+        self.charged, self.last = self.counting(limit, now) + [now] * cost, now
         return now
 
     def count(self, limit: Limit, now: int, cost: int) -> int:
@@ -79,14 +80,9 @@ class Units:
     def refund(self, limit: Limit, now: int, cost: int, time: int | None) -> None:
         width = 1 if limit.algorithm == "sliding_log" else math.ceil(limit.period / limit.buckets)
         own = self.counting(limit, now)
-        last = own[-1]
         named = [number for number, unit in enumerate(own) if time is None or unit // width == time // width]
         gone = set(named[:cost])
-        left = [unit for number, unit in enumerate(own) if number not in gone]
-        self.charged = left
-        # Buckets stay where the newest was, as long as anything counts: a clock is judged by it.
-        if left and limit.algorithm == "sliding_window":
-            self.hold = last
+        self.charged = [unit for number, unit in enumerate(own) if number not in gone]
 
     def reset_at(self, limit: Limit, now: int) -> int | None:
         if not limit.limit:
@@ -231,7 +227,6 @@ class Level:
         drained = Fraction((now - time) * limit.limit, limit.period) if time is not None else Fraction(0)
         level = self.used(limit, now)
         if cost <= drained:
-            self.level, self.time = level, now
             return
         self.level, self.time = max(Fraction(0), level - cost + drained), now
         if not self.level:
@@ -329,10 +324,6 @@ class Oracle:
         """A clock that went back stands still at the newest charge."""
         state = self.states.get(key)
         newest = state.newest(limit) if state is not None else None
-        held = getattr(state, "hold", None)
-        if held is not None and state is not None and limit.algorithm == "sliding_window":
-            width = math.ceil(limit.period / limit.buckets)
-            newest = max(newest or 0, held // width * width) if newest is not None else None
         return now if newest is None else max(now, newest)
 
     def _forget_impossible(self, question: Question, now: int) -> None:

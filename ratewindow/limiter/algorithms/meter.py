@@ -18,7 +18,7 @@ class Meter:
 
     def __init__(self, window: Measure, stored: tuple[int, int] | None, now_ms: int) -> None:
         self.limit, self.period, self.raw_now = window.limit, window.period_ms, now_ms
-        self._before = stored
+        self._before, self._changed = stored, False
         self.capacity = burst(window) if window.limit else 0
         self.time = self.level = 0
         self.newest = now_ms
@@ -29,8 +29,8 @@ class Meter:
 
     @property
     def stored(self) -> tuple[int, int] | None:
-        if not self.limit:
-            return self._before  # a level that never drains would never expire
+        if not self._changed:
+            return self._before
         return (self.newest, self.level) if self.level else None
 
     @property
@@ -41,19 +41,24 @@ class Meter:
     def empty(self) -> bool:
         return not (self.level and self.limit)
 
+    def _move(self, level: int) -> None:
+        """A level that never drains would never expire: at limit 0 nothing is written."""
+        self._changed = self._changed or (self.limit > 0 and level != self.level)
+        self.level = level
+
     def charge(self, cost: int) -> None:
-        self.level += cost * self.period
+        self._move(self.level + cost * self.period)
         self.time = self.newest
 
     def count(self, cost: int) -> None:
         most = (self.capacity + 1) * self.period
         if self.level < most:
-            self.level = min(most, self.level + cost * self.period)
+            self._move(min(most, self.level + cost * self.period))
             self.time = self.newest
 
     def refund(self, cost: int, time_ms: int | None) -> None:
         drained = 0 if time_ms is None else (self.newest - time_ms) * self.limit
-        self.level = max(0, self.level - max(0, cost * self.period - drained))
+        self._move(max(0, self.level - max(0, cost * self.period - drained)))
 
     def wait(self, cost: int) -> int:
         return self.newest + self._drains(self.level + (cost - self.capacity) * self.period)
