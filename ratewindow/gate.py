@@ -36,7 +36,7 @@ class Question(NamedTuple):
 
 def ask(request: HttpRequest, rules: Iterable[Rule], cost: Cost = 1) -> Question:
     """The checks of every rule that counts this request, each for the client that the rule sees in it."""
-    prefix, units = conf.current().key_prefix, 0
+    prefix, factor = conf.current().key_prefix, -1
     checks, missing = [], []
     for rule in rules:
         identity = rule.recipe.identity(request)
@@ -47,11 +47,19 @@ def ask(request: HttpRequest, rules: Iterable[Rule], cost: Cost = 1) -> Question
             if rule.on_missing == "allow":
                 continue
             identity = ip(request)
-        units = units or check_cost(cost(request) if callable(cost) else cost)
-        client = statekeys.client_tag(identity)
-        keys = tuple([prefix + name + client for name in rule.state_names])
-        checks.append(Check(rule.name, rule.windows, keys, units, rule.mode == "enforce"))
+        if factor < 0:
+            factor = check_cost(cost(request) if callable(cost) else cost)
+        checks.append(_check(rule, prefix, identity, rule.cost * factor))
     return Question(merged(checks) if len(checks) > 1 else checks, missing)
+
+
+def _check(rule: Rule, prefix: str, identity: str, cost: int) -> Check:
+    client = statekeys.client_tag(identity)
+    keys = tuple([prefix + name + client for name in rule.state_names])
+    if not rule.penalty_ms and not rule.count_refused:
+        return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce")
+    lock = prefix + rule.lock_name + client if rule.penalty_ms else ""
+    return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce", rule.count_refused, rule.penalty_ms, lock)
 
 
 def decide(question: Question) -> Decision:

@@ -34,7 +34,7 @@ def _policies(decision: Decision) -> Iterator[tuple[str, WindowAnswer]]:
 def _ratelimit(decision: Decision) -> Iterator[tuple[str, str]]:
     """``RateLimit-Policy`` and ``RateLimit`` in the syntax of draft-ietf-httpapi-ratelimit-headers-11."""
     policies, limits = [], []
-    for name, (window, remaining, wait_ms, reset_ms) in _policies(decision):
+    for name, (window, remaining, wait_ms, reset_ms, _) in _policies(decision):
         period_s = -(-window.period_ms // 1000)
         policies.append(f'"{name}";q={min(window.limit, MOST)};w={period_s}')
         if remaining:

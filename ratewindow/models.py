@@ -3,14 +3,17 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 
 from ratewindow.fields import PeriodField, to_text
 from ratewindow.identity import recipe
 from ratewindow.limiter.algorithms import algorithm_choices
+from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
 from ratewindow.limiter.durations import parse_duration
+from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.limiter.types import Window
 from ratewindow.managers import RateRuleManager, RuleWindowManager
 from ratewindow.rule import NAME_PATTERN, NAME_WORDS, check_pattern, parse_methods
@@ -65,6 +68,18 @@ class RateRule(models.Model):
         help_text="What to do with a request that has no such user or header.",
     )
 
+    cost = models.PositiveIntegerField(
+        default=1, validators=[MaxValueValidator(MOST_COST)], help_text="How many units each request takes; 0 only looks."
+    )
+    count_refused = models.BooleanField(
+        "count refused requests too",
+        default=False,
+        help_text="A client that keeps trying stays refused: it must be quiet for the whole period.",
+    )
+    penalty = PeriodField(
+        null=True, blank=True, help_text="After a refusal, refuse everything of this client for so long, such as 15m. Empty: no penalty."
+    )
+
     objects = RateRuleManager()
 
     class Meta:
@@ -107,6 +122,16 @@ class RuleWindow(models.Model):
         null=True, blank=True, validators=[MinValueValidator(1)], help_text="Resolution; empty for the usual one."
     )
 
+    burst = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)], help_text="Buckets only: how many at once; empty for the usual number."
+    )
+    aligned_to = models.CharField(
+        max_length=8,
+        blank=True,
+        choices=[(name, name.capitalize()) for name in ALIGNMENTS_MS],
+        help_text="Fixed windows only: begin with the clock instead of the first request.",
+    )
+
     objects = RuleWindowManager()
 
     class Meta:
@@ -135,12 +160,13 @@ class RuleWindow(models.Model):
             self.freeze()
         except ValueError as error:
             field = str(error).partition(" ")[0]  # the limiter names first what it is about
-            if field in ("limit", "period", "buckets"):  # anything else a field has said by itself
+            if field in ("limit", "period", "buckets", "burst", "aligned_to"):  # anything else a field has said by itself
                 raise ValidationError({field: f"{error}."}) from None
 
     def freeze(self) -> Window:
         """This row as the limiter's value; ValueError when it is out of bounds."""
-        return Window(self.limit, parse_duration(self.period), self.algorithm, self.buckets)
+        timezone = settings.TIME_ZONE if self.aligned_to else "UTC"
+        return Window(self.limit, parse_duration(self.period), self.algorithm, self.buckets, self.burst, self.aligned_to, timezone)
 
 
 class ThrottleStat(models.Model):

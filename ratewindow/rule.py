@@ -27,6 +27,9 @@ class Rule:
     applies_to: str = "named"  # named, all, path, prefix
     pattern: str = ""
     methods: frozenset[str] = frozenset()
+    cost: int = 1
+    count_refused: bool = False
+    penalty_ms: int = 0
     beside_code: bool = False  # a shadow row next to the rate in code that it is to replace
 
     @cached_property
@@ -37,6 +40,11 @@ class Rule:
     def state_names(self) -> tuple[str, ...]:
         """How the key of each window begins, between the prefix and the identity."""
         return tuple(statekeys.state_name(self.name, window, self.beside_code) for window in self.windows)
+
+    @cached_property
+    def lock_name(self) -> str:
+        """The same for the lock that a penalty sets; empty without one."""
+        return statekeys.lock_name(self.name, self.beside_code) if self.penalty_ms else ""
 
     def meets_method(self, method: str | None) -> bool:
         """HEAD is a GET whose body is not sent, so it counts as one."""

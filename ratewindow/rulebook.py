@@ -21,6 +21,8 @@ from django.db.models.signals import post_delete, post_migrate, post_save
 from redis.exceptions import RedisError
 
 from ratewindow import coderules, conf, connection, housekeeping, statekeys
+from ratewindow.limiter.durations import parse_duration
+from ratewindow.limiter.limiter import check_cost
 from ratewindow.matching import Index
 from ratewindow.models import RateRule
 from ratewindow.rule import Rule, parse_methods
@@ -120,6 +122,9 @@ def _freeze(row: RateRule) -> Rule:
         applies_to=row.applies_to,
         pattern=row.pattern,
         methods=parse_methods(row.methods),
+        cost=check_cost(row.cost),
+        count_refused=row.count_refused,
+        penalty_ms=parse_duration(row.penalty) if row.penalty else 0,
     )
     _ = rule.recipe, rule.state_names  # parsed here, so that a bad key is found here
     return rule

@@ -25,6 +25,9 @@ from ratewindow.limiter.keys import digest, identity_tag, window_tag
 from ratewindow.limiter.types import Window
 
 
+LOCK_TAG = digest("lock", 6)
+
+
 def token() -> str:
     return f"{conf.current().key_prefix}:token"
 
@@ -59,6 +62,11 @@ def rule_tag(name: str, beside_code: bool = False) -> str:
 def state_name(rule: str, window: Window, beside_code: bool) -> str:
     """The middle of a state's key: ``:s:<rule><window>:``."""
     return f":s:{rule_tag(rule, beside_code)}{window_tag(window)}:"
+
+
+def lock_name(rule: str, beside_code: bool) -> str:
+    """The middle of the key of a rule's lock, named as if it were one window more."""
+    return f":s:{rule_tag(rule, beside_code)}{LOCK_TAG}:"
 
 
 @lru_cache(maxsize=4096)

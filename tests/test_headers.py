@@ -45,7 +45,7 @@ def written(*parts: Decision) -> HttpResponse:
 
 
 def passed(rule: str, *answers: WindowAnswer, **changed: Any) -> Decision:
-    window, remaining, _, reset_ms = answers[0]
+    window, remaining, _, reset_ms, _ = answers[0]
     return Decision(
         **{
             "rule": rule,

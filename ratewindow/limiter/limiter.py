@@ -11,6 +11,8 @@ from ratewindow.limiter.wire import What, decision, merged
 
 Refunds = Sequence[tuple[Check, Sequence[int | None]]]
 
+MOST_COST = 1_000_000  # a log remembers every unit: one call must not write for seconds
+
 
 class Store(Protocol):
     """Where the counts are. `run` decides all checks at once and answers as ``lua/decide.lua`` states."""
@@ -33,9 +35,6 @@ def check_cost(cost: int) -> int:
     if not isinstance(cost, int) or isinstance(cost, bool) or not 0 <= cost <= MOST_COST:
         raise ValueError(f"cost {cost!r}: write a whole number from 0 to {MOST_COST}")
     return cost
-
-
-MOST_COST = 1_000_000  # a log remembers every unit: one call must not write for seconds
 
 
 class Limiter:

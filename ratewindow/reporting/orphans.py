@@ -80,10 +80,10 @@ def _scan(cursor: int, end_s: float, clock_s: Callable[[], float]) -> tuple[list
 def _living() -> _Living:
     rules = rulebook.read_rules()
     windows = {
-        statekeys.rule_tag(rule.name, beside_code) + window_tag(window)
+        statekeys.rule_tag(rule.name, beside_code) + tag
         for rule in rules
         for beside_code in (False, True)  # a shadow row beside a rate in code counts on its own
-        for window in rule.windows
+        for tag in [*map(window_tag, rule.windows), *([statekeys.LOCK_TAG] if rule.penalty_ms else [])]
     }
     # A row that could not be read as a rule is there all the same, and may be corrected.
     unread = set(RateRule.objects.values_list("name", flat=True)) - {rule.name for rule in rules}
