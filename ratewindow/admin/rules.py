@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
-from django.db import transaction
+from django.core.exceptions import ValidationError
+from django.db import models, transaction
 from django.db.models import QuerySet
 from django.forms import BaseInlineFormSet
 from django.http import HttpRequest
@@ -11,7 +13,46 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from ratewindow.admin.wording import sentence
+from ratewindow.limiter.algorithms import algorithm, algorithm_choices
+from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
 from ratewindow.models import Mode, RateRule, RuleWindow
+
+
+class CountField(forms.IntegerField):
+    """A whole number that may be 0; its errors name what was typed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "min_value": None, "widget": forms.NumberInput(attrs={"class": "rw-count", "min": 0})})
+
+    def to_python(self, value: Any) -> int | None:
+        try:
+            number = super().to_python(value)
+        except ValidationError:
+            raise ValidationError(f"{str(value)[:40]!r} is no whole number: write for example 5.", code="invalid") from None
+        if number is not None and number < 0:
+            raise ValidationError(f"{number} is less than nothing: write 0 to refuse all, or more.", code="min_value")
+        if number is not None and number > MOST_UNIT_MS:
+            raise ValidationError(f"{number} is too high to be counted: write at most {MOST_UNIT_MS}.", code="max_value")
+        return number
+
+
+class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        error_messages = {"name": {"required": "Give the rule a name of its own, such as login or api.minute."}}
+        help_texts = {
+            "pattern": "The path, such as /login/, or how it starts, such as /api/. Only for a rule that applies by path.",
+        }
+        widgets = {
+            "description": forms.Textarea(attrs={"rows": 2, "cols": 60}),
+            "pattern": forms.TextInput(attrs={"class": "vTextField"}),
+            "methods": forms.TextInput(attrs={"class": "vTextField"}),
+            "key": forms.TextInput(attrs={"class": "vTextField"}),
+        }
+
+
+class LimitForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        help_texts = {"algorithm": " ".join(f"{label}: {algorithm(name).help}" for name, label in algorithm_choices())}
 
 
 class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
@@ -22,11 +63,13 @@ class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
 
 class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
     model = RuleWindow
+    form = LimitForm
     formset = LimitsFormSet
-    fields = ["limit", "period", "algorithm", "buckets"]
+    fields = ["limit", "period", "algorithm", "buckets", "burst", "aligned_to"]
+    formfield_overrides = {models.PositiveBigIntegerField: {"form_class": CountField}}
+    verbose_name_plural = "limits (a request must be within all of them)"
     extra = 0
     min_num = 1
-    validate_min = True
 
     def get_formset(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> Any:
         return super().get_formset(request, obj, validate_min=True, **kwargs)
@@ -34,6 +77,7 @@ class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
 
 @admin.register(RateRule)
 class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    form = RuleForm
     list_display = ["mode_badge", "name_and_sentence"]
     list_display_links = ["name_and_sentence"]
     list_filter = ["mode", "applies_to"]
@@ -47,6 +91,7 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         ("What", {"fields": ["applies_to", "pattern", "methods"]}),
         ("Who", {"fields": ["key", "on_missing"]}),
     ]
+    search_help_text = "Search in name, description and pattern"
 
     class Media:
         css = {"all": ["ratewindow/rules.css"]}
@@ -55,7 +100,18 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return super().get_queryset(request).prefetch_related("windows")
 
     def get_readonly_fields(self, request: HttpRequest, obj: RateRule | None = None) -> list[str]:
-        return ["name"] if obj is not None and "_saveasnew" not in request.POST else []
+        return [] if obj is None else ["in_words", "name"]
+
+    def get_fieldsets(self, request: HttpRequest, obj: RateRule | None = None) -> Any:
+        first, *others = super().get_fieldsets(request, obj)
+        if obj is None:
+            return [first, *others]
+        return [(first[0], {**first[1], "fields": ["in_words", *first[1]["fields"]]}), *others]
+
+    @admin.display(description="in words")
+    def in_words(self, rule: RateRule) -> str:
+        """As it is saved: after an error, the form's rule holds what was typed."""
+        return sentence(self.model.objects.get(pk=rule.pk))
 
     @admin.display(description="mode", ordering="mode")
     def mode_badge(self, rule: RateRule) -> SafeString:

@@ -3,18 +3,34 @@
 from ratewindow.fields import to_text
 from ratewindow.models import RateRule
 
-_UNITS = {"d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
-_WHO = {"ip": "Each address", "user": "Each user", "user_or_ip": "Each user or address", "global": "Everybody together"}
+_UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
+_WHO = {"ip": "address", "user": "user", "user_or_ip": "user or address"}
 
 
 def sentence(rule: RateRule) -> str:
     """``Each address: at most 5 in 1 minute and 20 in 1 hour, on POST /login/.``"""
-    limits = " and ".join(f"{window.limit} in {_in_words(to_text(window.period))}" for window in rule.windows.all())
-    return f"{_who(rule.key)}: at most {limits or 'nothing yet, it has no limit'}, {_where(rule)}."
+    return f"{_who(rule.key)}: {_how_much(rule)}, {_where(rule)}."
+
+
+def _how_much(rule: RateRule) -> str:
+    windows = list(rule.windows.all())
+    if not windows:
+        return "no limit yet, so nobody is refused"
+    if not all(window.limit for window in windows):
+        return "always refused"
+    return "at most " + " and ".join(f"{window.limit:,} in {_in_words(to_text(window.period))}" for window in windows)
 
 
 def _who(key: str) -> str:
-    return _WHO.get(key, f"Each {key.replace('+', ' + ')}")
+    """``ip+header:x-api-key`` is ``Each address + x-api-key header``."""
+    if key == "global":
+        return "Everybody together"
+    return "Each " + " + ".join(_part(part.strip()) for part in key.split("+"))
+
+
+def _part(part: str) -> str:
+    kind, _, name = part.partition(":")
+    return f"{name} header" if kind == "header" else _WHO.get(part, part)
 
 
 def _where(rule: RateRule) -> str:

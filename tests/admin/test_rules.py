@@ -1,0 +1,319 @@
+"""The rules in the admin, as a person meets them."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from ratewindow.admin.wording import sentence
+from ratewindow.models import RateRule, RuleWindow
+
+pytestmark = pytest.mark.django_db
+
+LIST = reverse("admin:ratewindow_raterule_changelist")
+ADD = reverse("admin:ratewindow_raterule_add")
+
+
+def change(rule: RateRule) -> str:
+    return reverse("admin:ratewindow_raterule_change", args=[rule.pk])
+
+
+def define(name: str = "login", rate: str = "5/m", **fields: Any) -> RateRule:
+    return RateRule.objects.define(name, rate, **fields)[0]
+
+
+@pytest.fixture
+def boss(db: None) -> User:
+    """Without a password, whose hash would take longer than the test."""
+    return User.objects.create(username="boss", is_staff=True, is_superuser=True)
+
+
+@pytest.fixture
+def page(client: Client, boss: User) -> Client:
+    client.force_login(boss)
+    return client
+
+
+@pytest.fixture
+def viewer(client: Client) -> Client:
+    """Staff that may look and not touch."""
+    user = User.objects.create_user("viewer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=["view_raterule", "view_rulewindow"]))
+    client.force_login(user)
+    return client
+
+
+def typed(*limits: tuple[str, str], stored: RateRule | None = None, **fields: str) -> dict[str, str]:
+    """What a browser sends for a rule with these limits, (limit, period)."""
+    rows = list(stored.windows.all()) if stored else []
+    data = {
+        "name": "login",
+        "mode": "shadow",
+        "description": "",
+        "applies_to": "path",
+        "pattern": "/login/",
+        "methods": "",
+        "key": "ip",
+        "on_missing": "ip",
+        "windows-TOTAL_FORMS": str(len(limits)),
+        "windows-INITIAL_FORMS": str(len(rows)),
+        **fields,
+    }
+    for number, (limit, period) in enumerate(limits):
+        data |= {f"windows-{number}-limit": limit, f"windows-{number}-period": period}
+        data |= {f"windows-{number}-algorithm": "sliding_window", f"windows-{number}-buckets": ""}
+    for number, row in enumerate(rows):
+        data |= {f"windows-{number}-id": str(row.pk), f"windows-{number}-rule": str(row.rule_id)}
+    return data
+
+
+def errors(response: Any) -> list[str]:
+    """Every message that the page shows in red."""
+    text = response.content.decode()
+    found = re.findall(r'<ul class="errorlist[^>]*>(.*?)</ul>', text, re.DOTALL)
+    return [
+        re.sub(r"<[^>]+>", "", item).replace("&#x27;", "'").strip()
+        for each in found
+        for item in re.findall(r"<li>(.*?)</li>", each)
+    ]
+
+
+class TestForm:
+    def test_a_rule_is_added_with_limits_typed_as_people_type_them(self, page: Client) -> None:
+        response = page.post(ADD, typed(("5", "1m"), ("20", "2h30m"), methods="post", mode="enforce"), follow=True)
+        assert errors(response) == []
+        rule = RateRule.objects.get()
+        assert (rule.name, rule.mode, rule.pattern, rule.methods) == ("login", "enforce", "/login/", "POST")
+        assert [str(window) for window in rule.windows.all()] == ["5 in 1m", "20 in 2h30m"]
+
+    def test_a_new_rule_is_in_shadow_until_somebody_says_otherwise(self, page: Client) -> None:
+        text = page.get(ADD).content.decode()
+        assert re.search(r'value="shadow"[^>]*checked', text)
+
+    def test_a_limit_of_zero_is_taken(self, page: Client) -> None:
+        assert page.post(ADD, typed(("0", "1m"))).status_code == 302
+        assert RuleWindow.objects.get().limit == 0
+
+    @pytest.mark.parametrize(
+        ("limit", "period", "told"),
+        [
+            ("-1", "1m", "-1 is less than nothing: write 0 to refuse all, or more."),
+            ("1.5", "1m", "'1.5' is no whole number: write for example 5."),
+            ("1e18", "1m", "'1e18' is no whole number: write for example 5."),
+            ("NaN", "1m", "'NaN' is no whole number: write for example 5."),
+            ("five", "1m", "'five' is no whole number: write for example 5."),
+            ("9" * 30, "1m", f"{'9' * 30} is too high to be counted: write at most 4503599627370496."),
+            ("1000000000000", "1m", "limit 1000000000000 is too high to be counted exactly over 1m: write at most 75059993789"),
+            ("5", "0", "'0' has no unit: write 0s for seconds"),
+            ("5", "0s", "'0s' is no time at all: write at least 1ms."),
+            ("5", "-1m", "'-1m' is not a duration: write 10s, 1m, 2h30m"),
+            ("5", "60", "'60' has no unit: write 60s for seconds"),
+            ("5", "1e12", "'1e12' is not a duration"),
+            ("5", "1 month", "'1 month': 'month' has no fixed length: write 30d."),
+            ("0", "9999999w", "is too long to be counted: write at most 52124995d."),
+            ("5", "", "This field is required."),
+            ("", "1m", "This field is required."),
+        ],
+    )
+    def test_an_error_names_value_and_remedy_and_loses_nothing_that_was_typed(
+        self, page: Client, limit: str, period: str, told: str
+    ) -> None:
+        response = page.post(ADD, typed((limit, period), ("20", "1h"), description="why", methods="PUT"))
+        (message,) = errors(response)
+        assert told in message
+        text = response.content.decode()
+        for name, value in (
+            ("windows-0-limit", limit),
+            ("windows-0-period", period),
+            ("windows-1-period", "1h"),
+            ("methods", "PUT"),
+        ):
+            assert not value or re.search(
+                rf'name="{name}"[^>]*value="{re.escape(value)}"|value="{re.escape(value)}"[^>]*name="{name}"', text
+            )
+        assert "why</textarea>" in text
+        assert not RateRule.objects.exists()
+
+    def test_errors_of_a_rule_stand_at_their_fields_all_at_once(self, page: Client) -> None:
+        response = page.post(ADD, typed(("5", "1m"), name="Log in", key="shoe_size", pattern="login", methods="P0ST"))
+        form = response.context["adminform"].form
+        assert set(form.errors) == {"name", "key", "pattern", "methods"}
+        assert "'shoe_size' is no key: choose from ip, user, user_or_ip, global, header:NAME, or join several with +." in errors(
+            response
+        )
+
+    def test_no_rule_without_a_limit(self, page: Client) -> None:
+        assert "A rule needs at least one limit, such as 5 in 1m." in errors(page.post(ADD, typed()))
+        rule = define()
+        response = page.post(change(rule), {**typed(("5", "1m"), stored=rule), "windows-0-DELETE": "on"})
+        assert "A rule needs at least one limit, such as 5 in 1m." in errors(response)
+        assert rule.windows.count() == 1
+
+    def test_one_period_has_one_limit(self, page: Client) -> None:
+        assert any("period" in message for message in errors(page.post(ADD, typed(("5", "1m"), ("9", "60s")))))
+
+    def test_two_limits_may_change_places(self, page: Client) -> None:
+        rule = define(rate="5/m")
+        data = {**typed(("5", "1m"), ("9", "1h"), stored=rule), "windows-0-DELETE": "on"}
+        assert page.post(change(rule), data).status_code == 302
+        assert [str(window) for window in rule.windows.all()] == ["9 in 1h"]
+
+    def test_a_saved_rule_keeps_its_name(self, page: Client) -> None:
+        rule = define(path="/login/")
+        assert 'name="name"' not in page.get(change(rule)).content.decode()
+        page.post(change(rule), typed(("8", "1m"), stored=rule, name="other"))
+        rule.refresh_from_db()
+        assert (rule.name, rule.windows.get().limit) == ("login", 8)
+
+    def test_only_what_was_changed_is_in_the_history(self, page: Client) -> None:
+        rule = define(path="/login/")
+        page.post(change(rule), typed(("8", "60s"), stored=rule))
+        assert "Limit" in LogEntry.objects.get().get_change_message()
+        assert "Period" not in LogEntry.objects.get().get_change_message()
+
+    def test_the_form_says_in_words_what_is_saved_even_beside_an_error(self, page: Client) -> None:
+        rule = define(path="/login/")
+        for response in (page.get(change(rule)), page.post(change(rule), typed(("5", "1m"), stored=rule, pattern="login"))):
+            assert "Each address: at most 5 in 1 minute, on /login/." in response.content.decode()
+
+    def test_save_as_new_asks_for_a_name_and_then_leaves_the_old_rule_alone(self, page: Client) -> None:
+        rule = define(path="/login/")
+        data = {**typed(("8", "1m"), stored=rule), "_saveasnew": "1"}
+        del data["name"]
+        response = page.post(change(rule), data)
+        assert errors(response) == ["Give the rule a name of its own, such as login or api.minute."]
+        assert 'name="name"' in response.content.decode()
+        assert page.post(change(rule), {**data, "name": "login.copy"}).status_code == 302
+        assert [str(window) for window in RateRule.objects.get(name="login.copy").windows.all()] == ["8 in 1m"]
+        assert [str(window) for window in rule.windows.all()] == ["5 in 1m"]
+
+    def test_the_help_says_how_an_algorithm_fails(self, page: Client) -> None:
+        assert "Never more than the limit in any window" in page.get(ADD).content.decode()
+
+
+class TestList:
+    def test_it_reads_as_sentences(self, page: Client) -> None:
+        define(rate="5/m; 20/h", path="/login/", key="ip+user", methods="POST", mode="enforce")
+        text = page.get(LIST).content.decode()
+        assert "Each address + user: at most 5 in 1 minute and 20 in 1 hour, on POST /login/." in text
+        assert '<span class="rw-mode rw-mode-enforce">Enforce</span>' in text
+
+    def test_it_asks_the_database_as_often_for_many_rules_as_for_one(
+        self, page: Client, django_assert_num_queries: Any, django_assert_max_num_queries: Any
+    ) -> None:
+        define("first")
+        with django_assert_max_num_queries(12) as few:
+            page.get(LIST)
+        for number in range(20):
+            define(f"rule-{number}", "5/m; 20/h")
+        with django_assert_num_queries(len(few)):
+            page.get(LIST)
+
+    def test_a_period_that_raw_sql_has_broken_can_be_seen_and_put_right(self, page: Client) -> None:
+        from django.db import connection
+
+        rule = define(path="/login/")
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE ratewindow_rulewindow SET period = 0")
+        assert page.get(LIST).status_code == page.get(change(rule)).status_code == 200
+        assert page.post(change(rule), typed(("5", "1m"), stored=rule)).status_code == 302
+
+    @pytest.mark.parametrize(
+        ("action", "mode", "said"),
+        [
+            ("enforce", "enforce", "Now enforced: login (was: shadow)."),
+            ("switch_off", "off", "Now off: login (was: shadow)."),
+            ("shadow", "shadow", "Nothing to change: all selected rules were in shadow already."),
+        ],
+    )
+    def test_an_action_changes_the_mode_and_says_what_it_was(self, page: Client, action: str, mode: str, said: str) -> None:
+        rule = define()
+        response = page.post(LIST, {"action": action, "_selected_action": [rule.pk]}, follow=True)
+        rule.refresh_from_db()
+        assert rule.mode == mode
+        assert said in response.content.decode()
+
+    def test_only_the_selected_rules_change_and_each_in_its_own_history(self, page: Client) -> None:
+        chosen, other = define("chosen"), define("other")
+        page.post(LIST, {"action": "enforce", "_selected_action": [chosen.pk]})
+        other.refresh_from_db()
+        assert other.mode == "shadow"
+        (entry,) = LogEntry.objects.all()
+        assert (entry.object_id, entry.get_change_message()) == (str(chosen.pk), "Changed Mode.")
+        assert "Changed Mode." in page.get(reverse("admin:ratewindow_raterule_history", args=[chosen.pk])).content.decode()
+
+    def test_an_action_is_a_post_with_a_token(self, page: Client, boss: User) -> None:
+        rule = define()
+        page.get(LIST, {"action": "enforce", "_selected_action": rule.pk})
+        strict = Client(enforce_csrf_checks=True)
+        strict.force_login(boss)
+        assert strict.post(LIST, {"action": "enforce", "_selected_action": [rule.pk]}).status_code == 403
+        rule.refresh_from_db()
+        assert rule.mode == "shadow"
+
+
+class TestStaffThatMayOnlyLook:
+    def test_they_see_the_rules_and_no_way_to_change_them(self, viewer: Client) -> None:
+        rule = define(path="/login/")
+        assert "Each address: at most 5 in 1 minute" in viewer.get(LIST).content.decode()
+        text = viewer.get(change(rule)).content.decode()
+        assert 'name="_save"' not in text
+        assert "1m" in text
+
+    def test_they_cannot_save_add_or_delete(self, viewer: Client) -> None:
+        rule = define(path="/login/")
+        delete = reverse("admin:ratewindow_raterule_delete", args=[rule.pk])
+        assert viewer.post(change(rule), typed(("9", "1m"), stored=rule)).status_code == 403
+        assert viewer.post(change(rule), {**typed(("9", "1m")), "_saveasnew": "1", "name": "x"}).status_code == 403
+        assert viewer.post(ADD, typed(("9", "1m"), name="x")).status_code == 403
+        assert viewer.post(delete, {"post": "yes"}).status_code == 403
+        assert [(each.name, each.windows.get().limit) for each in RateRule.objects.all()] == [("login", 5)]
+
+    @pytest.mark.parametrize("action", ["enforce", "shadow", "switch_off", "delete_selected"])
+    def test_they_cannot_run_an_action(self, viewer: Client, action: str) -> None:
+        rule = define(mode="off" if action == "shadow" else "shadow")
+        viewer.post(LIST, {"action": action, "_selected_action": [rule.pk], "post": "yes"})
+        rule.refresh_from_db()
+        assert rule.mode == ("off" if action == "shadow" else "shadow")
+        assert not LogEntry.objects.exists()
+
+
+def test_what_people_wrote_is_shown_and_not_run(page: Client) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    rule = define()
+    RateRule.objects.update(description=evil, pattern=evil, key=f"header:{evil}", applies_to="path", methods=evil)
+    page.post(LIST, {"action": "enforce", "_selected_action": [rule.pk]})
+    history = reverse("admin:ratewindow_raterule_history", args=[rule.pk])
+    for url in (LIST, f"{LIST}?q={evil}", change(rule), history, reverse("admin:ratewindow_raterule_delete", args=[rule.pk])):
+        text = page.get(url).content.decode()
+        assert "<img src=x" not in text
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page.get(LIST).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("rate", "fields", "said"),
+    [
+        ("5/m", {}, "Each address: at most 5 in 1 minute, where code names it."),
+        ("1000/2w", {"key": "user"}, "Each user: at most 1,000 in 2 weeks, where code names it."),
+        ("5/s", {"applies_to": "all", "key": "global"}, "Everybody together: at most 5 in 1 second, on every request."),
+        (
+            "5/500ms",
+            {"prefix": "/api/", "key": "user_or_ip"},
+            "Each user or address: at most 5 in 500 milliseconds, below /api/.",
+        ),
+        ("5/2h30m", {"path": "/x/", "methods": "PUT,POST"}, "Each address: at most 5 in 2h30m, on POST or PUT /x/."),
+        ("5/w", {"key": "ip+header:x-api-key"}, "Each address + x-api-key header: at most 5 in 1 week, where code names it."),
+        ("5/m; 0/h", {"applies_to": "all", "methods": "POST"}, "Each address: always refused, on every POST request."),
+    ],
+)
+def test_a_rule_is_said_in_plain_words(rate: str, fields: dict[str, Any], said: str) -> None:
+    assert sentence(define("rule", rate, **fields)) == said
+
+
+def test_a_rule_without_a_limit_says_so() -> None:
+    rule = RateRule.objects.create(name="empty", applies_to="all")
+    assert sentence(rule) == "Each address: no limit yet, so nobody is refused, on every request."
