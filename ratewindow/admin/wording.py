@@ -9,7 +9,8 @@ _WHO = {"ip": "address", "user": "user", "user_or_ip": "user or address"}
 
 def sentence(rule: RateRule) -> str:
     """``Each address: at most 5 in 1 minute and 20 in 1 hour, on POST /login/.``"""
-    return f"{_who(rule.key)}: {_how_much(rule)}, {_where(rule)}."
+    lock = f"; who is refused is locked out for {_in_words(to_text(rule.penalty))}" if rule.penalty else ""
+    return f"{_who(rule.key)}: {_how_much(rule)}, {_where(rule)}{lock}."
 
 
 def _how_much(rule: RateRule) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ratewindow.limiter.scripts import Script
-from ratewindow.limiter.types import Check, Decision, WindowAnswer
+from ratewindow.limiter.types import Check, Decision, Window, WindowAnswer
 
 What = Literal["hit", "peek", "force", "charge", "refused"]
 Command = list[str | int]
@@ -27,7 +27,7 @@ def merged(checks: list[Check]) -> list[Check]:
     taken: set[str] = set()
     kept = []
     for check in sorted(checks, key=lambda check: not check.enforce):
-        own = {}
+        own: dict[str, Window] = {}
         for window, key in zip(check.windows, check.keys, strict=True):
             if key not in taken and (key not in own or window.limit < own[key].limit):
                 own[key] = window

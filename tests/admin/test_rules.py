@@ -59,6 +59,8 @@ def typed(*limits: tuple[str, str], stored: RateRule | None = None, **fields: st
         "methods": "",
         "key": "ip",
         "on_missing": "ip",
+        "cost": "1",
+        "penalty": "",
         "windows-TOTAL_FORMS": str(len(limits)),
         "windows-INITIAL_FORMS": str(len(rows)),
         **fields,
@@ -292,6 +294,14 @@ def test_what_people_wrote_is_shown_and_not_run(page: Client) -> None:
         text = page.get(url).content.decode()
         assert "<img src=x" not in text
     assert "&lt;img src=x onerror=alert(1)&gt;" in page.get(LIST).content.decode()
+
+
+def test_cost_and_penalty_are_edited_too(page: Client) -> None:
+    assert errors(page.post(ADD, typed(("5", "1m"), cost="3", penalty="15m", count_refused="on"))) == []
+    rule = RateRule.objects.get()
+    assert (rule.cost, rule.count_refused) == (3, True)
+    assert sentence(rule) == "Each address: at most 5 in 1 minute, on /login/; who is refused is locked out for 15 minutes."
+    assert 'value="15m"' in page.get(change(rule)).content.decode()
 
 
 @pytest.mark.parametrize(
