@@ -1,0 +1,83 @@
+"""The rules and the page of a refused visitor in a real browser: both themes, a phone, a strict policy."""
+
+import re
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from ratewindow.models import RateRule
+from tests.browser.test_report_browser import CHROMIUM, browser, sync_api
+
+__all__ = ["browser"]  # the fixture
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no {CHROMIUM} here: the pages were not tried in a browser"),
+]
+
+POLICY = "default-src 'none'; style-src 'self'"
+
+# What a text's colour and the first opaque background below it come to, by WCAG 2.
+CONTRAST = """(element) => {
+    const parse = (colour) => colour.match(/[0-9.]+/g).map(Number);
+    const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+        .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+    let below = element;
+    while (below.parentElement && (parse(getComputedStyle(below).backgroundColor)[3] ?? 1) === 0) below = below.parentElement;
+    const pair = [parse(getComputedStyle(element).color), parse(getComputedStyle(below).backgroundColor)].map(light);
+    return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+}"""
+
+
+def strict_policy(get_response: Any) -> Any:
+    """Middleware, outside ours, so that refusals carry the policy too."""
+
+    def middleware(request: Any) -> Any:
+        response = get_response(request)
+        response["Content-Security-Policy"] = POLICY
+        return response
+
+    return middleware
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_rules_can_be_read_in_both_themes_and_on_a_phone(
+    browser: Any, live_server: Any, admin_client: Any, scheme: str, width: int
+) -> None:
+    for mode in ("enforce", "shadow", "off"):
+        RateRule.objects.define(f"{mode}-{'x' * 50}", "5/m; 20/h", path=f"/{'y' * 200}/", key="ip+header:x-api-key", mode=mode)
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+    context.add_cookies([{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_server.url}])
+    page = context.new_page()
+    rule = RateRule.objects.order_by("name")[0]
+    for url in (reverse("admin:ratewindow_raterule_changelist"), reverse("admin:ratewindow_raterule_change", args=[rule.pk])):
+        page.goto(live_server.url + url, wait_until="load")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), url
+        for each in page.locator(".rw-mode, .rw-sentence").all():
+            assert each.evaluate(CONTRAST) >= 4.5
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_refused_visitor_sees_a_styled_page_under_a_strict_policy(
+    browser: Any, live_server: Any, settings: Any, scheme: str
+) -> None:
+    settings.MIDDLEWARE = [f"{__name__}.strict_policy", *settings.MIDDLEWARE]
+    RateRule.objects.define("closed", "0/m", path="/search/", mode="enforce")
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 400, "height": 700})
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    assert page.goto(live_server.url + "/search/", wait_until="load").status == 429
+    sync_api.expect(page.get_by_role("heading", level=1)).to_have_text("Too many requests")
+    assert re.fullmatch(r"[2-9a-z]{5}", page.locator("code").inner_text())
+    assert page.locator("main").evaluate("(main) => getComputedStyle(main).borderRadius") == "12px"  # the stylesheet came
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for each in page.locator("h1, p, small, code").all():
+        assert each.evaluate(CONTRAST) >= 4.5
+    assert [text for text in said if "429" not in text] == []
+    context.close()
