@@ -3,7 +3,6 @@
 What does not need the answer is shared; only the call itself is written for sync and for async.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
@@ -15,6 +14,7 @@ from redis.exceptions import RedisError, ResponseError
 
 from ratewindow import conf, statekeys, stores
 from ratewindow.breaker import Breaker
+from ratewindow.deadline import within
 from ratewindow.identity import ip
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.limiter.memory import MemoryStore
@@ -84,8 +84,7 @@ async def adecide(question: Question) -> Decision:
         if isinstance(store, MemoryStore):
             reply = store.run(question.checks, "hit")
         else:
-            async with asyncio.timeout(conf.current().timeout_s):
-                reply = await store.run(question.checks, "hit")
+            reply = await within(conf.current().timeout_s, store.run(question.checks, "hit"))
     except (RedisError, OSError) as error:  # TimeoutError is an OSError
         return _conclude(question, None, error)
     return _conclude(question, reply, at_s=at_s)

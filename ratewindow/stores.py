@@ -13,12 +13,18 @@ from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
 from ratewindow.limiter.types import Check, Window
 
 _memory = MemoryStore()
+_of_threads: RedisStore | None = None
 _of_loop: dict[asyncio.AbstractEventLoop, tuple[AsyncRedisStore, AsyncGenerator[AsyncRedisStore]]] = {}
 
 
 def store() -> RedisStore | MemoryStore:
     """For threads."""
-    return _memory if connection.in_memory() else RedisStore(connection.client())
+    global _of_threads
+    if connection.in_memory():
+        return _memory
+    if _of_threads is None:
+        _of_threads = RedisStore(connection.client())
+    return _of_threads
 
 
 async def astore() -> AsyncRedisStore | MemoryStore:
@@ -48,7 +54,11 @@ def probe() -> None:
 
 
 def _forget(*, setting: str, **_: Any) -> None:
+    global _of_threads
     if setting in (conf.SETTING, "CACHES"):
+        if _of_threads is not None:
+            _of_threads.close()
+        _of_threads = None
         _memory.clear()
         _of_loop.clear()
 

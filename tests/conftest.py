@@ -55,6 +55,7 @@ def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPat
     held.book = rulebook.Rulebook(())
     held.read.set()
     monkeypatch.setattr(rulebook, "_held", held)
+    monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: True)  # no thread reads beside a test
     gate.breaker.reset()
     with counters._process._sending:
         counters._process.begin_anew()

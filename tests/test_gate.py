@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import redis
 from django.conf import settings
 from django.test import override_settings
 
-from ratewindow import connection, gate
+from ratewindow import gate, stores
 from ratewindow.breaker import FAILURES_TO_OPEN, Breaker
 from ratewindow.limiter import AsyncRedisStore, RedisStore
 from tests.doors import decorated, get, statuses
@@ -78,7 +79,7 @@ def test_when_redis_is_back_requests_are_counted_again(no_redis: None, caplog: p
     assert gate.breaker.open
     gate.breaker._look()
     assert gate.breaker.open
-    connection._clients["decisions"] = connection.redis.Redis.from_url(redis_url)
+    stores._of_threads = RedisStore(redis.Redis.from_url(redis_url))
     gate.breaker._look()
     assert not gate.breaker.open
     assert statuses(view, 2) == [200, 429]

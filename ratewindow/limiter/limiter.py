@@ -7,9 +7,8 @@ from typing import Any, Protocol
 
 from ratewindow.limiter.keys import digest, identity_tag, window_tag
 from ratewindow.limiter.types import Check, Decision, Window
-from ratewindow.limiter.wire import What, decision, merged
+from ratewindow.limiter.wire import Refunds, What, decision, merged
 
-Refunds = Sequence[tuple[Check, Sequence[int | None]]]
 
 MOST_COST = 1_000_000  # a log remembers every unit: one call must not write for seconds
 

@@ -9,7 +9,7 @@ from typing import Any
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.base import Reading
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import What, tells_verdict
+from ratewindow.limiter.wire import Refunds, What, tells_verdict
 
 
 class MemoryStore:
@@ -35,7 +35,7 @@ class MemoryStore:
             self._states.shrink(self.most_keys)
             return reply
 
-    def refund(self, refunds: Sequence[tuple[Check, Sequence[int | None]]], now_ms: int | None = None) -> None:
+    def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
         """What ``lua/refund.lua`` does: give back the cost of each check, to the times it was charged at."""
         with self._lock:
             now = _now(now_ms)

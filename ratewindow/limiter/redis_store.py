@@ -1,73 +1,109 @@
 """The stores on a Redis server: one call decides a request, whatever it meets."""
 
+import asyncio
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
 
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, RedisError, ResponseError
 
-from ratewindow.limiter.scripts import script_for
+from ratewindow.limiter.pipelined import Pipelined
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import What, command, refund_command
+from ratewindow.limiter.wire import Call, Refunds, What, decide_call, refund_call
 
 if TYPE_CHECKING:
     import redis
     import redis.asyncio
 
-Refunds = Sequence[tuple[Check, Sequence[int | None]]]
+IDLE_S = 1.0  # a connection that rested longer may have been closed by the server
 
 
 class RedisStore:
-    """Counts on one Redis or Valkey server, reached by the given client.
+    """Counts on one Redis or Valkey server, reached as the given client would.
 
-    The client decides how long a call may take and whether it is repeated. Give it short timeouts and no
-    retries: a call that is repeated because its answer was lost counts twice.
+    The client's options say how long a call may take: give it short timeouts. Nothing is repeated here: a
+    call whose answer was lost may have counted. The store keeps connections of its own, one for each thread
+    that asks at the same moment, since what a client does around a call takes as long as the call.
     """
 
     def __init__(self, client: "redis.Redis") -> None:
         self._client = client
+        self._idle: list[tuple[Any, float]] = []  # pop and append are atomic: no lock
+        self._pid = os.getpid()
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
         """The reply of ``lua/decide.lua``."""
-        script = script_for("decide", checks)
-        try:
-            reply = self._client.execute_command(*command(script, checks, what, now_ms))
-        except NoScriptError:  # a server that was started anew, or whose scripts were flushed
-            reply = self._client.execute_command(*command(script, checks, what, now_ms, by_sha=False))
-        return cast("list[int]", reply)
+        return cast("list[int]", self._call(decide_call(checks, what, now_ms)))
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
         """Give back the cost of each check, to the times it was charged at."""
-        script = script_for("refund", [check for check, _ in refunds])
-        try:
-            self._client.execute_command(*refund_command(script, refunds, now_ms))
-        except NoScriptError:
-            self._client.execute_command(*refund_command(script, refunds, now_ms, by_sha=False))
+        self._call(refund_call(refunds, now_ms))
 
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these states."""
         self._client.unlink(*keys)
 
+    def close(self) -> None:
+        """Close the store's connections; the next call opens one anew."""
+        while self._idle:
+            self._idle.pop()[0].disconnect()
+
+    def _call(self, call: Call) -> Any:
+        try:
+            return self._exchange(call.by_sha())
+        except NoScriptError:  # a server that was started anew, or whose scripts were flushed
+            return self._exchange(call.in_full())
+
+    def _exchange(self, words: Sequence[str | int]) -> Any:
+        connection = self._connection()
+        try:
+            connection.send_packed_command(connection.pack_command(*words), check_health=False)
+            reply = connection.read_response()
+        except ResponseError:  # an answer like any other: nothing is left on the line
+            self._idle.append((connection, monotonic()))
+            raise
+        except BaseException:  # an answer may still come, and must not be taken for that of the next call
+            connection.disconnect()
+            raise
+        self._idle.append((connection, monotonic()))
+        return reply
+
+    def _connection(self) -> Any:
+        if self._pid != os.getpid():
+            self._idle, self._pid = [], os.getpid()  # those of the parent are the parent's
+        try:
+            connection, used_s = self._idle.pop()
+        except IndexError:
+            return self._client.connection_pool.make_connection()
+        if monotonic() - used_s > IDLE_S and _is_closed(connection):
+            connection.disconnect()  # sending opens it anew
+        return connection
+
+
+def _is_closed(connection: Any) -> bool:
+    """Whether there is something to read, though nothing was asked: the end, that is."""
+    try:
+        return bool(connection.can_read(timeout=0))
+    except (RedisError, OSError):
+        return True
+
 
 class AsyncRedisStore:
-    """`RedisStore` for asyncio, on a ``redis.asyncio`` client of the running event loop."""
+    """`RedisStore` for asyncio, on a ``redis.asyncio`` client of the running event loop.
+
+    Decisions that wait at the same moment share one pipeline on one connection.
+    """
 
     def __init__(self, client: "redis.asyncio.Redis") -> None:
         self._client = client
+        self._pipelined = Pipelined(client)
 
-    async def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
-        script = script_for("decide", checks)
-        try:
-            reply = await self._client.execute_command(*command(script, checks, what, now_ms))
-        except NoScriptError:
-            reply = await self._client.execute_command(*command(script, checks, what, now_ms, by_sha=False))
-        return cast("list[int]", reply)
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
+        return self._pipelined.call(decide_call(checks, what, now_ms))
 
-    async def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
-        script = script_for("refund", [check for check, _ in refunds])
-        try:
-            await self._client.execute_command(*refund_command(script, refunds, now_ms))
-        except NoScriptError:
-            await self._client.execute_command(*refund_command(script, refunds, now_ms, by_sha=False))
+    def refund(self, refunds: Refunds, now_ms: int | None = None) -> "asyncio.Future[None]":
+        return self._pipelined.call(refund_call(refunds, now_ms))
 
     async def reset(self, keys: Sequence[str]) -> None:
         await self._client.unlink(*keys)

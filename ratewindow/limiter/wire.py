@@ -3,15 +3,29 @@
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from ratewindow.limiter.scripts import Script
+from ratewindow.limiter.scripts import Script, script_for
 from ratewindow.limiter.types import Check, Decision, Window, WindowAnswer
 
 What = Literal["hit", "peek", "force", "charge", "refused"]
-Command = list[str | int]
+Refunds = Sequence[tuple[Check, Sequence[int | None]]]  # what to give back, and when each window was charged
+Words = list[str | int]
 
 _CODE_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are mistaken for each other
+
+
+class Call(NamedTuple):
+    """One call of a script: by its digest, or in full to a server that does not know it."""
+
+    script: Script
+    words: Words
+
+    def by_sha(self) -> Words:
+        return ["EVALSHA", self.script.sha, *self.words]
+
+    def in_full(self) -> Words:
+        return ["EVAL", self.script.source, *self.words]
 
 
 def merged(checks: list[Check]) -> list[Check]:
@@ -37,10 +51,10 @@ def merged(checks: list[Check]) -> list[Check]:
     return kept
 
 
-def command(script: Script, checks: list[Check], what: What, now_ms: int | None, by_sha: bool = True) -> Command:
-    """EVALSHA, or EVAL, with the KEYS and ARGV that ``lua/decide.lua`` states."""
-    keys: Command = []
-    arguments: Command = [what, "" if now_ms is None else now_ms]
+def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
+    """The call with the KEYS and ARGV that ``lua/decide.lua`` states."""
+    keys: Words = []
+    arguments: Words = [what, "" if now_ms is None else now_ms]
     # Edges of the clock are about this process's time; the script picks by the server's.
     about_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     for check in checks:
@@ -53,23 +67,19 @@ def command(script: Script, checks: list[Check], what: What, now_ms: int | None,
         keys += check.keys
         for window in windows:
             arguments += window.arguments(about_ms)
-    return [*_head(script, by_sha), len(keys), *keys, *arguments]
+    return Call(script_for("decide", checks), [len(keys), *keys, *arguments])
 
 
-def refund_command(script: Script, refunds: Sequence[tuple[Check, Sequence[int | None]]], now_ms: int | None, by_sha: bool = True) -> Command:
-    """The command for ``lua/refund.lua``: of each check its cost, for the times its windows were charged at."""
-    keys: Command = []
-    arguments: Command = ["" if now_ms is None else now_ms]
+def refund_call(refunds: Refunds, now_ms: int | None) -> Call:
+    """The call of ``lua/refund.lua``: of each check its cost, for the times its windows were charged at."""
+    keys: Words = []
+    arguments: Words = ["" if now_ms is None else now_ms]
     about_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     for check, times in refunds:
         keys += check.keys
         for window, charged_at_ms in zip(check.windows, times, strict=True):
             arguments += (*window.arguments(about_ms), check.cost, "" if charged_at_ms is None else charged_at_ms)
-    return [*_head(script, by_sha), len(keys), *keys, *arguments]
-
-
-def _head(script: Script, by_sha: bool) -> Command:
-    return ["EVALSHA", script.sha] if by_sha else ["EVAL", script.source]
+    return Call(script_for("refund", [check for check, _ in refunds]), [len(keys), *keys, *arguments])
 
 
 def tells_verdict(check: Check, what: What) -> bool:

@@ -1,0 +1,77 @@
+"""Calls that wait at the same moment share one pipeline and one connection: asyncio's share of speed."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from redis.exceptions import NoScriptError
+
+from ratewindow.limiter.wire import Call
+
+if TYPE_CHECKING:
+    import redis.asyncio
+
+
+class Pipelined:
+    """Sends calls of one event loop, at most one pipeline at a time.
+
+    While a pipeline is on its way, calls gather for the next one: under load they become many to a round
+    trip, and one alone waits for nothing. Whoever stops waiting for a call, by a timeout or because its task
+    was cancelled, harms no other in the same pipeline; the call itself may still be executed.
+    """
+
+    def __init__(self, client: "redis.asyncio.Redis") -> None:
+        self._client = client
+        self._waiting: list[tuple[Call, asyncio.Future[Any]]] = []
+        self._sender: asyncio.Task[None] | None = None
+
+    def call(self, call: Call) -> asyncio.Future[Any]:
+        """The reply, or the error, of a call that is sent with the next pipeline."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.create_future()
+        self._waiting.append((call, answer))
+        if self._sender is None:
+            self._sender = loop.create_task(self._send())
+        return answer
+
+    async def _send(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, []
+                try:
+                    await self._exchange(batch)
+                finally:
+                    _give_up(batch)
+        finally:
+            self._sender = None
+            _give_up(self._waiting)
+
+    async def _exchange(self, batch: list[tuple[Call, asyncio.Future[Any]]]) -> None:
+        try:
+            replies = await self._round_trip([call.by_sha() for call, _ in batch])
+            unknown = [number for number, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+            if unknown:  # a server that was started anew, or whose scripts were flushed
+                for number, reply in zip(unknown, await self._round_trip([batch[n][0].in_full() for n in unknown]), strict=True):
+                    replies[number] = reply
+        except Exception as error:
+            replies = [error] * len(batch)
+        for (_, answer), reply in zip(batch, replies, strict=True):
+            if answer.done():
+                continue
+            if isinstance(reply, Exception):
+                answer.set_exception(reply)
+            else:
+                answer.set_result(reply)
+
+    async def _round_trip(self, commands: list[Any]) -> list[Any]:
+        pipeline = self._client.pipeline(transaction=False)
+        for command in commands:
+            pipeline.execute_command(*command)
+        replies: list[Any] = await pipeline.execute(raise_on_error=False)
+        return replies
+
+
+def _give_up(batch: list[tuple[Call, asyncio.Future[Any]]]) -> None:
+    """Nobody waits for ever: what has no answer by now will have none."""
+    for _, answer in batch:
+        if not answer.done():
+            answer.cancel()
