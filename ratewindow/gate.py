@@ -12,12 +12,13 @@ from django.core.signals import setting_changed
 from django.http import HttpRequest
 from redis.exceptions import RedisError, ResponseError
 
-from ratewindow import conf, statekeys, stores
+from ratewindow import conf, connection, statekeys, stores
 from ratewindow.breaker import Breaker
 from ratewindow.deadline import within
 from ratewindow.identity import ip
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.refusals import Refusals
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import decision, merged, refusal_code
 from ratewindow.rule import Rule
@@ -65,20 +66,26 @@ def _check(rule: Rule, prefix: str, identity: str, cost: int) -> Check:
 def decide(question: Question) -> Decision:
     """The decision on a question; one call to the store, and none while it is known to be away."""
     if not _needs_store(question):
-        return _conclude(question, None)
-    at_s = time.time()
+        return _unanswered(question)
+    at_s, reply = time.time(), refusals.recall(question.checks)
+    if reply is not None:
+        return _answered(question, reply, at_s)
+    asked_ms = refusals.clock_ms()
     try:
         reply = stores.store().run(question.checks, "hit")
     except (RedisError, OSError) as error:
-        return _conclude(question, None, error)
-    return _conclude(question, reply, at_s=at_s)
+        return _unanswered(question, error)
+    return _learned(question, reply, at_s, asked_ms)
 
 
 async def adecide(question: Question) -> Decision:
     """`decide` on the running event loop."""
     if not _needs_store(question):
-        return _conclude(question, None)
-    at_s = time.time()
+        return _unanswered(question)
+    at_s, reply = time.time(), refusals.recall(question.checks)
+    if reply is not None:
+        return _answered(question, reply, at_s)
+    asked_ms = refusals.clock_ms()
     try:
         store = await stores.astore()
         if isinstance(store, MemoryStore):
@@ -86,8 +93,8 @@ async def adecide(question: Question) -> Decision:
         else:
             reply = await within(conf.current().timeout_s, store.run(question.checks, "hit"))
     except (RedisError, OSError) as error:  # TimeoutError is an OSError
-        return _conclude(question, None, error)
-    return _conclude(question, reply, at_s=at_s)
+        return _unanswered(question, error)
+    return _learned(question, reply, at_s, asked_ms)
 
 
 def _needs_store(question: Question) -> bool:
@@ -96,16 +103,24 @@ def _needs_store(question: Question) -> bool:
     return bool(question.checks) and not refused and not breaker.open
 
 
-def _conclude(question: Question, reply: list[int] | None, error: Exception | None = None, at_s: float = 0.0) -> Decision:
-    if reply is not None:
-        breaker.succeeded()
-        answered = decision(question.checks, reply)
-        answered.at_s = at_s
-        for part in answered.parts:
-            part.at_s = at_s
-        if not question.missing:
-            return answered
-        return Decision.of([*answered.decisions, *question.missing])
+def _learned(question: Question, reply: list[int], at_s: float, asked_ms: int) -> Decision:
+    breaker.succeeded()
+    told = _answered(question, reply, at_s)
+    if not told.allowed and not connection.in_memory():
+        refusals.learn(question.checks, reply, asked_ms)
+    return told
+
+
+def _answered(question: Question, reply: list[int], at_s: float) -> Decision:
+    told = decision(question.checks, reply)
+    told.at_s = at_s
+    for part in told.parts:
+        part.at_s = at_s
+    return Decision.of([*told.decisions, *question.missing]) if question.missing else told
+
+
+def _unanswered(question: Question, error: Exception | None = None) -> Decision:
+    """What holds without the store: rules that refuse without asking do so, the others let pass."""
     if type(error) is ResponseError:
         _report_script_error(error)
     elif error is not None:
@@ -143,11 +158,13 @@ def _report_script_error(error: ResponseError) -> None:
 
 
 breaker = Breaker(stores.probe)
+refusals = Refusals()
 
 
 def _forget(*, setting: str, **_: Any) -> None:
     if setting in (conf.SETTING, "CACHES"):
         breaker.reset()
+        refusals.forget()
 
 
 setting_changed.connect(_forget, dispatch_uid="ratewindow.gate")

@@ -57,6 +57,7 @@ def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(rulebook, "_held", held)
     monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: True)  # no thread reads beside a test
     gate.breaker.reset()
+    gate.refusals.forget()
     with counters._process._sending:
         counters._process.begin_anew()
 

@@ -3,9 +3,11 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from ratewindow.limiter.keys import digest, identity_tag, window_tag
+from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.refusals import BELIEVED_MS, Refusals
 from ratewindow.limiter.types import Check, Decision, Window
 from ratewindow.limiter.wire import Refunds, What, decision, merged
 
@@ -16,6 +18,8 @@ MOST_COST = 1_000_000  # a log remembers every unit: one call must not write for
 class Store(Protocol):
     """Where the counts are. `run` decides all checks at once and answers as ``lua/decide.lua`` states."""
 
+    is_async: ClassVar[bool]
+
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]: ...
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None: ...
     def reset(self, keys: Sequence[str]) -> None: ...
@@ -23,6 +27,8 @@ class Store(Protocol):
 
 class AsyncStore(Protocol):
     """The same, awaited."""
+
+    is_async: ClassVar[bool]
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Awaitable[list[int]]: ...
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> Awaitable[None]: ...
@@ -44,13 +50,23 @@ class Limiter:
     9
 
     `clock_ms` decides by its milliseconds instead of the server's clock: for tests and replays. `prefix`
-    begins the name of every key. Everywhere ValueError names a bad cost, or that there are no windows.
+    begins the name of every key. A refusal is remembered in this process for its time, but at most for
+    `believed_ms` (0: never), so that a client that hammers costs no round trips; a refund or reset in another
+    process acts so much later. Everywhere ValueError names a bad cost, or that there are no windows.
     """
 
-    def __init__(self, store: Store | AsyncStore, *, clock_ms: Callable[[], int] | None = None, prefix: str = "rwl") -> None:
+    def __init__(
+        self,
+        store: Store | AsyncStore,
+        *,
+        clock_ms: Callable[[], int] | None = None,
+        prefix: str = "rwl",
+        believed_ms: int = BELIEVED_MS,
+    ) -> None:
         self._store: Any = store
         self._clock_ms = clock_ms
         self._prefix = prefix
+        self._refusals = Refusals(0 if isinstance(store, MemoryStore) else believed_ms, clock_ms)
 
     def hit(
         self,
@@ -82,11 +98,13 @@ class Limiter:
     def refund(self, identity: str, windows: Sequence[Window], cost: int = 1, *, decision: Decision | None = None) -> None:
         """Give back units. Those of a decision return to the charge it made, as far as that still counts and
         never more than it was; without one, the oldest units that count go."""
-        self._call(self._store.refund(*self._refunds(identity, windows, cost, decision)))
+        self._called().refund(*self._refunds(identity, windows, cost, decision))
+        self._refusals.forget()
 
     def reset(self, identity: str, windows: Sequence[Window]) -> None:
         """Forget what these windows counted for the identity, and a lock."""
-        self._call(self._store.reset(self._states(identity, windows)))
+        self._called().reset(self._states(identity, windows))
+        self._refusals.forget()
 
     def acquire(self, identity: str, windows: Sequence[Window], cost: int = 1, *, timeout_s: float) -> Decision:
         """`hit`, waiting for its turn, but not beyond `timeout_s`: then, or when its turn would come later, refused."""
@@ -121,11 +139,13 @@ class Limiter:
 
     async def arefund(self, identity: str, windows: Sequence[Window], cost: int = 1, *, decision: Decision | None = None) -> None:
         """`refund` on an asynchronous store."""
-        await _awaited(self._store.refund(*self._refunds(identity, windows, cost, decision)))
+        await self._answer(self._store.refund(*self._refunds(identity, windows, cost, decision)))
+        self._refusals.forget()
 
     async def areset(self, identity: str, windows: Sequence[Window]) -> None:
         """`reset` on an asynchronous store."""
-        await _awaited(self._store.reset(self._states(identity, windows)))
+        await self._answer(self._store.reset(self._states(identity, windows)))
+        self._refusals.forget()
 
     async def aacquire(self, identity: str, windows: Sequence[Window], cost: int = 1, *, timeout_s: float) -> Decision:
         """`acquire` on an asynchronous store."""
@@ -137,18 +157,35 @@ class Limiter:
         return told
 
     def _decide(self, checks: list[Check], what: What) -> Decision:
-        reply: list[int] = self._call(self._store.run(checks, what, self._now_ms()))
-        return decision(checks, reply, what)
+        known = self._refusals.recall(checks) if what == "hit" else None
+        if known is not None:
+            return decision(checks, known)
+        asked_ms = self._refusals.clock_ms()
+        reply = self._called().run(checks, what, self._now_ms())
+        return self._concluded(checks, what, reply, asked_ms)
 
     async def _adecide(self, checks: list[Check], what: What) -> Decision:
-        return decision(checks, await _awaited(self._store.run(checks, what, self._now_ms())), what)
+        known = self._refusals.recall(checks) if what == "hit" else None
+        if known is not None:
+            return decision(checks, known)
+        asked_ms = self._refusals.clock_ms()
+        reply = await self._answer(self._store.run(checks, what, self._now_ms()))
+        return self._concluded(checks, what, reply, asked_ms)
 
-    def _call(self, answer: Any) -> Any:
-        if hasattr(answer, "__await__"):
-            if hasattr(answer, "close"):
-                answer.close()  # a coroutine that nobody will await
+    def _concluded(self, checks: list[Check], what: What, reply: list[int], asked_ms: int) -> Decision:
+        told = decision(checks, reply, what)
+        if not told.allowed and what == "hit":
+            self._refusals.learn(checks, reply, asked_ms)
+        return told
+
+    async def _answer(self, answer: Any) -> Any:
+        return await answer if self._store.is_async else answer
+
+    def _called(self) -> Any:
+        """The store, for a caller who will not await its answers."""
+        if self._store.is_async:
             raise TypeError("this limiter has an asynchronous store: await ahit(), apeek() and so on")
-        return answer
+        return self._store
 
     def _now_ms(self) -> int | None:
         return self._clock_ms() if self._clock_ms else None
@@ -181,7 +218,3 @@ class Limiter:
 
 def _worth_waiting(told: Decision, deadline_s: float) -> bool:
     return told.retry_after is not None and time.monotonic() + told.retry_after <= deadline_s
-
-
-async def _awaited(answer: Any) -> Any:
-    return await answer if hasattr(answer, "__await__") else answer

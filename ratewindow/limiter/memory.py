@@ -20,6 +20,8 @@ class MemoryStore:
     identities does not free a refused one before the others.
     """
 
+    is_async = False
+
     def __init__(self, most_keys: int = 100_000) -> None:
         self.most_keys = most_keys
         self._lock = threading.Lock()

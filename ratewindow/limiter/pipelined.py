@@ -3,9 +3,9 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, ResponseError
 
-from ratewindow.limiter.wire import Call
+from ratewindow.limiter.wire import Call, Words
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -62,12 +62,26 @@ class Pipelined:
             else:
                 answer.set_result(reply)
 
-    async def _round_trip(self, commands: list[Any]) -> list[Any]:
-        pipeline = self._client.pipeline(transaction=False)
-        for command in commands:
-            pipeline.execute_command(*command)
-        replies: list[Any] = await pipeline.execute(raise_on_error=False)
-        return replies
+    async def _round_trip(self, commands: list[Words]) -> list[Any]:
+        """What a client's pipeline does, without what that does around each command."""
+        pool = self._client.connection_pool
+        connection = await pool.get_connection()
+        try:
+            packed = [part for words in commands for part in connection.pack_command(*words)]
+            await connection.send_packed_command(packed, check_health=False)
+            return [await _reply(connection) for _ in commands]
+        except BaseException:  # answers may still come, and must not be taken for those of the next calls
+            await connection.disconnect(nowait=True)
+            raise
+        finally:
+            await pool.release(connection)
+
+
+async def _reply(connection: Any) -> Any:
+    try:
+        return await connection.read_response()
+    except ResponseError as error:  # an answer like any other
+        return error
 
 
 def _give_up(batch: list[tuple[Call, asyncio.Future[Any]]]) -> None:

@@ -27,6 +27,8 @@ class RedisStore:
     that asks at the same moment, since what a client does around a call takes as long as the call.
     """
 
+    is_async = False
+
     def __init__(self, client: "redis.Redis") -> None:
         self._client = client
         self._idle: list[tuple[Any, float]] = []  # pop and append are atomic: no lock
@@ -48,6 +50,8 @@ class RedisStore:
         """Close the store's connections; the next call opens one anew."""
         while self._idle:
             self._idle.pop()[0].disconnect()
+
+    __del__ = close  # the client that was given does not know of them
 
     def _call(self, call: Call) -> Any:
         try:
@@ -94,6 +98,8 @@ class AsyncRedisStore:
 
     Decisions that wait at the same moment share one pipeline on one connection.
     """
+
+    is_async = True
 
     def __init__(self, client: "redis.asyncio.Redis") -> None:
         self._client = client

@@ -2,7 +2,6 @@
 
 import asyncio
 
-import pytest
 import redis.asyncio
 from redis.exceptions import ResponseError
 
@@ -71,16 +70,3 @@ async def test_a_server_that_is_away_is_told_to_all_who_wait() -> None:
         limiter = Limiter(AsyncRedisStore(client))
         told = await asyncio.gather(*(limiter.ahit("user:42", LIMIT) for _ in range(5)), return_exceptions=True)
     assert all(isinstance(each, redis.exceptions.ConnectionError) for each in told)
-
-
-@pytest.mark.parametrize("waiting", [1, 5])
-def test_a_loop_that_ends_leaves_nobody_waiting(redis_url: str, waiting: int) -> None:
-    async def leave() -> None:
-        client = redis.asyncio.Redis.from_url(redis_url)
-        limiter = Limiter(AsyncRedisStore(client))
-        for number in range(waiting):
-            asyncio.ensure_future(limiter.ahit(f"user:{number}", LIMIT))
-        await asyncio.sleep(0)
-        await client.aclose()
-
-    asyncio.run(leave())

@@ -1,0 +1,157 @@
+"""Refusals known to this process: fewer round trips, and never a wrong admission."""
+
+import random
+from typing import Any
+
+import pytest
+import redis
+
+from ratewindow.limiter import Limiter, RedisStore, Window
+
+LIMIT = [Window(3, period_ms=60_000)]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_ms = 1_732_094_855_123
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+class Counting(RedisStore):
+    """A store that counts its round trips."""
+
+    asked = 0
+
+    def run(self, *arguments: Any, **options: Any) -> list[int]:
+        self.asked += 1
+        return super().run(*arguments, **options)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(redis_url: str) -> Any:
+    with redis.Redis.from_url(redis_url) as client:
+        yield Counting(client)
+
+
+def test_a_refusal_is_repeated_without_asking_with_its_wait_as_it_is_now(store: Counting, clock: Clock) -> None:
+    limiter = Limiter(store, clock_ms=clock)
+    for _ in range(3):
+        limiter.hit("user:42", LIMIT)
+    first = limiter.hit("user:42", LIMIT)
+    assert store.asked == 4
+    clock.now_ms += 400
+    again = limiter.hit("user:42", LIMIT)
+    assert store.asked == 4
+    assert not again
+    assert first.retry_after is not None
+    assert again.retry_after == pytest.approx(first.retry_after - 0.4)
+    assert again.reset_after == again.retry_after
+    assert again.id != first.id
+
+
+def test_it_is_believed_for_a_second_and_then_asked_again(store: Counting, clock: Clock) -> None:
+    limiter = Limiter(store, clock_ms=clock)
+    for _ in range(4):
+        limiter.hit("user:42", LIMIT)
+    clock.now_ms += 999
+    limiter.hit("user:42", LIMIT)
+    assert store.asked == 4
+    clock.now_ms += 1
+    limiter.hit("user:42", LIMIT)
+    assert store.asked == 5
+
+
+def test_a_wait_shorter_than_a_second_ends_on_time(store: Counting, clock: Clock) -> None:
+    limiter, short = Limiter(store, clock_ms=clock), [Window(1, period_ms=300, buckets=1)]
+    limiter.hit("user:42", short)
+    wait_ms = round((limiter.hit("user:42", short).retry_after or 0) * 1000)
+    clock.now_ms += wait_ms - 1
+    assert not limiter.hit("user:42", short)
+    clock.now_ms += 1
+    assert limiter.hit("user:42", short)
+
+
+@pytest.mark.parametrize("give_back", ["refund", "reset"])
+def test_a_refund_or_reset_here_acts_at_once(store: Counting, clock: Clock, give_back: str) -> None:
+    limiter = Limiter(store, clock_ms=clock)
+    for _ in range(5):
+        limiter.hit("user:42", LIMIT)
+    getattr(limiter, give_back)("user:42", LIMIT)
+    assert limiter.hit("user:42", LIMIT)
+
+
+def test_a_reset_elsewhere_acts_within_a_second(store: Counting, clock: Clock) -> None:
+    here, elsewhere = Limiter(store, clock_ms=clock), Limiter(store, clock_ms=clock)
+    for _ in range(5):
+        here.hit("user:42", LIMIT)
+    elsewhere.reset("user:42", LIMIT)
+    assert not here.hit("user:42", LIMIT)
+    clock.now_ms += 1000
+    assert here.hit("user:42", LIMIT)
+
+
+def test_an_edited_limit_is_not_covered(store: Counting, clock: Clock) -> None:
+    limiter = Limiter(store, clock_ms=clock)
+    for _ in range(5):
+        limiter.hit("user:42", LIMIT)
+    assert limiter.hit("user:42", [Window(4, period_ms=60_000)])
+
+
+def test_force_and_peek_go_past_it(store: Counting, clock: Clock) -> None:
+    limiter = Limiter(store, clock_ms=clock)
+    for _ in range(5):
+        limiter.hit("user:42", LIMIT)
+    asked = store.asked
+    assert limiter.hit("user:42", LIMIT, force=True).forced
+    assert not limiter.peek("user:42", LIMIT)
+    assert store.asked == asked + 2
+
+
+def test_counted_refusals_are_counted_each_time(store: Counting, clock: Clock) -> None:
+    limiter = Limiter(store, clock_ms=clock)
+    for _ in range(10):
+        limiter.hit("user:42", LIMIT, count_refused=True)
+    assert store.asked == 10
+
+
+def test_a_lock_is_believed_no_longer_than_it_lasts(store: Counting, clock: Clock) -> None:
+    limiter = Limiter(store, clock_ms=clock)
+    for _ in range(4):
+        limiter.hit("user:42", LIMIT, penalty_ms=500)
+    clock.now_ms += 499
+    limiter.hit("user:42", LIMIT, penalty_ms=500)
+    assert store.asked == 4
+    clock.now_ms += 1
+    assert limiter.hit("user:42", LIMIT, penalty_ms=500).retry_after is not None
+    assert store.asked == 5
+
+
+def test_a_clock_that_goes_back_is_asked_about(store: Counting, clock: Clock) -> None:
+    limiter = Limiter(store, clock_ms=clock)
+    for _ in range(4):
+        limiter.hit("user:42", LIMIT)
+    clock.now_ms -= 1
+    limiter.hit("user:42", LIMIT)
+    assert store.asked == 5
+
+
+def test_a_limiter_that_remembers_decides_as_one_that_does_not(store: Counting, clock: Clock) -> None:
+    """Over long random histories of one client, on windows of its own for each of the two."""
+    remembering = Limiter(store, clock_ms=clock, prefix="one")
+    asking = Limiter(store, clock_ms=clock, prefix="two", believed_ms=0)
+    dice = random.Random(7)
+    windows = [Window(3, period_ms=700, buckets=5), Window(5, period_ms=2000, algorithm="sliding_log"), Window(9, 5000, "token_bucket")]
+    for _ in range(2000):
+        clock.now_ms += dice.choice([0, 0, 1, 5, dice.randrange(100), dice.randrange(1500)])
+        told = [limiter.hit("user:42", windows) for limiter in (remembering, asking)]
+        assert told[0].allowed == told[1].allowed
+        assert told[0].retry_after == told[1].retry_after
+        assert [answer[1:4] for answer in told[0].windows if answer.wait_ms] == [answer[1:4] for answer in told[1].windows if answer.wait_ms]
+    assert store.asked < 3800

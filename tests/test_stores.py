@@ -1,0 +1,37 @@
+"""A store for each event loop, closed with it."""
+
+import asyncio
+import gc
+
+import pytest
+
+from ratewindow import stores
+from ratewindow.limiter.types import Check, Window
+
+CHECKS = [Check("rule", (Window(5, 60_000),), ("rw:s:test",))]
+
+
+async def test_one_loop_has_one_store() -> None:
+    assert await stores.astore() is await stores.astore()
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_loop_that_ends_amid_a_decision_leaves_nothing_open(turns: int) -> None:
+    """Warnings are errors here: a socket left open would be one."""
+
+    async def leave() -> None:
+        store = await stores.astore()
+        pending = asyncio.ensure_future(store.run(CHECKS, "hit"))  # type: ignore[arg-type]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        pending.cancel()
+
+    before = len(stores._of_loop)
+    for _ in range(20):
+        asyncio.run(leave())
+    gc.collect()
+    assert len(stores._of_loop) == before
+
+
+def test_two_loops_have_two_stores() -> None:
+    assert asyncio.run(stores.astore()) is not asyncio.run(stores.astore())
