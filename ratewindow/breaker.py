@@ -38,7 +38,9 @@ class Breaker:
             if self.open or self._failures < FAILURES_TO_OPEN:
                 return
             self.open, self._opened_at_s = True, time.monotonic()
-        logger.error("ratewindow: Redis does not answer, requests pass uncounted until it does: %s: %s", type(error).__name__, error)
+        logger.error(
+            "ratewindow: Redis does not answer, requests pass uncounted until it does: %s: %s", type(error).__name__, error
+        )
 
     def reset(self) -> None:
         """Forget what happened: the server is another one now."""

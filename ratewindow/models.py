@@ -77,7 +77,9 @@ class RateRule(models.Model):
         help_text="A client that keeps trying stays refused: it must be quiet for the whole period.",
     )
     penalty = PeriodField(
-        null=True, blank=True, help_text="After a refusal, refuse everything of this client for so long, such as 15m. Empty: no penalty."
+        null=True,
+        blank=True,
+        help_text="After a refusal, refuse everything of this client for so long, such as 15m. Empty: no penalty.",
     )
 
     objects = RateRuleManager()
@@ -123,7 +125,10 @@ class RuleWindow(models.Model):
     )
 
     burst = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)], help_text="Buckets only: how many at once; empty for the usual number."
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Buckets only: how many at once; empty for the usual number.",
     )
     aligned_to = models.CharField(
         max_length=8,
@@ -166,7 +171,9 @@ class RuleWindow(models.Model):
     def freeze(self) -> Window:
         """This row as the limiter's value; ValueError when it is out of bounds."""
         timezone = settings.TIME_ZONE if self.aligned_to else "UTC"
-        return Window(self.limit, parse_duration(self.period), self.algorithm, self.buckets, self.burst, self.aligned_to, timezone)
+        return Window(
+            self.limit, parse_duration(self.period), self.algorithm, self.buckets, self.burst, self.aligned_to, timezone
+        )
 
 
 class ThrottleStat(models.Model):

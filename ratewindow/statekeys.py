@@ -24,7 +24,6 @@ from ratewindow import conf
 from ratewindow.limiter.keys import digest, identity_tag, window_tag
 from ratewindow.limiter.types import Window
 
-
 LOCK_TAG = digest("lock", 6)
 
 
@@ -69,10 +68,15 @@ def lock_name(rule: str, beside_code: bool) -> str:
     return f":s:{rule_tag(rule, beside_code)}{LOCK_TAG}:"
 
 
-@lru_cache(maxsize=4096)
 def client_tag(identity: str) -> str:
     """The end of a state's key: a digest that nobody without the SECRET_KEY can look up."""
-    return identity_tag(identity, secret=_secret(django_settings.SECRET_KEY))
+    # Long identities are what somebody sends to fill the memory.
+    return _client_tag(identity) if len(identity) <= 128 else identity_tag(identity, _secret(django_settings.SECRET_KEY))
+
+
+@lru_cache(maxsize=4096)
+def _client_tag(identity: str) -> str:
+    return identity_tag(identity, _secret(django_settings.SECRET_KEY))
 
 
 def fingerprint() -> str:

@@ -9,7 +9,7 @@ import redis
 from django.conf import settings
 from django.test import override_settings
 
-from ratewindow import gate, rulebook
+from ratewindow import gate, housekeeping, rulebook
 from ratewindow.reporting import counters
 from testproject.redis_server import redis_server
 from tests.demo import start_demo
@@ -55,7 +55,7 @@ def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPat
     held.book = rulebook.Rulebook(())
     held.read.set()
     monkeypatch.setattr(rulebook, "_held", held)
-    monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: True)  # no thread reads beside a test
+    monkeypatch.setattr(housekeeping, "ensure_running", lambda: None)  # tests do the chores they are about themselves
     gate.breaker.reset()
     gate.refusals.forget()
     with counters._process._sending:

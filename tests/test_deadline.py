@@ -36,6 +36,6 @@ async def test_an_answer_that_came_while_the_loop_was_blocked_is_taken() -> None
         answer: asyncio.Future[bytes] = asyncio.ensure_future(reader.readline())
         waiting = asyncio.ensure_future(within(0.02, answer))
         await asyncio.sleep(0.01)
-        time.sleep(0.05)  # noqa: ASYNC251  this is the lag
+        time.sleep(0.05)
         assert await waiting == b"hello\n"
         writer.close()

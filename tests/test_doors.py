@@ -59,8 +59,12 @@ def test_a_name_that_nobody_defined_lets_pass_with_one_warning(is_async: bool, c
 
 
 @is_async
-@pytest.mark.parametrize(("mode", "expected"), [("enforce", [200, 429, 429]), ("off", [200, 200, 200]), ("shadow", [200, 200, 429])])
-def test_a_row_takes_the_place_of_the_rate_in_code_once_it_is_enforced_or_off(is_async: bool, mode: str, expected: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("mode", "expected"), [("enforce", [200, 429, 429]), ("off", [200, 200, 200]), ("shadow", [200, 200, 429])]
+)
+def test_a_row_takes_the_place_of_the_rate_in_code_once_it_is_enforced_or_off(
+    is_async: bool, mode: str, expected: list[int]
+) -> None:
     define("login", "1/m", mode)
     assert statuses(decorated(is_async, "login", "2/m"), 3) == expected
 
@@ -106,7 +110,13 @@ def test_methods_narrow_a_rule_and_head_counts_as_get() -> None:
     define("posts", "1/m", path="/form/", methods="POST")
     define("reads", "1/m", path="/form/", methods="GET")
     site = behind_middleware(plain(False))
-    assert [get(site, "/form/", method).status_code for method in ("POST", "POST", "HEAD", "GET", "PUT")] == [200, 429, 200, 429, 200]
+    assert [get(site, "/form/", method).status_code for method in ("POST", "POST", "HEAD", "GET", "PUT")] == [
+        200,
+        429,
+        200,
+        429,
+        200,
+    ]
 
 
 def test_an_unknown_method_counts_for_a_rule_of_all_methods() -> None:

@@ -11,7 +11,6 @@ from ratewindow.limiter.refusals import BELIEVED_MS, Refusals
 from ratewindow.limiter.types import Check, Decision, Window
 from ratewindow.limiter.wire import Refunds, What, decision, merged
 
-
 MOST_COST = 1_000_000  # a log remembers every unit: one call must not write for seconds
 
 

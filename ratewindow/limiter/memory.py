@@ -127,7 +127,9 @@ class _Rule:
             elif reading is not None and counted:
                 reading.count(check.cost)
                 self.states.put(check.keys[number], reading.stored)
-            reply += self._numbers(reading, charged) if reading is not None and judged else [0, 0, 0, reading.time if reading else 0]
+            reply += (
+                self._numbers(reading, charged) if reading is not None and judged else [0, 0, 0, reading.time if reading else 0]
+            )
         return reply
 
     def _keep(self, number: int, units: int) -> None:

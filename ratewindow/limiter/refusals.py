@@ -64,7 +64,9 @@ def _monotonic_ms() -> int:
 
 def _key(checks: list[Check]) -> Hashable:
     """What the reply depends on beside the state: whose keys, which limits."""
-    return tuple([(check.keys, check.cost, check.enforce, *[(window.limit, window.burst) for window in check.windows]) for check in checks])
+    return tuple(
+        [(check.keys, check.cost, check.enforce, *[(window.limit, window.burst) for window in check.windows]) for check in checks]
+    )
 
 
 def _lasting_wait_ms(checks: list[Check], reply: list[int]) -> int:

@@ -37,7 +37,13 @@ class Step(NamedTuple):
 
 def as_limit(window: Window) -> Limit:
     return Limit(
-        window.algorithm, window.limit, window.period_ms, window.buckets or 1, window.burst or 0, window.aligned_to, window.timezone
+        window.algorithm,
+        window.limit,
+        window.period_ms,
+        window.buckets or 1,
+        window.burst or 0,
+        window.aligned_to,
+        window.timezone,
     )
 
 

@@ -339,7 +339,9 @@ class Oracle:
         return bool(question.penalty) and began is not None and now < began + question.penalty
 
     def _full(self, question: Question, now: int) -> bool:
-        return any(not self._fits(key, limit, question.cost, self._effective(key, limit, now)) for key, limit in question.limits.items())
+        return any(
+            not self._fits(key, limit, question.cost, self._effective(key, limit, now)) for key, limit in question.limits.items()
+        )
 
     def _fits(self, key: str, limit: Limit, cost: int, time: int) -> bool:
         used = self.states[key].used(limit, time) if key in self.states else 0
@@ -355,7 +357,9 @@ class Oracle:
         if not charged and cost > limit.capacity:
             wait = -1
         elif not charged and cost > room:
-            longest = max(3 * limit.period, math.ceil(state.used(limit, effective) * limit.period / max(1, limit.limit))) + limit.period
+            longest = (
+                max(3 * limit.period, math.ceil(state.used(limit, effective) * limit.period / max(1, limit.limit))) + limit.period
+            )
             wait = first(effective, effective + longest, lambda t: self._fits(key, limit, cost, t)) - now
         if not state.empty(limit, effective):
             at = state.reset_at(limit, effective)

@@ -149,7 +149,7 @@ def test_a_hundred_in_five_seconds_holds_at_every_phase_of_a_burst(limiter: Limi
 
 @pytest.mark.parametrize("cost", [-1, 1.5, True, "1", None])
 def test_a_bad_cost_is_named(limiter: Limiter, cost: object) -> None:
-    with pytest.raises(ValueError, match="cost .*: write a whole number from 0 to 1000000"):
+    with pytest.raises(ValueError, match=r"cost .*: write a whole number from 0 to 1000000"):
         limiter.hit("user:42", [MINUTE], cost=cost)  # type: ignore[arg-type]
 
 

@@ -50,7 +50,9 @@ async def test_an_error_of_one_decision_is_its_own(redis_url: str) -> None:
         (key,) = await client.keys("rwl:*")
         await client.delete(key)
         await client.lpush(key, "not ours")
-        good, bad = await asyncio.gather(limiter.ahit("user:good", LIMIT), limiter.ahit("user:bad", LIMIT), return_exceptions=True)
+        good, bad = await asyncio.gather(
+            limiter.ahit("user:good", LIMIT), limiter.ahit("user:bad", LIMIT), return_exceptions=True
+        )
     assert isinstance(bad, ResponseError)
     assert not isinstance(good, BaseException)
     assert good.allowed

@@ -147,11 +147,17 @@ def test_a_limiter_that_remembers_decides_as_one_that_does_not(store: Counting, 
     remembering = Limiter(store, clock_ms=clock, prefix="one")
     asking = Limiter(store, clock_ms=clock, prefix="two", believed_ms=0)
     dice = random.Random(7)
-    windows = [Window(3, period_ms=700, buckets=5), Window(5, period_ms=2000, algorithm="sliding_log"), Window(9, 5000, "token_bucket")]
+    windows = [
+        Window(3, period_ms=700, buckets=5),
+        Window(5, period_ms=2000, algorithm="sliding_log"),
+        Window(9, 5000, "token_bucket"),
+    ]
     for _ in range(2000):
         clock.now_ms += dice.choice([0, 0, 1, 5, dice.randrange(100), dice.randrange(1500)])
         told = [limiter.hit("user:42", windows) for limiter in (remembering, asking)]
         assert told[0].allowed == told[1].allowed
         assert told[0].retry_after == told[1].retry_after
-        assert [answer[1:4] for answer in told[0].windows if answer.wait_ms] == [answer[1:4] for answer in told[1].windows if answer.wait_ms]
+        assert [answer[1:4] for answer in told[0].windows if answer.wait_ms] == [
+            answer[1:4] for answer in told[1].windows if answer.wait_ms
+        ]
     assert store.asked < 3800

@@ -34,14 +34,29 @@ class Measure(Protocol):
 class Reading(Protocol):
     """One window of one identity, read at a time. All times are milliseconds of the store's clock."""
 
-    stored: Any  # what to keep; None = nothing
-    capacity: int  # a cost above it never passes
-    room: int  # how many units fit now; negative after the limit was lowered
-    time: int  # under which time the last charge was counted; 0 = none
-    empty: bool  # nothing counts, so there is nothing to give back
-    discarded: bool  # the clock went back by more than a period: forget what was stored, even on a mere look
+    @property
+    def stored(self) -> Any:
+        """What to keep; None = nothing."""
 
-    def __init__(self, window: Measure, stored: Any, now_ms: int) -> None: ...
+    @property
+    def capacity(self) -> int:
+        """A cost above it never passes."""
+
+    @property
+    def room(self) -> int:
+        """How many units fit now; negative after the limit was lowered."""
+
+    @property
+    def time(self) -> int:
+        """Under which time the last charge was counted; 0 = none."""
+
+    @property
+    def empty(self) -> bool:
+        """Nothing counts, so there is nothing to give back."""
+
+    @property
+    def discarded(self) -> bool:
+        """The clock went back by more than a period: forget what was stored, even on a mere look."""
 
     def charge(self, cost: int) -> None:
         """Count `cost` units more; `stored`, `room` and `time` follow."""
@@ -71,7 +86,7 @@ class Algorithm:
     name: str
     label: str
     help: str
-    reading: type[Reading]
+    reading: Callable[[Any, Any, int], Reading]  # of a window, what was stored, and the time
     script: str  # its file in lua/algorithms
     parameter: Callable[[Any, int], int | str] = no_parameter  # of a window and the time, for the script
     takes_what_is_left: bool = False  # a forced charge above the room takes the room alone
@@ -94,7 +109,8 @@ class Algorithm:
             most, period = MOST_UNIT_MS // period_ms, format_duration(period_ms)
             yield f"limit {limit} is too high to be counted exactly over {period}: write at most {most}, or a shorter period"
         elif self.most_limit is not None and limit > self.most_limit:
-            yield f"limit {limit} is too high for {self.name}, which keeps every unit: write at most {self.most_limit}, or use sliding_window"
+            most = self.most_limit
+            yield f"limit {limit} is too high for {self.name}, which keeps every unit: write at most {most}, or use sliding_window"
         else:
             yield from self._option_problems(window)
 
