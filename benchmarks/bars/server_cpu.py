@@ -10,9 +10,8 @@ from benchmarks.pipelined import RANDOM, driver, load
 from benchmarks.tables import Row, Section
 from benchmarks.timing import Times
 from ratewindow import connection
-from ratewindow.limiter.scripts import script_for
 from ratewindow.limiter.types import Check, Window
-from ratewindow.limiter.wire import command
+from ratewindow.limiter.wire import decide_call
 
 AT_MOST = 6.0
 CALLS = 30_000
@@ -42,9 +41,9 @@ def measure() -> Section:
     commands: dict[str, tuple[Sequence[Any], int]] = {FLOOR: (["EVALSHA", client.script_load("return 1"), "0"], 1)}
     for number, (name, (limit, keys, fill)) in enumerate(CASES.items()):
         check = Check("bench", (Window(limit, 60_000),), (f"bench{number}:{RANDOM}",))
-        script = script_for("decide", [check])
-        client.script_load(script.source)
-        commands[name] = (command(script, [check], "hit", None), keys)
+        call = decide_call([check], "hit", None)
+        client.script_load(call.script.source)
+        commands[name] = (call.by_sha(), keys)
         _fill(client, check, keys, fill)
     taken: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(ROUNDS):
@@ -71,10 +70,10 @@ def _main_thread_s(client: redis.Redis) -> float:
 
 def _fill(client: redis.Redis, check: Check, keys: int, buckets: int) -> None:
     """Let every client have been there in each of the newest `buckets` seconds."""
-    script, now_ms = script_for("decide", [check]), int(time.time()) * 1000
+    now_ms = int(time.time()) * 1000
     for second in range(buckets, 0, -1):
         pipe = client.pipeline(transaction=False)
         for number in range(keys):
             key = check.keys[0].replace(RANDOM, f"{number:012}")
-            pipe.execute_command(*command(script, [check._replace(keys=(key,))], "hit", now_ms - (second - 1) * 1000))
+            pipe.execute_command(*decide_call([check._replace(keys=(key,))], "hit", now_ms - (second - 1) * 1000).by_sha())
         pipe.execute()
