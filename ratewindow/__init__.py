@@ -4,17 +4,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ratewindow.api import aacquire, acquire, ahit, apeek, arefund, areset, hit, peek, refund, reset
     from ratewindow.decorators import ratelimit
     from ratewindow.exceptions import RateLimited
     from ratewindow.limiter.types import Decision
 
-__all__ = ["Decision", "RateLimited", "ratelimit"]
+__all__ = [
+    "Decision",
+    "RateLimited",
+    "aacquire",
+    "acquire",
+    "ahit",
+    "apeek",
+    "arefund",
+    "areset",
+    "hit",
+    "peek",
+    "ratelimit",
+    "refund",
+    "reset",
+]
 
 _HOMES = {"Decision": "limiter.types", "RateLimited": "exceptions", "ratelimit": "decorators"}
 
 
 def __getattr__(name: str) -> Any:
     """Imported on first use: ``ratewindow.limiter`` must not pull in Django, nor the app its own models too soon."""
-    if name in _HOMES:
-        return getattr(import_module(f"ratewindow.{_HOMES[name]}"), name)
+    if name in __all__:
+        return getattr(import_module(f"ratewindow.{_HOMES.get(name, 'api')}"), name)
     raise AttributeError(f"module 'ratewindow' has no attribute {name!r}")

@@ -25,6 +25,14 @@ def client_address(request: HttpRequest) -> str:
     return _masked(address, settings.ipv4_prefix, settings.ipv6_prefix)
 
 
+def masked_address(text: str) -> str:
+    """As much of an address as is one client; ValueError names what is no address."""
+    address = _parse(text.partition("/")[0])
+    if address is None:
+        raise ValueError(f"{text!r} is no address: write for example 203.0.113.9 or 2001:db8::1")
+    return _masked(address, conf.current().ipv4_prefix, conf.current().ipv6_prefix)
+
+
 def _parse(text: str) -> Address | None:
     """An address without port, brackets and scope, an IPv4 address mapped into IPv6 as itself; None for junk."""
     return _parsed(text) if len(text) <= LONGEST else None

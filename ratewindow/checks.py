@@ -45,7 +45,7 @@ def _import_views() -> None:
 
 def _names_with_two_rates() -> Iterator[checks.CheckMessage]:
     for name, uses in sorted(coderules.uses().items()):
-        rates = sorted({(use.rate, use.key) for use in uses if use.rate is not None})
+        rates = sorted({(use.words, use.key) for use in uses if use.rate is not None})
         if len(rates) > 1:
             told = ", ".join(f"{rate} per {key}" for rate, key in rates)
             places = _places({use for use in uses if use.rate is not None})

@@ -1,6 +1,12 @@
 """The rates that code gives, by name: what the decorators have registered while modules were imported."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.rule import Rule
 
 
 @dataclass(frozen=True)
@@ -8,9 +14,15 @@ class CodeRate:
     """One use of a name in code. `rate` is None where code only names a rule."""
 
     name: str
-    rate: str | None
+    rate: str | Callable[..., Any] | None
     key: str
+    methods: frozenset[str]
     place: str  # module and function, for people
+
+    @property
+    def words(self) -> str:
+        """The rate, for people."""
+        return "a rate by a function" if callable(self.rate) else self.rate or ""
 
 
 _uses: dict[str, set[CodeRate]] = {}
@@ -28,6 +40,20 @@ def uses() -> dict[str, set[CodeRate]]:
 def has_rate(name: str) -> bool:
     """Whether code itself gives a rate under this name."""
     return any(use.rate is not None for use in tuple(_uses.get(name, ())))
+
+
+def rule(name: str) -> Rule | None:
+    """The rule that code gives under this name; None where it gives none, or one that depends on the request."""
+    for use in tuple(_uses.get(name, ())):
+        if isinstance(use.rate, str):
+            return rule_of(name, use.rate, use.key, use.methods)
+    return None
+
+
+@lru_cache(maxsize=4096)
+def rule_of(name: str, rate: str, key: str, methods: frozenset[str]) -> Rule:
+    """A rate in code as a rule."""
+    return Rule(name, parse_rates(rate), key=key, methods=methods)
 
 
 def names() -> set[str]:

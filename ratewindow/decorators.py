@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache, partial, wraps
+from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 from asgiref.sync import markcoroutinefunction
@@ -59,7 +59,7 @@ def ratelimit(
     def decorate(view: View) -> View:
         door = _Door(name or _name_of(view), rate, key, allowed_methods, cost, block, told)
         if name or not _is_stand_in(view):
-            coderules.register(CodeRate(door.name, _words(rate), key, _place_of(view)))
+            coderules.register(CodeRate(door.name, rate, key, allowed_methods, _place_of(view)))
         if isinstance(view, type):
             return cast("View", _guard_class(view, door))
         wrapped: Any = guarded(view, door)
@@ -91,12 +91,7 @@ class _Door:
 
     def _code_rule(self, request: HttpRequest) -> Rule | None:
         text = self._rate(request) if callable(self._rate) else self._rate
-        return _rule(self.name, text, self._key, self._methods) if text is not None else None
-
-
-@lru_cache(maxsize=4096)
-def _rule(name: str, rate: str, key: str, methods: frozenset[str]) -> Rule:
-    return Rule(name, parse_rates(rate), key=key, methods=methods)
+        return coderules.rule_of(self.name, text, self._key, self._methods) if text is not None else None
 
 
 def _guard_class(view: Any, door: _Door) -> Any:
@@ -122,10 +117,6 @@ def _is_stand_in(view: Any) -> bool:
 
 def _place_of(view: Any) -> str:
     return "a method of a class" if _is_stand_in(view) else f"{view.__module__}.{view.__qualname__}"
-
-
-def _words(rate: Rate | None) -> str | None:
-    return "by a function" if callable(rate) else rate
 
 
 def _name_of(view: Any) -> str:

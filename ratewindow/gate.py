@@ -17,10 +17,9 @@ from ratewindow.breaker import Breaker
 from ratewindow.deadline import within
 from ratewindow.identity import ip
 from ratewindow.limiter.limiter import check_cost
-from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.refusals import Refusals
 from ratewindow.limiter.types import Check, Decision
-from ratewindow.limiter.wire import decision, merged, refusal_code
+from ratewindow.limiter.wire import What, decision, merged, refusal_code
 from ratewindow.rule import Rule
 
 logger = logging.getLogger("ratewindow")
@@ -33,6 +32,11 @@ class Question(NamedTuple):
 
     checks: list[Check]
     missing: list[Decision]  # rules that refuse because their key is missing from the request
+
+
+def ask_about(identity: str, rule: Rule, cost: int) -> Question:
+    """The check of one rule for a client that is named."""
+    return Question([_check(rule, conf.current().key_prefix, identity, rule.cost * check_cost(cost))], [])
 
 
 def ask(request: HttpRequest, rules: Iterable[Rule], cost: Cost = 1) -> Question:
@@ -63,38 +67,36 @@ def _check(rule: Rule, prefix: str, identity: str, cost: int) -> Check:
     return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce", rule.count_refused, rule.penalty_ms, lock)
 
 
-def decide(question: Question) -> Decision:
+def decide(question: Question, what: What = "hit") -> Decision:
     """The decision on a question; one call to the store, and none while it is known to be away."""
     if not _needs_store(question):
         return _unanswered(question)
-    at_s, reply = time.time(), refusals.recall(question.checks)
+    at_s, reply = time.time(), refusals.recall(question.checks) if what == "hit" else None
     if reply is not None:
         return _answered(question, reply, at_s)
     asked_ms = refusals.clock_ms()
     try:
-        reply = stores.store().run(question.checks, "hit")
+        reply = stores.store().run(question.checks, what)
     except (RedisError, OSError) as error:
         return _unanswered(question, error)
-    return _learned(question, reply, at_s, asked_ms)
+    return _learned(question, what, reply, at_s, asked_ms)
 
 
-async def adecide(question: Question) -> Decision:
+async def adecide(question: Question, what: What = "hit") -> Decision:
     """`decide` on the running event loop."""
     if not _needs_store(question):
         return _unanswered(question)
-    at_s, reply = time.time(), refusals.recall(question.checks)
+    at_s, reply = time.time(), refusals.recall(question.checks) if what == "hit" else None
     if reply is not None:
         return _answered(question, reply, at_s)
     asked_ms = refusals.clock_ms()
     try:
         store = await stores.astore()
-        if isinstance(store, MemoryStore):
-            reply = store.run(question.checks, "hit")
-        else:
-            reply = await within(conf.current().timeout_s, store.run(question.checks, "hit"))
+        answer = store.run(question.checks, what)
+        reply = answer if isinstance(answer, list) else await within(conf.current().timeout_s, answer)
     except (RedisError, OSError) as error:  # TimeoutError is an OSError
         return _unanswered(question, error)
-    return _learned(question, reply, at_s, asked_ms)
+    return _learned(question, what, reply, at_s, asked_ms)
 
 
 def _needs_store(question: Question) -> bool:
@@ -103,16 +105,16 @@ def _needs_store(question: Question) -> bool:
     return bool(question.checks) and not refused and not breaker.open
 
 
-def _learned(question: Question, reply: list[int], at_s: float, asked_ms: int) -> Decision:
+def _learned(question: Question, what: What, reply: list[int], at_s: float, asked_ms: int) -> Decision:
     breaker.succeeded()
-    told = _answered(question, reply, at_s)
-    if not told.allowed and not connection.in_memory():
+    told = _answered(question, reply, at_s, what)
+    if what == "hit" and not told.allowed and not connection.in_memory():
         refusals.learn(question.checks, reply, asked_ms)
     return told
 
 
-def _answered(question: Question, reply: list[int], at_s: float) -> Decision:
-    told = decision(question.checks, reply)
+def _answered(question: Question, reply: list[int], at_s: float, what: What = "hit") -> Decision:
+    told = decision(question.checks, reply, what)
     told.at_s = at_s
     for part in told.parts:
         part.at_s = at_s

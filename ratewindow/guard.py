@@ -89,7 +89,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
             try:
                 if rules := visit.meet(await rulebook.acurrent()):
                     if any(rule.recipe.needs_user for rule in rules):
-                        await _load_user(request)
+                        await load_user(request)
                     visit.settle(await gate.adecide(visit.question()))
                 return visit.answer(await (visit.arefusal() if visit.refused else handler(request, *args, **kwargs)))
             finally:
@@ -122,7 +122,7 @@ def join(request: HttpRequest, decision: Decision) -> None:
     request.ratewindow = Decision.of([*before, *decision.decisions]) if before else decision  # type: ignore[attr-defined]
 
 
-async def _load_user(request: HttpRequest) -> None:
+async def load_user(request: HttpRequest) -> None:
     """Who is logged in, asked for in the way that does not block the loop."""
     auser = getattr(request, "auser", None)
     if auser is not None:

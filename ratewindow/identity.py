@@ -3,14 +3,14 @@
 An identity is always typed, ``ip:203.0.113.9``, so that a user named like an address is not that address.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from django.http import HttpRequest
 
-from ratewindow.address import client_address
+from ratewindow.address import client_address, masked_address
 
 Extractor = Callable[[HttpRequest], str | None]
 
@@ -32,8 +32,23 @@ class Recipe:
             value = part(request)
             if value is None:
                 return None
-            found.append(f"{len(value)}:{value}")  # lengths keep ("a+b", "c") and ("a", "b+c") apart
-        return "+".join(found)
+            found.append(value)
+        return joined(found)
+
+
+def joined(values: Iterable[str]) -> str:
+    """Several typed values as one identity; their lengths keep ("a+b", "c") and ("a", "b+c") apart."""
+    return "+".join(f"{len(value)}:{value}" for value in values)
+
+
+def named(who: str | tuple[str, ...]) -> str:
+    """An identity that a caller names, as requests have it: ``ip:2001:db8::1`` is its network there, too."""
+    values = (who,) if isinstance(who, str) else who
+    for value in values:
+        if not isinstance(value, str) or not (value == "global" or value.partition(":")[2]):
+            raise ValueError(f"{value!r} is no identity: write its kind and value, such as user:42 or ip:203.0.113.9")
+    values = tuple(f"ip:{masked_address(value[3:])}" if value.startswith("ip:") else value for value in values)
+    return values[0] if len(values) == 1 else joined(values)
 
 
 def ip(request: HttpRequest) -> str:

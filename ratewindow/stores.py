@@ -48,6 +48,11 @@ async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[AsyncRedisSto
         await client.aclose()
 
 
+async def answered(answer: Any) -> Any:
+    """What a store of either kind answered: memory answers at once."""
+    return await answer if hasattr(answer, "__await__") else answer
+
+
 def probe() -> None:
     """Raises as a decision would. With a write: PING is answered by a server that is full or read-only, too."""
     store().run([Check("probe", (Window(1_000_000, 1000),), (statekeys.probe(),))], "hit")

@@ -42,4 +42,4 @@ def _row(rule: RateRule) -> tuple[str, ...]:
 
 def _in_code() -> list[tuple[str, ...]]:
     names, uses = rulebook.code_names(), coderules.uses()
-    return [(name, "in code", use.place, "", use.key, str(use.rate)) for name in names for use in uses[name] if use.rate]
+    return [(name, "in code", use.place, "", use.key, use.words) for name in names for use in uses[name] if use.rate]

@@ -110,7 +110,7 @@ class Algorithm:
             yield f"limit {limit} is too high to be counted exactly over {period}: write at most {most}, or a shorter period"
         elif self.most_limit is not None and limit > self.most_limit:
             most = self.most_limit
-            yield f"limit {limit} is too high for {self.name}, which keeps every unit: write at most {most}, or use sliding_window"
+            yield f"limit {limit} is too high for {self.name}, which keeps each unit: write at most {most}, or use sliding_window"
         else:
             yield from self._option_problems(window)
 

@@ -1,0 +1,144 @@
+"""Rules by name from any code: `hit`, `peek`, `refund`, `reset`, `acquire`, and their asynchronous forms.
+
+`who` is a request, which each rule tells apart by its own key, or an identity such as ``"user:42"``, a tuple
+when the rule's key joins several. A name that is neither a rule nor a rate in code lets pass. ValueError
+names a cost or an identity that is none.
+"""
+
+import asyncio
+import time
+from datetime import timedelta
+
+from django.http import HttpRequest
+
+from ratewindow import coderules, conf, gate, guard, rulebook, stores
+from ratewindow.exceptions import RateLimited
+from ratewindow.gate import Question
+from ratewindow.identity import named
+from ratewindow.limiter.durations import parse_duration
+from ratewindow.limiter.types import Decision
+from ratewindow.limiter.wire import Refunds, What
+from ratewindow.reporting import counters
+from ratewindow.rule import Rule
+
+Who = HttpRequest | str | tuple[str, ...]
+
+
+def hit(rule: str, who: Who, cost: int = 1, *, force: bool = False, raise_exception: bool = False) -> Decision:
+    """Admit and charge `cost` units, or refuse and charge nothing.
+
+    `force` admits whatever stands against it. With `raise_exception` a refusal is raised as `RateLimited`,
+    which the middleware answers.
+    """
+    what: What = "force" if force else "hit"
+    return _settled(who, gate.decide(_question(rulebook.current(), rule, who, cost), what), raise_exception)
+
+
+def peek(rule: str, who: Who, cost: int = 1) -> Decision:
+    """What `hit` would answer; charges nothing, locks nobody, and is not counted in reports."""
+    return gate.decide(_question(rulebook.current(), rule, who, cost), "peek")
+
+
+def refund(rule: str, who: Who, cost: int = 1) -> None:
+    """Give back units: the oldest that count. Never more than were charged."""
+    if refunds := _refunds(_question(rulebook.current(), rule, who, cost)):
+        stores.store().refund(refunds)
+        gate.refusals.forget()
+
+
+def reset(rule: str, who: Who) -> None:
+    """Forget what the rule counted for this client, and a lock. Other processes may refuse for a second more."""
+    if keys := _states(_question(rulebook.current(), rule, who, 0)):
+        stores.store().reset(keys)
+        gate.refusals.forget()
+
+
+def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta) -> Decision:
+    """`hit`, waiting for its turn, but no longer than `timeout`, such as ``"5s"``: refused when its turn is later."""
+    deadline_s = time.monotonic() + parse_duration(timeout) / 1000
+    while (wait_s := _next_try_s(told := hit(rule, who, cost), deadline_s)) is not None:
+        time.sleep(wait_s)
+    return told
+
+
+async def ahit(rule: str, who: Who, cost: int = 1, *, force: bool = False, raise_exception: bool = False) -> Decision:
+    """`hit`, awaited."""
+    what: What = "force" if force else "hit"
+    return _settled(who, await gate.adecide(await _aquestion(rule, who, cost), what), raise_exception)
+
+
+async def apeek(rule: str, who: Who, cost: int = 1) -> Decision:
+    """`peek`, awaited."""
+    return await gate.adecide(await _aquestion(rule, who, cost), "peek")
+
+
+async def arefund(rule: str, who: Who, cost: int = 1) -> None:
+    """`refund`, awaited."""
+    if refunds := _refunds(await _aquestion(rule, who, cost)):
+        await stores.answered((await stores.astore()).refund(refunds))
+        gate.refusals.forget()
+
+
+async def areset(rule: str, who: Who) -> None:
+    """`reset`, awaited."""
+    if keys := _states(await _aquestion(rule, who, 0)):
+        await stores.answered((await stores.astore()).reset(keys))
+        gate.refusals.forget()
+
+
+async def aacquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta) -> Decision:  # noqa: ASYNC109  as `acquire`
+    """`acquire`, awaited."""
+    deadline_s = time.monotonic() + parse_duration(timeout) / 1000
+    while (wait_s := _next_try_s(told := await ahit(rule, who, cost), deadline_s)) is not None:  # noqa: ASYNC110  its turn has a time
+        await asyncio.sleep(wait_s)
+    return told
+
+
+async def _aquestion(name: str, who: Who, cost: int) -> Question:
+    book = await rulebook.acurrent()
+    rule = _rule(book, name)
+    if isinstance(who, HttpRequest) and rule is not None and rule.recipe.needs_user:
+        await guard.load_user(who)
+    return _question(book, name, who, cost)
+
+
+def _question(book: rulebook.Rulebook, name: str, who: Who, cost: int) -> Question:
+    rule = _rule(book, name)
+    if rule is None:
+        return Question([], [])
+    if isinstance(who, HttpRequest):
+        return gate.ask(who, [rule], cost)
+    return gate.ask_about(named(who), rule, cost)
+
+
+def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:
+    """The row of that name, unless it is in shadow and code gives a rate: as at a decorated view."""
+    row, code = book.by_name.get(name), coderules.rule(name)
+    if row is None or (row.mode == "shadow" and code is not None):
+        row = code
+    return row if row is not None and row.windows and row.mode != "off" and conf.current().enabled else None
+
+
+def _settled(who: Who, told: Decision, raise_exception: bool) -> Decision:
+    if isinstance(who, HttpRequest) and hasattr(who, "ratewindow"):
+        guard.join(who, told)  # the guard around it counts, and writes the headers
+    else:
+        counters.record(told.decisions)
+    if raise_exception and not told.allowed:
+        raise RateLimited(told)
+    return told
+
+
+def _refunds(question: Question) -> Refunds:
+    return [(check, [None] * len(check.windows)) for check in question.checks]
+
+
+def _states(question: Question) -> list[str]:
+    return [key for check in question.checks for key in (*check.keys, *([check.lock] if check.lock else []))]
+
+
+def _next_try_s(told: Decision, deadline_s: float) -> float | None:
+    """How long to wait before asking again; None when it was admitted, or its turn comes too late."""
+    if told.allowed or told.retry_after is None or time.monotonic() + told.retry_after > deadline_s:
+        return None
+    return told.retry_after
