@@ -48,8 +48,10 @@ class Visit:
         """The rules to ask about; one that a guard outside has met is not met again."""
         if not conf.current().enabled:
             return []
-        met = {(part.rule, part.mode) for part in decisions_of(self.request)}
-        self.rules = [rule for rule in self.door.rules(book, self.request) if (rule.name, rule.mode) not in met]
+        self.rules = list(self.door.rules(book, self.request))
+        if not self.outermost:
+            met = {(part.rule, part.mode) for part in decisions_of(self.request)}
+            self.rules = [rule for rule in self.rules if (rule.name, rule.mode) not in met]
         return self.rules
 
     def question(self) -> gate.Question:

@@ -1,21 +1,24 @@
 """The headers that tell clients of their limits: one function for each family that HEADERS may choose."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from django.http import HttpResponseBase
 
 from ratewindow import conf
-from ratewindow.limiter.types import Decision, WindowAnswer
+from ratewindow.limiter.types import Decision
 
 MOST = 10**15 - 1  # what a structured field can say
 
 
 def write(response: HttpResponseBase, decision: Decision) -> None:
     """Add the headers of a decision. What the view has set itself stays as it is."""
+    # What `response.headers[name] = value` does, without its checks of the value: names of rules and whole
+    # numbers are ASCII, and the checks cost as much as everything else here.
+    store = response.headers._store
     for family in conf.current().headers:
         for name, value in _FAMILIES[family](decision):
-            response.headers.setdefault(name, value)
+            store.setdefault(name.lower(), (name, value))
 
 
 def retry_after_s(decision: Decision) -> int | None:
@@ -23,42 +26,40 @@ def retry_after_s(decision: Decision) -> int | None:
     return None if decision.retry_after is None else max(1, math.ceil(decision.retry_after))
 
 
-def _policies(decision: Decision) -> Iterator[tuple[str, WindowAnswer]]:
-    """Each window that is enforced, under the rule's name; with several windows also with its rate."""
-    for part in decision.decisions:
-        if part.mode == "enforce":
-            for answer in part.windows:
-                yield (part.rule if len(part.windows) == 1 else f"{part.rule}:{answer.window.text}"), answer
-
-
-def _ratelimit(decision: Decision) -> Iterator[tuple[str, str]]:
+def _ratelimit(decision: Decision) -> list[tuple[str, str]]:
     """``RateLimit-Policy`` and ``RateLimit`` in the syntax of draft-ietf-httpapi-ratelimit-headers-11."""
     policies, limits = [], []
-    for name, (window, remaining, wait_ms, reset_ms, _) in _policies(decision):
-        period_s = -(-window.period_ms // 1000)
-        policies.append(f'"{name}";q={min(window.limit, MOST)};w={period_s}')
-        if remaining:
-            limits.append(f'"{name}";r={min(remaining, MOST)};t={period_s}')
-        elif wait_ms < 0 or not reset_ms:
-            limits.append(f'"{name}";r=0')
-        else:
-            limits.append(f'"{name}";r=0;t={-(-(wait_ms or reset_ms) // 1000)}')
-    if policies:
-        yield "RateLimit-Policy", ", ".join(policies)
-        yield "RateLimit", ", ".join(limits)
+    for part in decision.decisions:
+        if part.mode != "enforce":
+            continue
+        for window, remaining, wait_ms, reset_ms, _ in part.windows:
+            # With several windows, the rule's name also has the window's rate.
+            name = part.rule if len(part.windows) == 1 else f"{part.rule}:{window.text}"
+            period_s = -(-window.period_ms // 1000)
+            policies.append(f'"{name}";q={min(window.limit, MOST)};w={period_s}')
+            if remaining:
+                limits.append(f'"{name}";r={min(remaining, MOST)};t={period_s}')
+            elif wait_ms < 0 or not reset_ms:
+                limits.append(f'"{name}";r=0')
+            else:
+                limits.append(f'"{name}";r=0;t={-(-(wait_ms or reset_ms) // 1000)}')
+    return [("RateLimit-Policy", ", ".join(policies)), ("RateLimit", ", ".join(limits))] if policies else []
 
 
-def _x_ratelimit(decision: Decision) -> Iterator[tuple[str, str]]:
+def _x_ratelimit(decision: Decision) -> list[tuple[str, str]]:
     """The older trio, for the window closest to exhaustion; Reset is an epoch second, as GitHub sends it."""
     if decision.limit is None:
-        return
-    yield "X-RateLimit-Limit", str(decision.limit)
-    yield "X-RateLimit-Remaining", str(decision.remaining)
+        return []
     # From the time before the call, in whole milliseconds: so the second is the same over a burst.
-    yield "X-RateLimit-Reset", str(math.ceil((math.floor(decision.at_s * 1000) + (decision.reset_after or 0) * 1000) / 1000))
+    reset_s = math.ceil((math.floor(decision.at_s * 1000) + (decision.reset_after or 0) * 1000) / 1000)
+    return [
+        ("X-RateLimit-Limit", str(decision.limit)),
+        ("X-RateLimit-Remaining", str(decision.remaining)),
+        ("X-RateLimit-Reset", str(reset_s)),
+    ]
 
 
-_FAMILIES: dict[str, Callable[[Decision], Iterator[tuple[str, str]]]] = {
+_FAMILIES: dict[str, Callable[[Decision], list[tuple[str, str]]]] = {
     "ratelimit": _ratelimit,
     "x-ratelimit": _x_ratelimit,
 }

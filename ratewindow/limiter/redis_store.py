@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,7 +10,7 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from ratewindow.limiter.pipelined import Pipelined
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import Call, Refunds, What, decide_call, refund_call
+from ratewindow.limiter.wire import Call, Refunds, What, decide_call, packed_decide, refund_call
 
 if TYPE_CHECKING:
     import redis
@@ -36,6 +36,12 @@ class RedisStore:
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
         """The reply of ``lua/decide.lua``."""
+        usual = packed_decide(checks, what, now_ms)
+        if usual is not None:
+            try:
+                return cast("list[int]", self._exchange(lambda _: [usual]))
+            except NoScriptError:
+                pass  # `_call` meets it again, and sends the script
         return cast("list[int]", self._call(decide_call(checks, what, now_ms)))
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
@@ -49,26 +55,26 @@ class RedisStore:
     def close(self) -> None:
         """Close the store's connections; the next call opens one anew."""
         while self._idle:
-            self._idle.pop()[0].disconnect()
+            self._discard(self._idle.pop()[0])
 
     __del__ = close  # the client that was given does not know of them
 
     def _call(self, call: Call) -> Any:
         try:
-            return self._exchange(call.by_sha())
+            return self._exchange(lambda connection: connection.pack_command(*call.by_sha()))
         except NoScriptError:  # a server that was started anew, or whose scripts were flushed
-            return self._exchange(call.in_full())
+            return self._exchange(lambda connection: connection.pack_command(*call.in_full()))
 
-    def _exchange(self, words: Sequence[str | int]) -> Any:
+    def _exchange(self, pack: Callable[[Any], Sequence[bytes]]) -> Any:
         connection = self._connection()
         try:
-            connection.send_packed_command(connection.pack_command(*words), check_health=False)
+            connection.send_packed_command(pack(connection), check_health=False)
             reply = connection.read_response()
         except ResponseError:  # an answer like any other: nothing is left on the line
             self._idle.append((connection, monotonic()))
             raise
         except BaseException:  # an answer may still come, and must not be taken for that of the next call
-            connection.disconnect()
+            self._discard(connection)
             raise
         self._idle.append((connection, monotonic()))
         return reply
@@ -79,10 +85,14 @@ class RedisStore:
         try:
             connection, used_s = self._idle.pop()
         except IndexError:
-            return self._client.connection_pool.make_connection()
+            return self._client.connection_pool.get_connection()
         if monotonic() - used_s > IDLE_S and _is_closed(connection):
             connection.disconnect()  # sending opens it anew
         return connection
+
+    def _discard(self, connection: Any) -> None:
+        connection.disconnect()
+        self._client.connection_pool.release(connection)
 
 
 def _is_closed(connection: Any) -> bool:

@@ -1,8 +1,9 @@
 """Checks as a command for Redis, and its reply as a decision: pure, and the same for sync and async."""
 
-import secrets
+import random
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from ratewindow.limiter.scripts import Script, script_for
@@ -70,6 +71,27 @@ def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
     return Call(script_for("decide", checks), [len(keys), *keys, *arguments])
 
 
+def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes | None:
+    """The usual call, one window of one plain rule, in the protocol of Redis: all but its key is kept. None for others."""
+    if len(checks) != 1 or now_ms is not None:
+        return None
+    check = checks[0]
+    if len(check.windows) != 1 or check.penalty_ms or check.windows[0].aligned_to:
+        return None
+    before, after = _around(check.windows[0], what, check.cost, check.enforce, check.counts_refused)
+    key = check.keys[0].encode()
+    return b"%b%d\r\n%b%b" % (before, len(key), key, after)
+
+
+@lru_cache(maxsize=4096)
+def _around(window: Window, what: What, cost: int, enforce: bool, counts_refused: bool) -> tuple[bytes, bytes]:
+    """What stands before the length of the key, and after the key."""
+    words = decide_call([Check("", (window,), ("",), cost, enforce, counts_refused)], what, None).by_sha()
+    parts = [b"$%d\r\n%b\r\n" % (len(text), text) for text in (str(word).encode() for word in words)]
+    before, _, after = b"".join([b"*%d\r\n" % len(words), *parts]).partition(b"$0\r\n")
+    return before + b"$", after
+
+
 def refund_call(refunds: Refunds, now_ms: int | None) -> Call:
     """The call of ``lua/refund.lua``: of each check its cost, for the times its windows were charged at."""
     keys: Words = []
@@ -114,7 +136,7 @@ def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> D
 
 def refusal_code() -> str:
     """Five letters and digits that a person can read out over the telephone."""
-    return "".join(secrets.choice(_CODE_LETTERS) for _ in range(5))
+    return "".join(random.choices(_CODE_LETTERS, k=5))  # no secret, and five calls of the kernel would be slow
 
 
 def _part(check: Check, answers: list[WindowAnswer], verdict: int, lock_wait_ms: int, what: What) -> Decision:

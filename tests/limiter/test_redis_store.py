@@ -1,0 +1,72 @@
+"""The connections that the store keeps for itself."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from ratewindow.limiter import Limiter, RedisStore, Window
+
+LIMIT = [Window(1000, period_ms=3_600_000)]
+
+
+def test_one_thread_keeps_one_connection(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        store = RedisStore(client)
+        limiter = Limiter(store)
+        for _ in range(10):
+            limiter.hit("user:42", LIMIT)
+        assert len(store._idle) == 1
+
+
+def test_failures_use_up_no_connections() -> None:
+    """A pool that never gets its connections back refuses for ever, once there were as many as it may have."""
+    with redis.Redis.from_url("redis://127.0.0.1:1/0", max_connections=2) as client:
+        limiter = Limiter(RedisStore(client))
+        for _ in range(10):
+            with pytest.raises(RedisConnectionError, match="Connection refused"):
+                limiter.hit("user:42", LIMIT)
+
+
+def test_threads_do_not_share_a_connection(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        limiter = Limiter(RedisStore(client))
+        with ThreadPoolExecutor(8) as pool:
+            remaining = sorted(pool.map(lambda _: limiter.hit("user:42", LIMIT).remaining or 0, range(400)))
+    assert remaining == list(range(600, 1000))
+
+
+def test_a_connection_that_the_server_closed_is_opened_anew(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ratewindow.limiter.redis_store.IDLE_S", -1.0)
+    with redis.Redis.from_url(redis_url) as client:
+        limiter = Limiter(RedisStore(client))
+        limiter.hit("user:42", LIMIT)
+        client.client_kill_filter(_type="normal", skipme=True)
+        assert limiter.hit("user:42", LIMIT).remaining == 998
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_opens_a_connection_of_its_own(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        limiter = Limiter(RedisStore(client))
+        limiter.hit("user:42", LIMIT)
+        child = os.fork()
+        if not child:
+            told = [limiter.hit("user:42", LIMIT).allowed for _ in range(100)]
+            os._exit(0 if all(told) else 1)
+        told = [limiter.hit("user:42", LIMIT).allowed for _ in range(100)]
+        assert os.waitpid(child, 0)[1] == 0
+        assert all(told)
+        assert limiter.peek("user:42", LIMIT).remaining == 1000 - 201
+
+
+def test_closing_the_store_leaves_it_usable(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        store = RedisStore(client)
+        limiter = Limiter(store)
+        limiter.hit("user:42", LIMIT)
+        store.close()
+        assert limiter.hit("user:42", LIMIT).remaining == 998
