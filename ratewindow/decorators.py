@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
-from asgiref.sync import markcoroutinefunction
 from django.http import HttpRequest
 from django.utils.decorators import method_decorator
 
@@ -100,9 +99,10 @@ def _guard_class(view: Any, door: _Door) -> Any:
 
     @wraps(dispatch)  # with its attributes, such as that it is exempt from CSRF
     def guarded_dispatch(self: Any, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        handler: Any = partial(dispatch, self)
-        if getattr(view, "view_is_async", False):
-            markcoroutinefunction(handler)
+        async def ahandler(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            return await dispatch(self, request, *args, **kwargs)
+
+        handler = ahandler if getattr(view, "view_is_async", False) else partial(dispatch, self)
         return guarded(handler, door)(request, *args, **kwargs)
 
     view.dispatch = guarded_dispatch

@@ -11,6 +11,7 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from ratewindow import coderules, connection, ratelimit, rulebook
+from ratewindow.checks import check_names
 from ratewindow.models import RateRule
 
 
@@ -23,7 +24,8 @@ def _code(monkeypatch: pytest.MonkeyPatch) -> None:
 def found(databases: Any = None, **setting: Any) -> dict[str, str]:
     """Messages with their hints, by id."""
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, **setting}):
-        return {each.id: f"{each.msg} {each.hint or ''}".strip() for each in run_checks(tags=["ratewindow"], databases=databases)}
+        messages = [*run_checks(tags=["ratewindow"]), *check_names(None, databases=databases)]
+        return {each.id: f"{each.msg} {each.hint or ''}".strip() for each in messages}
 
 
 def view(request: Any) -> None: ...

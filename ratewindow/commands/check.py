@@ -10,6 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, router
 
 from ratewindow import connection, rulebook
+from ratewindow.checks import TAG, check_names
 from ratewindow.commands import rules
 from ratewindow.models import RateRule
 
@@ -29,7 +30,7 @@ def run(options: dict[str, Any], stdout: Any) -> None:
 
 def _settings(stdout: Any) -> str:
     rulebook.code_names()  # imports the views, so that the checks see the names in code
-    messages = run_checks(tags=["ratewindow"], databases=[router.db_for_read(RateRule)])
+    messages = [*run_checks(tags=[TAG]), *check_names(None, databases=[router.db_for_read(RateRule)])]
     for message in messages:
         stdout.write(str(message))
     serious = sum(message.is_serious() and not message.is_silenced() for message in messages)
