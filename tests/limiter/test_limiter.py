@@ -7,18 +7,9 @@ import redis.asyncio
 
 from ratewindow.limiter import AsyncRedisStore, Limiter, MemoryStore, RedisStore, Window
 from ratewindow.limiter.limiter import Store
+from tests.limiter.clock import Clock
 
 MINUTE = Window(5, period_ms=60_000)
-
-
-class Clock:
-    """Milliseconds that stand still until they are moved."""
-
-    def __init__(self) -> None:
-        self.now_ms = 1_732_094_855_123
-
-    def __call__(self) -> int:
-        return self.now_ms
 
 
 @pytest.fixture

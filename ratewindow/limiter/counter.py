@@ -1,0 +1,137 @@
+"""A counter over a sliding window, without a limit: `add`, and `get` what was added in the last five seconds.
+
+It is the bucket ring of ``sliding_window`` with nothing to fill it, so it lies in any store that the limiter
+knows, and agrees with the limiter on what a window is.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, cast
+
+from ratewindow.limiter.algorithms.sliding_window import width
+from ratewindow.limiter.durations import parse_duration, unit_ms
+from ratewindow.limiter.keys import identity_tag, window_tag
+from ratewindow.limiter.limiter import AsyncStore, Store
+from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
+from ratewindow.limiter.types import Check, Window
+from ratewindow.limiter.wire import What
+
+if TYPE_CHECKING:
+    import redis
+    import redis.asyncio
+
+FEWEST_BUCKETS, MOST_BUCKETS = 60, 1000
+MOST_UNITS = 2**52  # counted exactly, here and in Redis
+
+
+class _Boundless(Window):
+    """A window that nothing fills. Buckets never multiply a limit by a period, so there is no bound to their product."""
+
+    def __post_init__(self) -> None:
+        Window(0, self.period_ms, buckets=self.buckets)  # names a bad period or number of buckets
+
+
+class SlidingCounter:
+    """Counts what was added in the last `length` `unit`\\ s; ``SlidingCounter("1d2h3m4s")`` is as good.
+
+    >>> counter = SlidingCounter(5, "seconds", name="logins")
+    >>> counter.add()
+    1
+    >>> counter.add(2)
+    3
+    >>> counter.get()
+    3
+
+    Without a `store` it counts in this process, for itself. With one, such as a `RedisStore` or a client of
+    redis-py, counters of the same `name` and length are one counter, shared by all who have the store; on an
+    asynchronous one await `aadd` and `aget`. `clock_ms` counts by its milliseconds: for tests and replays.
+
+    Nothing leaves early, and everything leaves less than `resolution_ms` late: never too little is counted,
+    and never more than was added in the last length + `resolution_ms`. That is a sixtieth of the length, or
+    one unit where this is finer, down to a thousandth; `buckets`, from 1 to 1000, chooses another part. Memory
+    is about a byte for each bucket.
+
+    ValueError names a bad length, unit or number of buckets. Source of the algorithm: the ring of Sentinel's
+    LeapArray, with the oldest bucket counted whole until all of it is older than the window.
+    """
+
+    def __init__(
+        self,
+        length: int | str | timedelta,
+        unit: str | None = None,
+        *,
+        name: str = "calls",
+        store: "Store | AsyncStore | redis.Redis | redis.asyncio.Redis | None" = None,
+        buckets: int | None = None,
+        clock_ms: Callable[[], int] | None = None,
+        prefix: str = "rwc",
+    ) -> None:
+        if unit is None:
+            period_ms, units = parse_duration(cast("str | timedelta", length)), 0
+        elif isinstance(length, bool) or not isinstance(length, int) or length < 1:
+            raise ValueError(f"length {length!r}: write a whole number of {unit}, at least 1")
+        else:
+            period_ms, units = length * unit_ms(unit), length
+        usual = min(max(FEWEST_BUCKETS, units), MOST_BUCKETS)
+        window = _Boundless(MOST_UNITS, period_ms, buckets=usual if buckets is None else buckets)
+        self.resolution_ms = width(window)
+        key = f"{prefix}:{window_tag(window)}:{identity_tag(name)}"
+        self._check = Check(name, (window,), (key,))
+        self._store: Any = MemoryStore() if store is None else _store(store)
+        self._clock_ms = clock_ms
+
+    def add(self, n: int = 1) -> int:
+        """Count `n` more, a whole number from 0; how many it are now."""
+        return self._told(self._run("charge", n))
+
+    def get(self) -> int:
+        """How many were added in the window."""
+        return self._told(self._run("peek", 0))
+
+    def clear(self) -> None:
+        """Forget all that was added."""
+        if hasattr(answer := self._store.reset(self._check.keys), "__await__"):
+            raise _asynchronous(answer)
+
+    async def aadd(self, n: int = 1) -> int:
+        """`add` on an asynchronous store."""
+        return await self._atold(self._run("charge", n))
+
+    async def aget(self) -> int:
+        """`get` on an asynchronous store."""
+        return await self._atold(self._run("peek", 0))
+
+    async def aclear(self) -> None:
+        """`clear` on an asynchronous store."""
+        if hasattr(answer := self._store.reset(self._check.keys), "__await__"):
+            await answer
+
+    def _run(self, what: What, n: int) -> Any:
+        if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n <= MOST_UNITS:
+            raise ValueError(f"n {n!r}: write a whole number from 0 to {MOST_UNITS}")
+        return self._store.run([self._check._replace(cost=n)], what, self._clock_ms() if self._clock_ms else None)
+
+    def _told(self, reply: Sequence[int]) -> int:
+        if hasattr(reply, "__await__"):
+            raise _asynchronous(reply)
+        return MOST_UNITS - reply[-4]  # of the four numbers of its window, what remains
+
+    async def _atold(self, reply: "Awaitable[Sequence[int]] | Sequence[int]") -> int:
+        return self._told(await reply if isinstance(reply, Awaitable) else reply)
+
+
+def _store(given: Any) -> Any:
+    """A store as it is, and a client of redis-py as the store that calls it."""
+    if hasattr(given, "run"):
+        return given
+    import redis.asyncio
+
+    asynchronous = isinstance(given, (redis.asyncio.Redis, redis.asyncio.RedisCluster))
+    return AsyncRedisStore(given) if asynchronous else RedisStore(given)
+
+
+def _asynchronous(answer: Any) -> TypeError:
+    if hasattr(answer, "close"):
+        answer.close()  # a coroutine that nobody will await
+    return TypeError("this counter has an asynchronous store: await aadd(), aget() and aclear()")
