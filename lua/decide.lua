@@ -13,7 +13,7 @@
 -- Returns  a flat array of integers. For each rule of kind 2 and more, or if forced: verdict (0 = had room, 1 = was full,
 --          2 = was locked), lock_wait_ms; then for each window: remaining, wait_ms, reset_ms, charged_at_ms.
 --          They describe the state after the call and count from now, but for charged_at_ms, the time under
---          which the window counted the charge, 0 for none. wait_ms is 0 when there is room and -1 when
+--          which the window counted the charge, 0 if not all of it, so that a refund gives back none. wait_ms is 0 when there is room and -1 when
 --          there never will be, because the cost is above the capacity.
 --
 -- One full window or lock of an enforcing rule refuses the request, and a refused request is charged
@@ -116,6 +116,7 @@ for r = 1, #rules do
       local units = cost
       if what == 'force' and algorithm.takes_what_is_left and cost > w.room then units = math.max(0, w.room) end
       if units > 0 then algorithm.charge(w, now, units) end
+      if units < cost then w.time = 0 end
     elseif counted then
       algorithm.count(w, now, cost)
     end

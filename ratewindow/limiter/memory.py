@@ -119,20 +119,22 @@ class _Rule:
             lock_wait = 0 if self.locked_at is None else max(0, self.locked_at + check.penalty_ms - self.now)
             reply += [verdict, lock_wait] if judged else [0, 0]
         for number, window in enumerate(check.windows):
-            reading = self.readings[number] if self.readings else None
+            reading, charged_at_ms = self.readings[number] if self.readings else None, 0
             if reading is not None and charged:
                 left = max(0, reading.room)
                 takes_left = what == "force" and algorithm(window.algorithm).takes_what_is_left
-                self._keep(number, left if takes_left and check.cost > left else check.cost)
+                units = left if takes_left and check.cost > left else check.cost
+                self._charge(number, units)
+                charged_at_ms = reading.time if units == check.cost else 0
             elif reading is not None and counted:
                 reading.count(check.cost)
                 self.states.put(check.keys[number], reading.stored)
-            reply += (
-                self._numbers(reading, charged) if reading is not None and judged else [0, 0, 0, reading.time if reading else 0]
-            )
+                charged_at_ms = reading.time
+            reply += self._numbers(reading, charged) if reading is not None and judged else [0, 0, 0]
+            reply.append(charged_at_ms)
         return reply
 
-    def _keep(self, number: int, units: int) -> None:
+    def _charge(self, number: int, units: int) -> None:
         reading = self.readings[number]
         if units > 0:
             reading.charge(units)
@@ -147,7 +149,7 @@ class _Rule:
         if wait:
             for key in self.check.keys:
                 self.states.mark_refused(key)
-        return [max(0, reading.room), wait, max(wait, reading.reset() - self.now), reading.time]
+        return [max(0, reading.room), wait, max(wait, reading.reset() - self.now)]
 
 
 class _States:

@@ -143,11 +143,13 @@ class Decision:
 
     def take_back(self, cost: int) -> list[tuple[Check, list[int]]]:
         """What to give back for `cost` units of this decision's charge: of each rule, and the times it was counted
-        at. All refunds of one decision together give back no more than it charged."""
+        at. All refunds of one decision together give back no more than it charged, and a refusal, which may have been
+        counted but bought nothing, gives nothing back."""
         refunds = []
         for part in self.decisions:
             times = [answer.charged_at_ms for answer in part.windows]
-            if part.check is None or not any(times):
+            charged = part.outcome == "passed" and not (part.forced and part.mode == "shadow")
+            if part.check is None or not charged or not any(times):
                 continue
             units = min(cost, part.check.cost - part.refunded)
             if units > 0:

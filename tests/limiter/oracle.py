@@ -313,6 +313,7 @@ class Oracle:
                     partial = what == "force" and limit.algorithm in ("token_bucket", "leaky_bucket")
                     units = min(question.cost, max(0, room)) if partial else question.cost
                     time = state.charge(limit, effective, units) if units else 0
+                    time = time if units == question.cost else 0
                 elif counted:
                     time = state.count(limit, effective, question.cost)
                 reply += [*(self._numbers(key, limit, question.cost, now, charged) if judged else [0, 0, 0]), time]
