@@ -4,7 +4,7 @@ It is the bucket ring of ``sliding_window`` with nothing to fill it, so it lies 
 knows, and agrees with the limiter on what a window is.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
@@ -83,42 +83,52 @@ class SlidingCounter:
 
     def add(self, n: int = 1) -> int:
         """Count `n` more, a whole number from 0; how many it are now."""
-        return self._told(self._run("charge", n))
+        return _told(self._called().run(*self._charge(n)))
 
     def get(self) -> int:
         """How many were added in the window."""
-        return self._told(self._run("peek", 0))
+        return _told(self._called().run(*self._look()))
 
     def clear(self) -> None:
         """Forget all that was added."""
-        if hasattr(answer := self._store.reset(self._check.keys), "__await__"):
-            raise _asynchronous(answer)
+        self._called().reset(self._check.keys)
 
     async def aadd(self, n: int = 1) -> int:
         """`add` on an asynchronous store."""
-        return await self._atold(self._run("charge", n))
+        return _told(await self._answer(self._store.run(*self._charge(n))))
 
     async def aget(self) -> int:
         """`get` on an asynchronous store."""
-        return await self._atold(self._run("peek", 0))
+        return _told(await self._answer(self._store.run(*self._look())))
 
     async def aclear(self) -> None:
         """`clear` on an asynchronous store."""
-        if hasattr(answer := self._store.reset(self._check.keys), "__await__"):
-            await answer
+        await self._answer(self._store.reset(self._check.keys))
 
-    def _run(self, what: What, n: int) -> Any:
+    def _charge(self, n: int) -> "tuple[list[Check], What, int | None]":
         if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n <= MOST_UNITS:
             raise ValueError(f"n {n!r}: write a whole number from 0 to {MOST_UNITS}")
-        return self._store.run([self._check._replace(cost=n)], what, self._clock_ms() if self._clock_ms else None)
+        return [self._check._replace(cost=n)], "charge", self._now_ms()
 
-    def _told(self, reply: Sequence[int]) -> int:
-        if hasattr(reply, "__await__"):
-            raise _asynchronous(reply)
-        return MOST_UNITS - reply[-4]  # of the four numbers of its window, what remains
+    def _look(self) -> "tuple[list[Check], What, int | None]":
+        return [self._check._replace(cost=0)], "peek", self._now_ms()
 
-    async def _atold(self, reply: "Awaitable[Sequence[int]] | Sequence[int]") -> int:
-        return self._told(await reply if isinstance(reply, Awaitable) else reply)
+    def _now_ms(self) -> int | None:
+        return self._clock_ms() if self._clock_ms else None
+
+    def _called(self) -> Any:
+        """The store, for a caller who will not await its answers."""
+        if self._store.is_async:
+            raise TypeError("this counter has an asynchronous store: await aadd(), aget() and aclear()")
+        return self._store
+
+    async def _answer(self, answer: Any) -> Any:
+        return await answer if self._store.is_async else answer
+
+
+def _told(reply: Sequence[int]) -> int:
+    """What was used: the last four numbers are those of the window, and the first of them is what remains."""
+    return MOST_UNITS - reply[-4]
 
 
 def _store(given: Any) -> Any:
@@ -129,9 +139,3 @@ def _store(given: Any) -> Any:
 
     asynchronous = isinstance(given, (redis.asyncio.Redis, redis.asyncio.RedisCluster))
     return AsyncRedisStore(given) if asynchronous else RedisStore(given)
-
-
-def _asynchronous(answer: Any) -> TypeError:
-    if hasattr(answer, "close"):
-        answer.close()  # a coroutine that nobody will await
-    return TypeError("this counter has an asynchronous store: await aadd(), aget() and aclear()")

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from ratewindow.limiter.keys import digest, identity_tag, window_tag
 from ratewindow.limiter.memory import MemoryStore
@@ -17,7 +17,8 @@ MOST_COST = 1_000_000  # a log remembers every unit: one call must not write for
 class Store(Protocol):
     """Where the counts are. `run` decides all checks at once and answers as ``lua/decide.lua`` states."""
 
-    is_async: ClassVar[bool]
+    @property
+    def is_async(self) -> bool: ...
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]: ...
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None: ...
@@ -27,7 +28,8 @@ class Store(Protocol):
 class AsyncStore(Protocol):
     """The same, awaited."""
 
-    is_async: ClassVar[bool]
+    @property
+    def is_async(self) -> bool: ...
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Awaitable[list[int]]: ...
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> Awaitable[None]: ...
