@@ -1,0 +1,65 @@
+"""retry_after is exact: who waits it alone is admitted, and one millisecond less is not enough."""
+
+import random
+
+import pytest
+
+from ratewindow.limiter import Limiter, MemoryStore, Window
+from ratewindow.limiter.limiter import Store
+from tests.limiter.clock import Clock
+from tests.limiter.histories import ALGORITHMS
+
+pytestmark = pytest.mark.usefixtures("never_expiring")  # the server's own time is not the test's
+
+BURSTY = ("token_bucket", "leaky_bucket")
+WAITS = 60  # refusals looked at in one history
+
+
+def some_window(dice: random.Random, algorithms: list[str]) -> Window:
+    algorithm = dice.choice(algorithms)
+    limit, period_ms = dice.choice([1, 3, 7, 50]), dice.choice([13, 999, 5000, 60_000])
+    if algorithm == "fixed_window" and dice.random() < 0.4:
+        return Window(limit, 60_000, algorithm, aligned_to="minute")
+    buckets = dice.choice([1, 7, 60]) if algorithm == "sliding_window" else None
+    burst = dice.choice([1, 5, 60]) if algorithm in BURSTY else None
+    return Window(limit, period_ms, algorithm, buckets, burst)
+
+
+def hold(store: Store, dice: random.Random, algorithms: list[str], most_cost: int, penalty_ms: int) -> int:
+    """A client that always waits as it is told; how often it had to. Everything that is not as told fails."""
+    clock, waited = Clock(), 0
+    limiter = Limiter(store, clock_ms=clock)
+    windows = [some_window(dice, algorithms) for _ in range(dice.choice([1, 1, 2, 3]))]
+    for _ in range(WAITS * 4):
+        clock.now_ms += dice.choice([0, 0, 1, 3, dice.randrange(400)])
+        cost = dice.randint(1, most_cost)
+        told = limiter.hit("user:42", windows, cost, penalty_ms=penalty_ms)
+        if told or told.retry_after is None:
+            assert told or told.reason == "cost"
+            continue
+        waited += 1
+        wait_ms = round(told.retry_after * 1000)
+        assert limiter.peek("user:42", windows, cost, penalty_ms=penalty_ms).retry_after == told.retry_after
+        clock.now_ms += wait_ms - 1
+        almost = limiter.peek("user:42", windows, cost, penalty_ms=penalty_ms)
+        assert (almost.allowed, almost.retry_after) == (False, 0.001), f"{windows} {cost}"
+        clock.now_ms += 1
+        assert limiter.hit("user:42", windows, cost, penalty_ms=penalty_ms), f"{windows} {cost}"
+        if waited == WAITS:
+            break
+    limiter.reset("user:42", windows)
+    return waited
+
+
+@pytest.mark.parametrize("penalty_ms", [0, 700, 90_000])
+@pytest.mark.parametrize("most_cost", [1, 6])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_retry_after_is_exact_for_each_algorithm(store: Store, algorithm: str, most_cost: int, penalty_ms: int) -> None:
+    dice, histories = random.Random(11), 12 if isinstance(store, MemoryStore) else 3
+    assert sum(hold(store, dice, [algorithm], most_cost, penalty_ms) for _ in range(histories)) > 20
+
+
+@pytest.mark.parametrize("penalty_ms", [0, 700])
+def test_retry_after_is_exact_where_windows_of_several_algorithms_meet(store: Store, penalty_ms: int) -> None:
+    dice = random.Random(13)
+    assert sum(hold(store, dice, ALGORITHMS, 3, penalty_ms) for _ in range(40)) > 300
