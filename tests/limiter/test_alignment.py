@@ -1,0 +1,103 @@
+"""Fixed windows that begin with the clock, where the clock itself is moved: summer time, half hours, midnights that are not."""
+
+import random
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from ratewindow.limiter import Limiter, MemoryStore, Window
+from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
+from ratewindow.limiter.limiter import Store
+from ratewindow.limiter.types import Check
+from tests.limiter.clock import Clock
+from tests.limiter.histories import as_limit
+from tests.limiter.oracle import Oracle, Question
+
+HOUR_MS = ALIGNMENTS_MS["hour"]
+
+# Zone, and days on which its clock was moved.
+CHANGES = [
+    ("Europe/Berlin", "2026-03-29"),
+    ("Europe/Berlin", "2026-10-25"),
+    ("America/New_York", "2026-11-01"),
+    ("America/Havana", "2026-11-01"),  # midnight comes twice
+    ("Africa/Cairo", "2026-04-24"),  # midnight does not come
+    ("Africa/Cairo", "2026-10-30"),
+    ("Australia/Lord_Howe", "2026-04-05"),  # by half an hour
+    ("Australia/Lord_Howe", "2026-10-04"),
+    ("Asia/Kolkata", "2026-01-01"),  # never
+]
+
+
+def milliseconds(text: str, zone: str) -> int:
+    return round(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp() * 1000)
+
+
+def aligned(to: str, zone: str, limit: int = 3) -> Window:
+    return Window(limit, ALIGNMENTS_MS[to], "fixed_window", aligned_to=to, timezone=zone)
+
+
+@pytest.mark.usefixtures("never_expiring")
+@pytest.mark.parametrize("aligned_to", ["day", "week", "hour"])
+@pytest.mark.parametrize(("zone", "day"), CHANGES)
+def test_the_oracle_agrees_on_every_number_around_a_change(store: Store, zone: str, day: str, aligned_to: str) -> None:
+    dice, oracle, window = random.Random(23), Oracle(), aligned(aligned_to, zone)
+    check = Check("rule", (window,), ("key",))
+    now_ms = milliseconds(day, zone) - ALIGNMENTS_MS[aligned_to] - 7 * HOUR_MS
+    for _ in range(250):
+        now_ms += dice.choice([0, 1, 60_000, 600_000, HOUR_MS, dice.randrange(4 * HOUR_MS)])
+        expected = oracle.run([Question({"key": as_limit(window)}, 1)], "hit", now_ms)
+        assert store.run([check], "hit", now_ms) == expected, datetime.fromtimestamp(now_ms / 1000, ZoneInfo(zone))
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "hours"),
+    [("Europe/Berlin", "2026-03-29", 23), ("Europe/Berlin", "2026-10-25", 25), ("Europe/Berlin", "2026-06-01", 24)],
+)
+def test_a_day_is_from_midnight_to_midnight_however_long_it_is(store: Store, zone: str, day: str, hours: int) -> None:
+    start_ms = milliseconds(day, zone)
+    clock, window = Clock(start_ms), [aligned("day", zone)]
+    limiter = Limiter(store, clock_ms=clock)
+    assert [limiter.hit("user:42", window).allowed for _ in range(4)] == [True, True, True, False]
+    assert limiter.peek("user:42", window).retry_after == hours * 3600
+    clock.now_ms = start_ms + hours * HOUR_MS - 1
+    assert not limiter.peek("user:42", window)
+    clock.now_ms += 1
+    assert limiter.hit("user:42", window).remaining == 2
+
+
+def test_the_hour_that_comes_twice_is_two_windows(store: Store) -> None:
+    clock, window = Clock(milliseconds("2026-10-25T02:59", "Europe/Berlin")), [aligned("hour", "Europe/Berlin")]
+    limiter = Limiter(store, clock_ms=clock)
+    assert [limiter.hit("user:42", window).allowed for _ in range(4)] == [True, True, True, False]
+    clock.now_ms += 60_000
+    assert datetime.fromtimestamp(clock.now_ms / 1000, ZoneInfo("Europe/Berlin")).hour == 2
+    assert limiter.hit("user:42", window)
+
+
+def test_a_week_begins_on_monday_of_its_zone() -> None:
+    clock, window = Clock(milliseconds("2026-11-15T23:59:59", "Asia/Tokyo")), [aligned("week", "Asia/Tokyo", 1)]
+    limiter = Limiter(MemoryStore(), clock_ms=clock)
+    assert [limiter.hit("user:42", window).allowed for _ in range(2)] == [True, False]
+    clock.now_ms += 1000
+    assert limiter.hit("user:42", window)
+    clock.now_ms += 7 * 24 * HOUR_MS - 1
+    assert not limiter.hit("user:42", window)
+
+
+@pytest.mark.parametrize("day", ["2026-04-05", "2026-10-04"])
+def test_where_the_clock_moves_by_half_an_hour_an_hour_is_at_most_an_hour_and_never_unlimited(store: Store, day: str) -> None:
+    """Every window of the hour admits its limit at most, and none lasts longer than an hour."""
+    zone = "Australia/Lord_Howe"
+    clock, window = Clock(milliseconds(day, zone)), [aligned("hour", zone)]
+    limiter = Limiter(store, clock_ms=clock)
+    end_ms, admitted = clock.now_ms + 6 * HOUR_MS, []
+    while clock.now_ms < end_ms:
+        clock.now_ms += int(timedelta(minutes=5) / timedelta(milliseconds=1))
+        told = limiter.hit("user:42", window)
+        admitted += [clock.now_ms] if told else []
+        assert told.retry_after is None or told.retry_after <= 3600
+    for at in admitted:
+        assert sum(at - HOUR_MS < other <= at for other in admitted) <= 2 * 3
+    assert 5 * 3 <= len(admitted) <= 8 * 3
