@@ -1,4 +1,4 @@
-"""A report in one sentence: that all is quiet, or which rule refuses most."""
+"""A report in one sentence: that all is quiet, or which rule refuses much of what it meets."""
 
 import math
 from dataclasses import dataclass
@@ -44,12 +44,14 @@ def summary(report: Report) -> Summary:
     if not total.met:
         return Summary(f"No request met a rule{in_time}.")
     passed = f"{number(total.passed)} passed"
-    name, sums = max(report.rules.items(), key=lambda item: item[1].refused)
-    if _stands_out(sums.refused, sums.met):
+    loud = [(sums.refused, name) for name, sums in report.rules.items() if _stands_out(sums.refused, sums.met)]
+    if loud:
+        name = max(loud)[1]
+        sums = report.rules[name]
         others = total.refused - sums.refused
         rest = f" All other rules together refused {number(others)}." if others else ""
         part = f"{number(sums.refused)} of {number(sums.met)} requests ({percent(sums.refused, sums.met)})"
-        return Summary(f"{name} refuses most: {part}{in_time}.{rest}", quiet=False)
+        return Summary(f"{name} refuses {part}{in_time}.{rest}", quiet=False)
     name, sums = max(report.rules.items(), key=lambda item: item[1].would_refuse)
     refused = f"{number(total.refused) if total.refused else 'none'} refused"
     if _stands_out(sums.would_refuse, sums.met):

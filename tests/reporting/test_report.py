@@ -187,8 +187,13 @@ def test_a_calm_hour_is_called_quiet():
 
 def test_the_rule_that_refuses_most_is_named():
     told = said(login=Sums(passed=100, refused=300), api=Sums(passed=1000, refused=20))
-    assert told.text == ("login refuses most: 300 of 400 requests (75 %) in the last hour. All other rules together refused 20.")
+    assert told.text == ("login refuses 300 of 400 requests (75 %) in the last hour. All other rules together refused 20.")
     assert not told.quiet
+
+
+def test_a_busy_rule_that_refuses_a_small_share_does_not_hide_one_that_refuses_most_of_its_requests() -> None:
+    told = said(site=Sums(passed=9000, refused=400), login=Sums(passed=20, refused=120))
+    assert told.text.startswith("login refuses 120 of 140 requests")
 
 
 def test_what_a_rule_in_shadow_would_refuse_is_named_when_it_is_much():
