@@ -69,56 +69,63 @@ def _check(rule: Rule, prefix: str, identity: str, cost: int) -> Check:
 
 def decide(question: Question, what: What = "hit") -> Decision:
     """The decision on a question; one call to the store, and none while it is known to be away."""
-    if not _needs_store(question):
-        return _unanswered(question)
-    at_s, reply = time.time(), refusals.recall(question.checks) if what == "hit" else None
-    if reply is not None:
-        return _answered(question, reply, at_s)
-    asked_ms = refusals.clock_ms()
+    asked = _Asked(question, what)
+    told = asked.known()
+    if told is not None:
+        return told
     try:
-        reply = stores.store().run(question.checks, what)
+        return asked.learn(stores.store().run(question.checks, what))
     except (RedisError, OSError) as error:
         return _unanswered(question, error)
-    return _learned(question, what, reply, at_s, asked_ms)
 
 
 async def adecide(question: Question, what: What = "hit") -> Decision:
     """`decide` on the running event loop."""
-    if not _needs_store(question):
-        return _unanswered(question)
-    at_s, reply = time.time(), refusals.recall(question.checks) if what == "hit" else None
-    if reply is not None:
-        return _answered(question, reply, at_s)
-    asked_ms = refusals.clock_ms()
+    asked = _Asked(question, what)
+    told = asked.known()
+    if told is not None:
+        return told
     try:
-        store = await stores.astore()
-        answer = store.run(question.checks, what)
-        reply = answer if isinstance(answer, list) else await within(conf.current().timeout_s, answer)
+        answer = (await stores.astore()).run(question.checks, what)
+        return asked.learn(answer if isinstance(answer, list) else await within(conf.current().timeout_s, answer))
     except (RedisError, OSError) as error:  # TimeoutError is an OSError
         return _unanswered(question, error)
-    return _learned(question, what, reply, at_s, asked_ms)
 
 
-def _needs_store(question: Question) -> bool:
-    # A request that is refused without asking costs nothing anywhere, so nobody is asked.
-    refused = any(not each.allowed for each in question.missing)
-    return bool(question.checks) and not refused and not breaker.open
+class _Asked:
+    """A question, and when it was asked by this process's clocks."""
 
+    __slots__ = ("asked_ms", "at_s", "question", "what")
 
-def _learned(question: Question, what: What, reply: list[int], at_s: float, asked_ms: int) -> Decision:
-    breaker.succeeded()
-    told = _answered(question, reply, at_s, what)
-    if what == "hit" and not told.allowed and not connection.in_memory():
-        refusals.learn(question.checks, reply, asked_ms)
-    return told
+    def __init__(self, question: Question, what: What) -> None:
+        self.question, self.what = question, what
+        self.at_s, self.asked_ms = time.time(), refusals.clock_ms()
 
+    def known(self) -> Decision | None:
+        """The answer, if the store need not be asked."""
+        question = self.question
+        # A request that is refused without asking costs nothing anywhere, so nobody is asked.
+        if not question.checks or any(not each.allowed for each in question.missing):
+            return _unanswered(question)
+        reply = refusals.recall(question.checks) if self.what == "hit" else None
+        if reply is not None:
+            return self._told(reply)
+        return _unanswered(question) if breaker.open else None
 
-def _answered(question: Question, reply: list[int], at_s: float, what: What = "hit") -> Decision:
-    told = decision(question.checks, reply, what)
-    told.at_s = at_s
-    for part in told.parts:
-        part.at_s = at_s
-    return Decision.of([*told.decisions, *question.missing]) if question.missing else told
+    def learn(self, reply: list[int]) -> Decision:
+        """The answer in the store's reply; a refusal is remembered."""
+        breaker.succeeded()
+        told = self._told(reply)
+        if self.what == "hit" and not told.allowed and not connection.in_memory():
+            refusals.learn(self.question.checks, reply, self.asked_ms)
+        return told
+
+    def _told(self, reply: list[int]) -> Decision:
+        told = decision(self.question.checks, reply, self.what)
+        told.at_s = self.at_s
+        for part in told.parts:
+            part.at_s = self.at_s
+        return Decision.of([*told.decisions, *self.question.missing]) if self.question.missing else told
 
 
 def _unanswered(question: Question, error: Exception | None = None) -> Decision:
