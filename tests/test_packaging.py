@@ -1,5 +1,6 @@
 """The wheel as strangers install it: the limiter works from it without Django, and the Lua is inside."""
 
+import re
 import subprocess
 import sys
 import zipfile
@@ -56,9 +57,28 @@ def test_the_wheel_carries_the_lua_and_nothing_of_the_checkout(wheel):
     assert {name.split("/")[0] for name in names} == {"ratewindow", wheel.name.partition("-py3")[0] + ".dist-info"}
 
 
-def test_the_limiter_decides_without_django(wheel, tmp_path, redis_url):
-    run(sys.executable, "-m", "venv", tmp_path / "venv")
-    python = tmp_path / "venv" / "bin" / "python"
+@pytest.fixture(scope="module")
+def without_django(wheel, tmp_path_factory):
+    """A Python that has the wheel and redis, and nothing else."""
+    folder = tmp_path_factory.mktemp("without")
+    run(sys.executable, "-m", "venv", folder)
+    python = folder / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
     run(python, "-m", "pip", "install", "--quiet", "redis>=6.4,<9")
-    assert run(python, "-c", ONE_DECISION, redis_url, cwd=tmp_path) == "decided\n"
+    return python
+
+
+def test_the_limiter_decides_without_django(without_django, tmp_path, redis_url):
+    assert run(without_django, "-c", ONE_DECISION, redis_url, cwd=tmp_path) == "decided\n"
+
+
+def test_the_readmes_examples_of_the_limiter_run_without_django(without_django, tmp_path, redis_url):
+    section = (CHECKOUT / "README.md").read_text().partition("## The limiter without Django")[2].partition("\n## ")[0]
+    sync, asynchronous = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    program = f"{sync}\nassert decision.remaining == 9\n{asynchronous}\n    assert decision.remaining == 19\n"
+    program = program.replace("redis.Redis()", f"redis.Redis.from_url({redis_url!r})")
+    program = program.replace("redis.asyncio.Redis()", f"redis.asyncio.Redis.from_url({redis_url!r})")
+    told = run(
+        without_django, "-W", "ignore", "-c", f"{program}\nimport asyncio\nasyncio.run(main())\nprint('ran')", cwd=tmp_path
+    )
+    assert told == "ran\n"
