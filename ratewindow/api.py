@@ -113,7 +113,7 @@ def _question(book: rulebook.Rulebook, name: str, who: Who, cost: int) -> Questi
 
 def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:
     """The row of that name, unless it is in shadow and code gives a rate: as at a decorated view."""
-    row, code = book.by_name.get(name), coderules.rule(name)
+    row, code = book.by_name.get(name), None if book.alone else coderules.rule(name)
     if row is None or (row.mode == "shadow" and code is not None):
         row = code
     return row if row is not None and row.windows and row.mode != "off" and conf.current().enabled else None

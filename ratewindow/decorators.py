@@ -76,14 +76,14 @@ class _Door:
         self._rate, self._key, self._methods = rate, key, methods
 
     def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
-        row, code = book.by_name.get(self.name), self._code_rule(request)
+        row, code = book.by_name.get(self.name), None if book.alone else self._code_rule(request)
         if row is not None and row.mode == "shadow" and code is not None:
             found = [code, row.beside]
         elif row is not None:
             found = [row] if row.mode != "off" else []
         else:
             found = [code] if code is not None else []
-            if self._rate is None and self.name not in self._told:
+            if self._rate is None and not book.alone and self.name not in self._told:
                 self._told.add(self.name)
                 logger.warning("ratewindow: code names rule %r, which nobody has defined: requests pass", self.name)
         return [rule for rule in found if rule.windows and rule.meets_method(request.method)]

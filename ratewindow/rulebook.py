@@ -37,9 +37,10 @@ _EDITED = ("ratewindow.raterule", "ratewindow.rulewindow")
 
 
 class Rulebook:
-    """One reading of the rules; it is swapped whole, never changed."""
+    """One reading of the rules; it is swapped whole, never changed. Alone, it also stands for the rates in code."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[Rule], alone: bool = False) -> None:
+        self.alone = alone
         self.by_name = {rule.name: rule for rule in rules}
         self._index = Index(self.by_name.values())
 
@@ -63,11 +64,21 @@ class _Held:
 
 
 _held = _Held()
+_instead: Rulebook | None = None
 _EMPTY = Rulebook(())
+
+
+def replace(book: Rulebook | None) -> Rulebook | None:
+    """Put `book` in the place of what is read, for tests; None ends that. Returns what stood there before."""
+    global _instead
+    before, _instead = _instead, book
+    return before
 
 
 def current() -> Rulebook:
     """The rules in force. Only the first request of a process waits, a moment, until they have been read."""
+    if _instead is not None:
+        return _instead
     housekeeping.ensure_running()
     if _held.book is None and not _held.read.wait(FIRST_READING_S):
         logger.error("ratewindow: no rules after %.0f s, requests pass: does this server run threads?", FIRST_READING_S)
@@ -77,6 +88,8 @@ def current() -> Rulebook:
 
 async def acurrent() -> Rulebook:
     """`current` without blocking the event loop."""
+    if _instead is not None:
+        return _instead
     if _held.book is None:
         return await asyncio.to_thread(current)
     housekeeping.ensure_running()

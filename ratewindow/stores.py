@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -12,9 +13,16 @@ from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
 from ratewindow.limiter.types import Check, Window
 
-_memory = MemoryStore()
+_travelled_ms = 0
+_memory = MemoryStore(clock_ms=lambda: time.time_ns() // 1_000_000 + _travelled_ms)
 _of_threads: RedisStore | None = None
 _of_loop: dict[asyncio.AbstractEventLoop, tuple[AsyncRedisStore, AsyncGenerator[AsyncRedisStore]]] = {}
+
+
+def travel(duration_ms: int) -> None:
+    """Move the clock of counting in memory, for tests; it is back in time when the settings change."""
+    global _travelled_ms
+    _travelled_ms += duration_ms
 
 
 def store() -> RedisStore | MemoryStore:
@@ -59,12 +67,13 @@ def probe() -> None:
 
 
 def _forget(*, setting: str, **_: Any) -> None:
-    global _of_threads
+    global _of_threads, _travelled_ms
     if setting in (conf.SETTING, "CACHES"):
         if _of_threads is not None:
             _of_threads.close()
         _of_threads = None
         _memory.clear()
+        _travelled_ms = 0
         _of_loop.clear()
 
 

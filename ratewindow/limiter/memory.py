@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ratewindow.limiter.algorithms import algorithm
@@ -22,8 +22,9 @@ class MemoryStore:
 
     is_async = False
 
-    def __init__(self, most_keys: int = 100_000) -> None:
+    def __init__(self, most_keys: int = 100_000, clock_ms: Callable[[], int] | None = None) -> None:
         self.most_keys = most_keys
+        self._clock_ms = clock_ms or _system_ms
         self._lock = threading.Lock()
         self._states = _States()
 
@@ -33,14 +34,16 @@ class MemoryStore:
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
         """The reply of ``lua/decide.lua``."""
         with self._lock:
-            reply = [number for rule in self._decide(checks, what, _now(now_ms)) for number in rule]
+            reply = [
+                number for rule in self._decide(checks, what, self._clock_ms() if now_ms is None else now_ms) for number in rule
+            ]
             self._states.shrink(self.most_keys)
             return reply
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
         """What ``lua/refund.lua`` does: give back the cost of each check, to the times it was charged at."""
         with self._lock:
-            now = _now(now_ms)
+            now = self._clock_ms() if now_ms is None else now_ms
             for check, times in refunds:
                 for window, key, charged_at_ms in zip(check.windows, check.keys, times, strict=True):
                     reading = algorithm(window.algorithm).reading(window, self._states.get(key), now)
@@ -183,5 +186,5 @@ class _States:
             (self._ordinary or self._refused).popitem(last=False)
 
 
-def _now(now_ms: int | None) -> int:
-    return time.time_ns() // 1_000_000 if now_ms is None else now_ms
+def _system_ms() -> int:
+    return time.time_ns() // 1_000_000
