@@ -16,7 +16,7 @@ logger = logging.getLogger("ratewindow.refusals")
 
 # Text comes first: it is what a client gets that has no preference.
 _TYPES = ("text/plain", "text/html", "application/problem+json", "application/json")
-_QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+_PROBLEM_TYPES = "https://iana.org/assignments/http-problem-types"
 
 
 def refusal(request: HttpRequest, decision: Decision) -> HttpResponse:
@@ -86,7 +86,7 @@ def _problem(decision: Decision, wait_s: int | None) -> dict[str, object]:
         if answer.wait_ms
     ]
     return {
-        "type": _QUOTA_EXCEEDED,
+        "type": f"{_PROBLEM_TYPES}#{'abnormal-usage-detected' if decision.reason == 'penalty' else 'quota-exceeded'}",
         "title": "Too many requests",
         "status": 429,
         "detail": _sentence(wait_s),

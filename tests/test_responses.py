@@ -237,3 +237,9 @@ def test_a_refusal_is_not_decorated_by_the_view() -> None:
     for _ in range(3):
         answer(behind_middleware(view), RequestFactory().get("/"))
     assert called == [1]
+
+
+def test_who_is_locked_out_is_told_of_abnormal_usage() -> None:
+    refused = Decision(allowed=False, rule="login", reason="penalty", retry_after=900.0, outcome="refused", id="abcde")
+    response = refusal(RequestFactory().get("/", headers={"accept": "application/json"}), refused)
+    assert json.loads(response.content)["type"].endswith("#abnormal-usage-detected")
