@@ -99,9 +99,10 @@ def test_s12_rules_change_while_they_run_keep_counts_lock_and_can_be_looked_at(i
     locked = asyncio.run(ratewindow.apeek("orders", "ip:127.0.0.1")) if is_async else ratewindow.peek("orders", "ip:127.0.0.1")
     assert locked.reason == "penalty"
     assert locked.retry_after is not None
-    assert 299 < locked.retry_after <= 300
+    assert 290 < locked.retry_after <= 300
     response = get(site, "/orders/")
-    assert (response.status_code, response.headers["Retry-After"]) == (429, "300")
+    assert response.status_code == 429
+    assert 290 < int(response.headers["Retry-After"]) <= 300
     RateRule.objects.all().delete()
     assert statuses(site, 5, "/orders/") == [200] * 5
 
