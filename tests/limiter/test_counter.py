@@ -1,6 +1,8 @@
 """The counter without a limit, on every store."""
 
 import random
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -64,6 +66,12 @@ def test_counters_of_one_name_and_length_share_a_store_and_others_do_not(store: 
 def test_without_a_store_each_counts_for_itself() -> None:
     SlidingCounter(5, "seconds").add()
     assert SlidingCounter(5, "seconds").get() == 0
+
+
+def test_it_needs_neither_django_nor_a_server() -> None:
+    program = "from ratewindow.limiter import *; import sys; print(SlidingCounter('1m').add(3), 'django' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert told.stdout == "3 False\n"
 
 
 def test_cleared_it_counts_from_nothing(store: Store, clock: Clock) -> None:
