@@ -24,7 +24,7 @@ from ratewindow.rule import Rule
 Who = HttpRequest | str | tuple[str, ...]
 
 
-def hit(rule: str, who: Who, cost: int = 1, *, force: bool = False, raise_exception: bool = False) -> Decision:
+def hit(rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False) -> Decision:
     """Admit and charge `cost` units, or refuse and charge nothing.
 
     `force` admits whatever stands against it. With `raise_exception` a refusal is raised as `RateLimited`,
@@ -61,7 +61,7 @@ def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta) -> 
     return told
 
 
-async def ahit(rule: str, who: Who, cost: int = 1, *, force: bool = False, raise_exception: bool = False) -> Decision:
+async def ahit(rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False) -> Decision:
     """`hit`, awaited."""
     what: What = "force" if force else "hit"
     return _settled(who, await gate.adecide(await _aquestion(rule, who, cost), what), raise_exception)
