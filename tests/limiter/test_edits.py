@@ -15,6 +15,8 @@ from tests.limiter.histories import ALGORITHMS
 
 MINUTE_MS = 60_000
 
+pytestmark = pytest.mark.usefixtures("never_expiring")  # the server's own time is not the test's
+
 Edit = Callable[[int], list[Window]]
 
 

@@ -57,6 +57,7 @@ def test_s1_a_local_counter_reads_3_2_0_as_in_its_article_and_nothing_leaves_ear
         assert counter.get() == 0
 
 
+@pytest.mark.usefixtures("never_expiring")
 def test_s2_a_counter_shared_by_servers_slides(server: redis.Redis) -> None:
     """Its own mixed seconds with milliseconds, so that nothing ever left: it read 8."""
     for phase_ms in range(0, 500, 41):
@@ -90,6 +91,7 @@ def test_s5_a_log_does_not_record_what_it_refused(server: redis.Redis, clock: Cl
     assert server.llen(key) == 5
 
 
+@pytest.mark.usefixtures("never_expiring")
 def test_s6_sub_windows_of_a_chosen_number_take_constant_memory_and_one_round_trip(server: redis.Redis, clock: Clock) -> None:
     """Its hash took three round trips for each request, and was off by one cell at an edge."""
     limiter, windows = Limiter(RedisStore(server), clock_ms=clock, believed_ms=0), [Window(100, MINUTE_MS, buckets=10)]
@@ -161,6 +163,7 @@ def test_s11_no_race_leaves_a_counter_that_never_ends(server: redis.Redis, clock
     assert all(limiter.hit(f"user:{number}", windows) for number in range(10))
 
 
+@pytest.mark.usefixtures("never_expiring")
 @pytest.mark.parametrize("kind", ["memory", "server"])
 def test_s14_a_token_bucket_takes_amounts_by_force_too_tells_the_wait_and_looks_for_nothing(
     kind: str, server: redis.Redis, clock: Clock
@@ -183,6 +186,7 @@ def test_s14_a_token_bucket_takes_amounts_by_force_too_tells_the_wait_and_looks_
     assert use(3)
 
 
+@pytest.mark.usefixtures("never_expiring")
 @pytest.mark.parametrize("kind", ["memory", "server"])
 def test_s15_a_least_gap_is_a_second_window_and_refusals_say_why(kind: str, server: redis.Redis, clock: Clock) -> None:
     limiter = Limiter(MemoryStore() if kind == "memory" else RedisStore(server), clock_ms=clock, believed_ms=0)
