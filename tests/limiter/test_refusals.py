@@ -7,16 +7,9 @@ import pytest
 import redis
 
 from ratewindow.limiter import Limiter, RedisStore, Window
+from tests.limiter.clock import Clock
 
 LIMIT = [Window(3, period_ms=60_000)]
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_ms = 1_732_094_855_123
-
-    def __call__(self) -> int:
-        return self.now_ms
 
 
 class Counting(RedisStore):
