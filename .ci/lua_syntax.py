@@ -24,7 +24,7 @@ def problem(source: str, name: str) -> str | None:
 def joined() -> str:
     """The script with every algorithm in it."""
     windows = tuple(Window(1, period_ms=1000, algorithm=name) for name, _ in algorithm_choices())
-    return script_for([Check("all", windows, tuple(map(str, range(len(windows)))))]).source
+    return script_for("decide", [Check("all", windows, tuple(map(str, range(len(windows)))))]).source
 
 
 def main() -> int:

@@ -21,17 +21,9 @@ end
 local reply = {}
 for i = 1, #KEYS do
   local at = 2 + (i - 1) * 6
-  local limit, parameter = tonumber(ARGV[at + 1]), ARGV[at + 3]
-  local w = {
-    key = KEYS[i], algorithm = algorithms[ARGV[at]], limit = limit, capacity = limit, room = limit,
-    period = tonumber(ARGV[at + 2]), parameter = tonumber(parameter) or parameter, used = 0,
-  }
-  w.algorithm.read(w, now)
-  w.algorithm.refund(w, now, tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]))
-  w.room = limit
-  w.used = 0
-  w.bucket = nil
-  w.algorithm.read(w, now)
-  reply[i] = math.max(0, w.room)
+  local algorithm, limit, period, parameter = algorithms[ARGV[at]], ARGV[at + 1] + 0, ARGV[at + 2] + 0, ARGV[at + 3]
+  parameter = tonumber(parameter) or parameter
+  algorithm.refund(ARGV[at + 4] + 0, tonumber(ARGV[at + 5]), KEYS[i], limit, period, parameter, now)
+  reply[i] = math.max(0, (algorithm.read(KEYS[i], limit, period, parameter, now)))
 end
 return reply

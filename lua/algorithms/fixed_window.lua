@@ -2,66 +2,56 @@
 --
 -- State  string "<start> <used>": when the window began, in milliseconds, and the units charged since
 -- Parameter  0, or the edges around now in milliseconds, ascending, joined by commas: "e1,e2,e3"
+-- Reading    start, stop (of the window around now)
 --
 -- All units stop counting at the window's end.
 
-local function bounds(w, now)
-  if w.parameter == 0 then return now, now + w.period end
+local function bounds(time, period, edges)
+  if edges == 0 then return time, time + period end
   local start, stop
-  for edge in string.gmatch(w.parameter, '%d+') do
+  for edge in string.gmatch(edges, '%d+') do
     edge = tonumber(edge)
-    if edge > now then
+    if edge > time then
       stop = edge
       break
     end
     start = edge
   end
-  start = start or stop - w.period -- a server whose clock is far from the caller's: as well as can be
-  return start, stop or start + w.period
+  start = start or stop - period -- a server whose clock is far from the caller's: as well as can be
+  return start, stop or start + period
+end
+
+local function write(key, start, used, stop, now)
+  redis.call('SET', key, string.format('%.0f %.0f', start, used), 'PX', stop - now)
 end
 
 algorithms.fixed_window = {
-  read = function(w, now)
-    local state = redis.call('GET', w.key)
-    w.start, w.stop = bounds(w, now)
-    if not state then return end
-    local start, used = string.match(state, '^(%d+) (%d+)$')
-    start = tonumber(start)
-    if start - now > w.period then
-      redis.call('DEL', w.key)
-      return
+  read = function(key, limit, period, edges, now)
+    local state = redis.call('GET', key)
+    if state then
+      local start, used = string.match(state, '^(%d+) (%d+)$')
+      start = start + 0
+      local _, stop = bounds(start, period, edges)
+      if start - now > period then
+        redis.call('DEL', key)
+      elseif now < stop then
+        return limit - used, limit, start, stop
+      end
     end
-    local _, stop = bounds(w, start)
-    if now >= stop then return end
-    w.start, w.stop, w.used = start, stop, tonumber(used)
-    w.room = w.limit - w.used
+    return limit, limit, bounds(now, period, edges)
   end,
 
-  charge = function(w, now, cost)
-    w.used, w.room, w.time = w.used + cost, w.room - cost, math.max(now, w.start)
-    redis.call('SET', w.key, string.format('%.0f %.0f', w.start, w.used), 'PX', string.format('%.0f', w.stop - now))
-  end,
-
-  count = function(w, now, cost)
-    local units = math.min(cost, math.max(0, w.room))
-    if units > 0 then algorithms.fixed_window.charge(w, now, units) end
-  end,
-
-  wait = function(w)
-    return w.stop
-  end,
-
-  reset = function(w, now)
-    return w.used > 0 and w.stop or now
-  end,
-
-  refund = function(w, now, cost, time)
-    if w.used == 0 or time and (time < w.start or time >= w.stop) then return end
-    local used = math.max(0, w.used - cost)
-    if used == 0 then
-      redis.call('DEL', w.key)
-    else
-      redis.call('SET', w.key, string.format('%.0f %.0f', w.start, used), 'PX', string.format('%.0f', w.stop - now))
+  answer = function(what, cost, key, limit, _, _, now, room, _, start, stop)
+    local wait, reset, time = 0, 0, 0
+    if what ~= 'peek' and (cost <= room or what ~= 'hit') then
+      room, time = room - cost, math.max(now, start)
+      write(key, start, limit - room, stop, now)
+    elseif cost > limit then
+      wait = -1
+    elseif cost > room then
+      wait = stop - now
     end
+    if room < limit then reset = stop - now end
+    return room > 0 and room or 0, wait, reset, time
   end,
 }

@@ -3,73 +3,50 @@
 -- State  string "<start> <current> <previous>": when the newest counter's window began, in milliseconds, and
 --        the units of it and of the window before
 -- Parameter  none
+-- Reading    start, current, previous, time (now, or start if the clock went back)
 --
 -- At time now, in the window that began at start, current + previous * (start + period - now) / period count.
 -- Source: "How we built rate limiting capable of scaling to millions of domains", Cloudflare, 2017.
 
-local function room(w, now)
-  return math.floor(((w.limit - w.current) * w.period - w.previous * (w.start + w.period - now)) / w.period)
-end
-
-local function write(w, now)
-  local state = string.format('%.0f %.0f %.0f', w.start, w.current, w.previous)
-  redis.call('SET', w.key, state, 'PX', string.format('%.0f', w.start + 2 * w.period - now))
+local function write(key, period, now, start, current, previous)
+  local state = string.format('%.0f %.0f %.0f', start, current, previous)
+  redis.call('SET', key, state, 'PX', start + 2 * period - now)
 end
 
 algorithms.sliding_estimate = {
-  read = function(w, now)
-    w.current, w.previous, w.now = 0, 0, now
-    w.start = now - now % w.period
-    local state = redis.call('GET', w.key)
-    if not state then return end
-    local start, current, previous = string.match(state, '^(%d+) (%d+) (%d+)$')
-    start, current = tonumber(start), tonumber(current)
-    if start - now > w.period then
-      redis.call('DEL', w.key)
-      return
+  read = function(key, limit, period, _, now)
+    local state, start, time, current, previous = redis.call('GET', key), now - now % period, now, 0, 0
+    if state then
+      local began, newer, older = string.match(state, '^(%d+) (%d+) (%d+)$')
+      began = began + 0
+      if began - now > period then
+        redis.call('DEL', key)
+      elseif began >= start then
+        start, time, current, previous = began, math.max(now, began), newer + 0, older + 0
+      elseif began == start - period then
+        previous = newer + 0
+      end
     end
-    if start >= w.start then
-      w.start, w.now = start, math.max(now, start)
-      w.current, w.previous = current, tonumber(previous)
-    elseif start == w.start - w.period then
-      w.previous = current
+    local room = math.floor(((limit - current) * period - previous * (start + period - time)) / period)
+    return room, limit, start, current, previous, time
+  end,
+
+  answer = function(what, cost, key, limit, period, _, now, room, _, start, current, previous, time)
+    local wait, reset = 0, 0
+    if what ~= 'peek' and (cost <= room or what ~= 'hit') then
+      room, current = room - cost, current + cost
+      write(key, period, now, start, current, previous)
+    else
+      time = 0
+      if cost > limit then
+        wait = -1
+      elseif cost > room and current + cost <= limit then
+        wait = start + period - math.floor((limit - current - cost) * period / previous) - now
+      elseif cost > room then
+        wait = start + 2 * period - math.min(period, math.floor((limit - cost) * period / current)) - now
+      end
     end
-    w.room = room(w, w.now)
-  end,
-
-  charge = function(w, now, cost)
-    w.current, w.time = w.current + cost, w.now
-    w.room = room(w, w.now)
-    write(w, now)
-  end,
-
-  -- One above the capacity is as full as it gets.
-  count = function(w, now, cost)
-    local units = math.min(cost, w.limit + 1 - w.current)
-    if units > 0 then algorithms.sliding_estimate.charge(w, now, units) end
-  end,
-
-  wait = function(w, now, cost)
-    if w.current + cost <= w.limit then
-      return w.start + w.period - math.floor((w.limit - w.current - cost) * w.period / w.previous)
-    end
-    return w.start + 2 * w.period - math.min(w.period, math.floor((w.limit - cost) * w.period / w.current))
-  end,
-
-  reset = function(w, now)
-    return w.current + w.previous > 0 and w.start + w.period or now
-  end,
-
-  refund = function(w, now, cost, time)
-    if w.current + w.previous == 0 then return end
-    if not time then
-      local older = math.min(cost, w.previous)
-      w.previous, w.current = w.previous - older, math.max(0, w.current - (cost - older))
-    elseif time >= w.start then
-      w.current = math.max(0, w.current - cost)
-    elseif time >= w.start - w.period then
-      w.previous = math.max(0, w.previous - cost)
-    end
-    write(w, now)
+    if current + previous > 0 then reset = start + period - now end
+    return room > 0 and room or 0, wait, reset < wait and wait or reset, time
   end,
 }

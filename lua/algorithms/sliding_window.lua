@@ -1,148 +1,121 @@
 -- sliding_window: buckets, the partly expired oldest one counted whole, so never above the limit.
 --
--- State  string "<used> <current> <bucket> <oldest> <ring>": units that count, units in the newest bucket,
---        the newest bucket's index (floor(time / width)), the oldest kept bucket's index, then the units of
---        each bucket from the oldest to the one before the newest, as base-128 digits, least first, all
---        but the last of a number with the high bit set. A quiet bucket is one byte.
+-- State  string: <used><current><more><bucket><kept><ring>, numbers as bytes, least first. `used` (2 bytes) are
+--        the units that count and `current` (2) those in the newest bucket; what of these is beyond two bytes
+--        is in `more` (5 + 5). `bucket` (6) is the newest bucket's index, floor(time / width), and `kept` (2)
+--        how many older ones the ring has: the units of each, oldest first, as base-128 digits, all but the
+--        last of a number with the high bit set. A quiet bucket is one byte.
 -- Parameter  width: milliseconds of a bucket
+-- Reading    current, bucket, oldest (the oldest kept bucket's index), at (its place in the state), state
 --
 -- Bucket k stops counting, as a whole, at (k + 1) * width - 1 + period.
 
-local function decode(text, at)
-  local digit = string.byte(text, at)
-  if digit < 128 then return digit, at + 1 end
-  local units, scale = 0, 1
-  while digit >= 128 do
-    units = units + (digit - 128) * scale
-    scale = scale * 128
-    at = at + 1
-    digit = string.byte(text, at)
+-- Walks along a ring from the place `at`, that of `bucket`, until the bucket `stop` or the one with which so many
+-- units have been met. Returns that bucket, its place, and how many units were met.
+local function walk(ring, at, bucket, stop, units)
+  local met = 0
+  while bucket < stop do
+    local digit, scale = string.byte(ring, at), 1
+    while digit >= 128 do
+      met = met + (digit - 128) * scale
+      scale = scale * 128
+      at = at + 1
+      digit = string.byte(ring, at)
+    end
+    met = met + digit * scale
+    if met >= units then break end
+    bucket, at = bucket + 1, at + 1
   end
-  return units + digit * scale, at + 1
+  return bucket, at, met
 end
 
-local function encode(units)
-  local digits = ''
-  while units >= 128 do
-    digits = digits .. string.char(128 + units % 128)
-    units = math.floor(units / 128)
+local function write(key, period, width, now, used, current, bucket, oldest, ring)
+  local u, c, kept = used % 65536, current % 65536, bucket - oldest
+  local u1, c1, k1, b1 = u % 256, c % 256, kept % 256, bucket % 256
+  local b = (bucket - b1) / 256
+  local b2 = b % 256 b = (b - b2) / 256
+  local b3 = b % 256 b = (b - b3) / 256
+  local b4 = b % 256 b = (b - b4) / 256
+  local b5 = b % 256
+  local state = string.char(u1, (u - u1) / 256, c1, (c - c1) / 256, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    b1, b2, b3, b4, b5, (b - b5) / 256, k1, (kept - k1) / 256) .. ring
+  if used > 65535 then
+    local more = ''
+    for _, rest in ipairs({(used - u) / 65536, (current - c) / 65536}) do
+      for _ = 1, 5 do
+        more, rest = more .. string.char(rest % 256), math.floor(rest / 256)
+      end
+    end
+    state = string.sub(state, 1, 4) .. more .. string.sub(state, 15)
   end
-  return digits .. string.char(units)
-end
-
--- When so many of the oldest units will have stopped counting.
-local function left(w, units)
-  local bucket, at = w.oldest, w.ring
-  while bucket < w.bucket do
-    local count
-    count, at = decode(w.state, at)
-    units = units - count
-    if units <= 0 then break end
-    bucket = bucket + 1
-  end
-  return (bucket + 1) * w.parameter - 1 + w.period
-end
-
-local function write(w, now, ring)
-  local head = string.format('%.0f %.0f %.0f %.0f ', w.used, w.current, w.bucket, w.oldest)
-  w.state, w.ring = head .. ring, #head + 1
-  redis.call('SET', w.key, w.state, 'PX', string.format('%.0f', (w.bucket + 1) * w.parameter - 1 + w.period - now))
-end
-
--- Take units away: `take(index, units of that bucket)` says how many of each bucket, oldest first.
-local function reduce(w, now, take)
-  local ring, at, count, gone = {}, w.ring, nil, nil
-  for bucket = w.oldest, w.bucket - 1 do
-    count, at = decode(w.state, at)
-    gone = take(bucket, count)
-    w.used = w.used - gone
-    ring[#ring + 1] = encode(count - gone)
-  end
-  gone = take(w.bucket, w.current)
-  w.current, w.used = w.current - gone, w.used - gone
-  w.room = w.limit - w.used
-  if w.used > 0 then write(w, now, table.concat(ring)) else redis.call('DEL', w.key) end
-end
-
--- A `take` for `reduce`: so many units, the oldest first.
-local function oldest_first(units)
-  return function(_, count)
-    local gone = math.min(units, count)
-    units = units - gone
-    return gone
-  end
+  redis.call('SET', key, state, 'PX', (bucket + 1) * width - 1 + period - now)
 end
 
 algorithms.sliding_window = {
-  read = function(w, now)
-    local state = redis.call('GET', w.key)
-    if not state then return end
-    local width = w.parameter
-    local used, current, bucket, oldest, ring = string.match(state, '^(%d+) (%d+) (%d+) (%d+) ()')
-    used, bucket, oldest = tonumber(used), tonumber(bucket), tonumber(oldest)
+  read = function(key, limit, period, width, now)
+    local state = redis.call('GET', key)
+    if not state then return limit, limit end
+    local u1, u2, c1, c2, u3, u4, u5, u6, u7, c3, c4, c5, c6, c7, b1, b2, b3, b4, b5, b6, k1, k2 = string.byte(state, 1, 22)
+    local used = u1 + u2 * 256 + (u3 + u4 * 256 + u5 * 65536 + u6 * 16777216 + u7 * 4294967296) * 65536
+    local current = c1 + c2 * 256 + (c3 + c4 * 256 + c5 * 65536 + c6 * 16777216 + c7 * 4294967296) * 65536
+    local bucket = b1 + b2 * 256 + b3 * 65536 + b4 * 16777216 + (b5 + b6 * 256) * 4294967296
+    local oldest, at = bucket - k1 - k2 * 256, 23
     local newest = bucket * width
     if newest > now then
-      if newest - now > w.period then
-        redis.call('DEL', w.key)
-        return
+      if newest - now > period then
+        redis.call('DEL', key)
+        return limit, limit
       end
       now = newest
     end
-    local live = math.floor((now + 1 - w.period) / width)
-    if bucket < live then return end
-    w.moved = oldest < live
-    while oldest < live do
-      local count
-      count, ring = decode(state, ring)
-      used, oldest = used - count, oldest + 1
+    local live = math.floor((now + 1 - period) / width)
+    if bucket < live then return limit, limit end
+    if oldest < live then
+      local gone
+      oldest, at, gone = walk(state, at, oldest, live, math.huge)
+      used = used - gone
     end
-    w.used, w.current, w.bucket, w.oldest, w.state, w.ring = used, tonumber(current), bucket, oldest, state, ring
-    w.room = w.limit - used
+    return limit - used, limit, current, bucket, oldest, at, state
   end,
 
-  charge = function(w, now, cost)
-    local bucket, ring = math.floor(now / w.parameter), ''
-    w.used, w.room, w.time = w.used + cost, w.room - cost, now
-    if w.bucket and bucket <= w.bucket then
-      w.current = w.current + cost
-      if bucket < w.bucket then w.time = w.bucket * w.parameter end
-      local head = string.format('%.0f %.0f ', w.used, w.current)
-      if not w.moved and string.match(w.state, '^%d+ %d+ ()') == #head + 1 then
-        redis.call('SETRANGE', w.key, '0', head) -- the usual case: two numbers of the same length as before
-        return
-      end
-      ring = string.sub(w.state, w.ring)
-    else
-      if w.bucket then
-        ring = string.sub(w.state, w.ring) .. encode(w.current) .. string.rep('\0', bucket - w.bucket - 1)
+  answer = function(what, cost, key, limit, period, width, now, room, _, current, bucket, oldest, at, state)
+    local wait, reset, time = 0, 0, 0
+    if what ~= 'peek' and (cost <= room or what ~= 'hit') then
+      local index = math.floor(now / width)
+      room, time = room - cost, now
+      if bucket and index <= bucket then
+        current = current + cost
+        if index < bucket then time = bucket * width end
+        local u, c = (limit - room) % 65536, current % 65536
+        if at == 23 and u >= cost and c >= cost then -- the usual case: nothing else has changed
+          local u1, c1 = u % 256, c % 256
+          redis.call('SETRANGE', key, '0', string.char(u1, (u - u1) / 256, c1, (c - c1) / 256))
+        else
+          write(key, period, width, now, limit - room, current, bucket, oldest, string.sub(state, at))
+        end
       else
-        w.oldest = bucket
+        local ring = ''
+        if bucket then
+          ring = string.sub(state, at)
+          while current >= 128 do
+            local digit = current % 128
+            ring, current = ring .. string.char(128 + digit), (current - digit) / 128
+          end
+          ring = ring .. string.char(current) .. string.rep('\0', index - bucket - 1)
+        end
+        bucket, oldest, current, state, at = index, oldest or index, cost, ring, 1
+        write(key, period, width, now, limit - room, current, bucket, oldest, ring)
       end
-      w.current, w.bucket = cost, bucket
+    elseif cost > limit then
+      wait = -1
+    elseif cost > room then
+      wait = (walk(state, at, oldest, bucket, cost - room) + 1) * width - 1 + period - now
     end
-    write(w, now, ring)
-  end,
-
-  -- The newest units that fill the limit are kept.
-  count = function(w, now, cost)
-    algorithms.sliding_window.charge(w, now, cost)
-    if w.room < 0 then reduce(w, now, oldest_first(-w.room)) end
-  end,
-
-  wait = function(w, now, cost)
-    return left(w, cost - w.room)
-  end,
-
-  reset = function(w, now)
-    if w.used == 0 or w.limit == 0 then return now end
-    return left(w, w.room < 0 and 1 - w.room or 1)
-  end,
-
-  refund = function(w, now, cost, time)
-    if w.used == 0 then return end
-    local named = time and math.floor(time / w.parameter)
-    reduce(w, now, time and function(bucket, count)
-      return bucket == named and math.min(cost, count) or 0
-    end or oldest_first(cost))
+    if wait > 0 and cost > 0 then
+      reset = wait -- which is for at least as many units
+    elseif room < limit and limit > 0 then
+      reset = (walk(state, at, oldest, bucket, room < 0 and 1 - room or 1) + 1) * width - 1 + period - now
+    end
+    return room > 0 and room or 0, wait, reset < wait and wait or reset, time
   end,
 }

@@ -17,13 +17,22 @@ class Script(NamedTuple):
 
 
 def script_for(name: str, checks: Iterable[Check]) -> Script:
-    """``decide`` or ``refund`` with the algorithms of these checks: the server's time is not spent on the others."""
-    return _join(name, frozenset([window.script for check in checks for window in check.windows]))
+    """``decide`` or ``refund`` with what these checks need, and no more: making a function costs the server time.
+
+    That is their algorithms, and of these the rare functions only to give units back or to count a refused request.
+    """
+    algorithms, rare = set(), name == "refund"
+    for check in checks:
+        rare = rare or check.counts_refused
+        for window in check.windows:
+            algorithms.add(window.script)
+    return _join(name, frozenset(algorithms), rare)
 
 
 @cache
-def _join(name: str, algorithms: frozenset[str]) -> Script:
-    parts = "".join(_read(f"algorithms/{each}.lua") for each in sorted(algorithms))
+def _join(name: str, algorithms: frozenset[str], rare: bool) -> Script:
+    folders = ("algorithms", "rare") if rare else ("algorithms",)
+    parts = "".join(_read(f"{folder}/{each}.lua") for each in sorted(algorithms) for folder in folders)
     source = _read(f"{name}.lua").replace(_PLACE, parts)
     return Script(source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
 

@@ -55,18 +55,19 @@ def merged(checks: list[Check]) -> list[Check]:
 def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
     """The call with the KEYS and ARGV that ``lua/decide.lua`` states."""
     keys: Words = []
-    arguments: Words = [what, "" if now_ms is None else now_ms]
+    arguments: Words = [what if now_ms is None else f"{what} {now_ms}"]
     # Edges of the clock are about this process's time; the script picks by the server's.
     about_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     for check in checks:
-        windows, kind = check.windows, (1 if check.enforce else 0) + (2 if check.counts_refused else 0)
+        kind = 16 * len(check.windows) + (1 if check.enforce else 0) + (2 if check.counts_refused else 0)
+        arguments.append(kind + (4 if check.penalty_ms else 0) + (8 if check.cost != 1 else 0))
+        if check.cost != 1:
+            arguments.append(check.cost)
         if check.penalty_ms:
             keys.append(check.lock)
-            arguments += (check.cost, kind + 4, len(windows), check.penalty_ms)
-        else:
-            arguments += (check.cost, kind, len(windows))
+            arguments.append(check.penalty_ms)
         keys += check.keys
-        for window in windows:
+        for window in check.windows:
             arguments += window.arguments(about_ms)
     return Call(script_for("decide", checks), [len(keys), *keys, *arguments])
 

@@ -1,0 +1,22 @@
+-- meter: refusals counted, and units given back.
+
+-- One above the capacity is as full as it gets.
+function algorithms.meter.count(cost, key, limit, period, _, now, _, capacity, time, level)
+  local most = (capacity + 1) * period
+  if level >= most then return 0 end
+  write(key, limit, now, time, math.min(most, level + cost * period))
+  return time
+end
+
+function algorithms.meter.refund(units, charged_at, key, limit, period, burst, now)
+  local _, _, time, level = algorithms.meter.read(key, limit, period, burst, now)
+  if level == 0 then return end
+  local back = units * period
+  if charged_at then
+    -- What has drained since that charge is gone already.
+    local elapsed = time - charged_at
+    if elapsed >= math.ceil(back / limit) then return end
+    back = back - elapsed * limit
+  end
+  if level > back then write(key, limit, now, time, level - back) else redis.call('DEL', key) end
+end
