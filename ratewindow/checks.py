@@ -9,7 +9,7 @@ from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
 
-from ratewindow import coderules, conf, connection, rulebook
+from ratewindow import coderules, conf, redis_address, rulebook
 from ratewindow.coderules import CodeRate
 from ratewindow.models import RateRule
 
@@ -24,7 +24,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[ch
     ]
     if not found:
         try:
-            connection.address()
+            redis_address.address()
         except ImproperlyConfigured as error:
             found.append(checks.Error(str(error), id="ratewindow.E002"))
     return found

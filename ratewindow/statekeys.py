@@ -6,14 +6,15 @@ name                                   type    what
 ``rw:s:<rule><window>:{<identity>}``   string  state of one window of one rule for one client; expires
 ``rw:probe``                           string  what a look at a silent server counts; expires
 ``rw:token``                           string  renewed by each rule edit; processes compare it
-``rw:minutes``                         zset    the minutes that have counts, for the collector; expires
-``rw:minute:<minute>``                 hash    counts of one minute: field process|rule, value sums; expires
+``rw:{minutes}``                       zset    the minutes that have counts, for the collector; expires
+``rw:{minutes}:<minute>``              hash    counts of one minute: field process|rule, value sums; expires
 ``rw:sites``                           hash    which sites use this prefix: fingerprint -> last seen
 =====================================  ======  ==========================================================
 
 ``<rule>`` and ``<window>`` are eight characters each, digests of the rule's name and of what makes a
 count unusable when it changes: algorithm, period, buckets. ``<identity>`` is a keyed digest in braces,
-so that on a cluster all state of one client lies in one slot.
+so that on a cluster all state of one client lies in one slot. So do all minutes and their index, which
+are written in one transaction.
 """
 
 from functools import lru_cache
@@ -32,12 +33,12 @@ def token() -> str:
 
 
 def minutes() -> str:
-    return f"{conf.current().key_prefix}:minutes"
+    return f"{conf.current().key_prefix}:{{minutes}}"
 
 
 def minute(number: int) -> str:
     """`number` is the minute since the epoch, time // 60."""
-    return f"{conf.current().key_prefix}:minute:{number}"
+    return f"{minutes()}:{number}"
 
 
 def sites() -> str:

