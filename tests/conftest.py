@@ -14,8 +14,9 @@ from ratewindow.reporting import counters
 from testproject.redis_server import redis_server
 from tests.demo import start_demo
 from tests.recorder import recorder
+from tests.servers import cluster, cluster_ports, cluster_url, watched, watched_session
 
-__all__ = ["recorder", "start_demo"]
+__all__ = ["cluster", "cluster_ports", "cluster_url", "recorder", "start_demo", "watched", "watched_session"]
 
 # pytest shows the log of a test that fails; without a handler, Python would print what comes after the last test.
 logging.getLogger("ratewindow").addHandler(logging.NullHandler())

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from redis.cluster import ClusterNode
 
 from testproject.redis_server import find_program
 
@@ -45,6 +46,27 @@ def cluster_of_three() -> Iterator[list[int]]:
 def _agrees(node: redis.Redis) -> bool:
     info = node.execute_command("CLUSTER INFO")
     return info["cluster_state"] == "ok" and info["cluster_known_nodes"] == "3" and info["cluster_slots_ok"] == str(SLOTS)
+
+
+@pytest.fixture(scope="session")
+def cluster_ports() -> Iterator[list[int]]:
+    """A cluster for this run, started when the first test asks for it."""
+    with cluster_of_three() as ports:
+        yield ports
+
+
+@pytest.fixture
+def cluster(cluster_ports: list[int]) -> Iterator[redis.RedisCluster]:
+    """A client of the run's cluster, which is empty."""
+    client = redis.RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", port) for port in cluster_ports], protocol=2)
+    with client:
+        client.flushall(target_nodes=redis.RedisCluster.PRIMARIES)
+        yield client
+
+
+@pytest.fixture
+def cluster_url(cluster: redis.RedisCluster, cluster_ports: list[int]) -> str:
+    return "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in cluster_ports)
 
 
 class Watched:
@@ -91,6 +113,20 @@ def watched_by_sentinels() -> Iterator[Watched]:
             with _client(port) as sentinel:
                 _until(lambda: _sees_all(sentinel), "the Sentinels did not find each other")
         yield Watched(master, replica, sentinels)
+
+
+@pytest.fixture(scope="session")
+def watched_session() -> Iterator[Watched]:
+    with watched_by_sentinels() as watched:
+        yield watched
+
+
+@pytest.fixture
+def watched(watched_session: Watched) -> Watched:
+    """A master under Sentinels, which is empty."""
+    with _client(watched_session.master) as master:
+        master.flushall()
+    return watched_session
 
 
 def _sees_all(sentinel: redis.Redis) -> bool:

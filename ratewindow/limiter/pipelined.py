@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from redis.exceptions import NoScriptError, ResponseError
+from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
 
 from ratewindow.limiter.wire import Call, Words
 
@@ -69,7 +69,10 @@ class Pipelined:
         try:
             packed = [part for words in commands for part in connection.pack_command(*words)]
             await connection.send_packed_command(packed, check_health=False)
-            return [await _reply(connection) for _ in commands]
+            replies = [await _reply(connection) for _ in commands]
+            if any(isinstance(reply, ReadOnlyError) for reply in replies):
+                await connection.disconnect()  # a demoted master: the address may lead to another one by now
+            return replies
         except BaseException:  # answers may still come, and must not be taken for those of the next calls
             await connection.disconnect(nowait=True)
             raise

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
 
 from ratewindow.limiter.pipelined import Pipelined
 from ratewindow.limiter.types import Check
@@ -70,6 +70,10 @@ class RedisStore:
         try:
             connection.send_packed_command(pack(connection), check_health=False)
             reply = connection.read_response()
+        except ReadOnlyError:  # a demoted master: the address may lead to another one by now
+            self._discard(connection)
+            self.close()
+            raise
         except ResponseError:  # an answer like any other: nothing is left on the line
             self._idle.append((connection, monotonic()))
             raise
@@ -87,7 +91,8 @@ class RedisStore:
         except IndexError:
             return self._client.connection_pool.get_connection()
         if monotonic() - used_s > IDLE_S and _is_closed(connection):
-            connection.disconnect()  # sending opens it anew
+            connection.disconnect()
+            connection.connect()  # sending would, too, but without asking the Sentinels where to
         return connection
 
     def _discard(self, connection: Any) -> None:

@@ -1,16 +1,47 @@
-"""The stores that the conformance suite runs over: a real server, fakeredis, and memory."""
+"""The stores that the conformance suite runs over: real servers, one or several, fakeredis, and memory."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import fakeredis
 import pytest
 import redis
+import redis.asyncio
 
-from ratewindow.limiter import MemoryStore, RedisStore, scripts
-from ratewindow.limiter.limiter import Store
+from ratewindow.limiter import AsyncClusterStore, ClusterStore, MemoryStore, RedisStore, scripts
+from ratewindow.limiter.limiter import AsyncStore, Store
+from ratewindow.limiter.types import Check
+from ratewindow.limiter.wire import Refunds, What
+from ratewindow.redis_clients import connect
+from ratewindow.redis_url import parse
 
 
-@pytest.fixture(params=["server", "fakeredis", "memory"])
+class Awaited:
+    """An asynchronous store, asked as if it were none."""
+
+    is_async = False
+
+    def __init__(self, store: AsyncStore, runner: asyncio.Runner) -> None:
+        self._store, self._runner = store, runner
+
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
+        return self._await(lambda: self._store.run(checks, what, now_ms))
+
+    def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
+        self._await(lambda: self._store.refund(refunds, now_ms))
+
+    def reset(self, keys: Sequence[str]) -> None:
+        self._await(lambda: self._store.reset(keys))
+
+    def _await(self, ask: Any) -> Any:
+        async def answer() -> Any:
+            return await ask()
+
+        return self._runner.run(answer())
+
+
+@pytest.fixture(params=["server", "fakeredis", "memory", "cluster", "asynchronous cluster", "sentinel"])
 def store(request: pytest.FixtureRequest, redis_url: str) -> Iterator[Store]:
     """An empty store of each kind."""
     match request.param:
@@ -19,6 +50,18 @@ def store(request: pytest.FixtureRequest, redis_url: str) -> Iterator[Store]:
                 yield RedisStore(client)
         case "fakeredis":
             yield RedisStore(fakeredis.FakeRedis(server=fakeredis.FakeServer()))
+        case "cluster":
+            yield ClusterStore(request.getfixturevalue("cluster"))
+        case "asynchronous cluster":
+            request.getfixturevalue("cluster")
+            port = request.getfixturevalue("cluster_ports")[0]
+            with asyncio.Runner() as runner:
+                cluster = redis.asyncio.RedisCluster(host="127.0.0.1", port=port)
+                yield Awaited(AsyncClusterStore(cluster), runner)
+                runner.run(cluster.aclose())
+        case "sentinel":
+            with connect(parse(request.getfixturevalue("watched").url), {}, {}) as client:
+                yield RedisStore(client)
         case _:
             yield MemoryStore()
 

@@ -71,7 +71,9 @@ def _shape(dice: random.Random, algorithms: list[str]) -> _Shape:
 
 
 def history(seed: int, steps: int, algorithms: list[str] = ALGORITHMS, plain: bool = False) -> Iterator[Step]:
-    """Steps of one client: a few rules whose windows stay while their limits are edited now and then.
+    """Steps of a few rules whose windows stay while their limits are edited now and then.
+
+    Every rule sees the same client or, of an even seed, each another one: on a cluster these are several groups.
 
     `plain`: only hits and peeks, no refunds, and a clock that never goes back.
     """
@@ -90,10 +92,11 @@ def history(seed: int, steps: int, algorithms: list[str] = ALGORITHMS, plain: bo
             limits = [[dice.choice(LIMITS) for _ in each] for each in rules]
         checks = []
         for number, shapes in enumerate(rules):
-            keys = tuple(f"h{seed}:{number}:{place}" for place in range(len(shapes)))
+            client = "{" + (f"{seed}" if seed % 2 else f"{seed}:{number}") + "}"
+            keys = tuple(f"h{number}:{place}:{client}" for place in range(len(shapes)))
             windows = tuple(shape.window(limit) for shape, limit in zip(shapes, limits[number], strict=True))
             cost = dice.choice([0, 1, 1, 1, 1, 2, 5, 150, 300])
-            lock = f"h{seed}:{number}:lock" if penalties[number] else ""
+            lock = f"h{number}:lock:{client}" if penalties[number] else ""
             checks.append(Check(f"rule{number}", windows, keys, cost, modes[number], counting[number], penalties[number], lock))
         whats: list[What] = ["hit"] * 17 + ["peek"] * 3 + ([] if plain else ["force", "charge", "refused"])
         refund = None if plain or dice.random() > 0.1 else dice.choice([1, 2, 7, -1, -3])
