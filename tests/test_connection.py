@@ -35,7 +35,15 @@ def kwargs(setting: str, **caches: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "url", ["redis://cache:6380/2", "rediss://user:pass@cache/0", "unix:///run/redis.sock?db=3", "memory://"]
+    "url",
+    [
+        "redis://cache:6380/2",
+        "rediss://user:pass@cache/0",
+        "unix:///run/redis.sock?db=3",
+        "redis+cluster://one:7000,two:7000",
+        "redis+sentinel://one:26379,two:26379/mymaster/0",
+        "memory://",
+    ],
 )
 def test_a_url_is_taken_as_it_is(url: str) -> None:
     assert means(url) == (url, {})
@@ -60,6 +68,43 @@ def test_a_django_redis_alias_gives_its_address_and_password() -> None:
         },
     }
     assert means("sessions", sessions=cache) == ("redis://cache/1", {"db": 3, "username": "shop", "password": "secret"})
+
+
+SENTINELS = {"SENTINELS": [("one", 26379), ("two", 26380)], "PASSWORD": "secret", "SENTINEL_KWARGS": {"password": "theirs"}}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {**SENTINELS, "CLIENT_CLASS": "django_redis.client.SentinelClient"},
+        {**SENTINELS, "CONNECTION_FACTORY": "django_redis.pool.SentinelConnectionFactory"},
+        SENTINELS,
+    ],
+)
+def test_a_django_redis_alias_behind_sentinels_means_their_master(options: dict[str, Any]) -> None:
+    cache = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "redis://mymaster/2?is_master=1", "OPTIONS": options}
+    assert means("default", default=cache) == (
+        "redis+sentinel://one:26379,two:26380/mymaster/2",
+        {"password": "secret", "sentinel_kwargs": {"password": "theirs"}},
+    )
+
+
+@pytest.mark.parametrize("sentinels", [{}, {"SENTINELS": "one:26379"}, {"SENTINELS": [("one", "port")]}])
+def test_sentinels_that_cannot_be_read_name_the_line_to_write(sentinels: dict[str, Any]) -> None:
+    options = {"CLIENT_CLASS": "django_redis.client.SentinelClient", **sentinels}
+    cache = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "redis://mymaster/0", "OPTIONS": options}
+    with pytest.raises(ImproperlyConfigured) as told:
+        means("default", default=cache)
+    assert str(told.value) == (
+        "CACHES['default'] goes through Sentinels, but its OPTIONS have no SENTINELS that is a list of (host, port)."
+        ' Write for example RATEWINDOW = {"REDIS": "redis+sentinel://one:26379,two:26379/mymaster/0"}.'
+    )
+
+
+def test_a_factory_for_all_aliases_counts_too(settings: Any) -> None:
+    settings.DJANGO_REDIS_CONNECTION_FACTORY = "django_redis.pool.SentinelConnectionFactory"
+    cache = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "redis://mymaster", "OPTIONS": SENTINELS}
+    assert means("default", default=cache)[0] == "redis+sentinel://one:26379,two:26380/mymaster/"
 
 
 def test_an_alias_of_djangos_own_backend_gives_its_address_and_options() -> None:
@@ -154,6 +199,21 @@ async def test_an_asynchronous_client_has_the_same_limits() -> None:
         made = connection.async_client().connection_pool.connection_kwargs
     assert made["socket_timeout"] == 0.08
     assert made["retry"].get_retries() == 0
+
+
+def test_behind_sentinels_both_they_and_the_master_are_asked_with_the_limiters_own_limits() -> None:
+    url = (
+        "redis+sentinel://:secret@one,two:26380/mymaster/2?socket_timeout=30&sentinel_socket_timeout=30&sentinel_password=theirs"
+    )
+    with override_settings(RATEWINDOW={"REDIS": url, "TIMEOUT": "80ms"}):
+        pool: Any = connection.client().connection_pool
+        theirs = pool.sentinel_manager.sentinels[0].connection_pool.connection_kwargs
+        made = pool.connection_kwargs
+    assert (pool.service_name, made["db"], made["password"], theirs["password"]) == ("mymaster", 2, "secret", "theirs")
+    assert (theirs["host"], theirs["port"]) == ("one", 26379)
+    for each in (made, theirs):
+        assert (each["socket_timeout"], each["socket_connect_timeout"]) == (0.08, 0.08)
+        assert each["retry"].get_retries() == 0
 
 
 def test_a_client_is_made_once_and_anew_when_the_setting_changes() -> None:

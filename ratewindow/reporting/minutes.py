@@ -70,6 +70,6 @@ def settle(minutes: Iterable[int], quiet_since_s: float) -> None:
         pipe.zremrangebyscore(index, "-inf", quiet_since_s)
         *scores, _ = pipe.execute()
         for minute, score in zip(minutes, scores, strict=True):
-            if score is not None and score <= quiet_since_s:
+            if score is not None and float(score) <= quiet_since_s:  # a cluster's transaction leaves it as text
                 pipe.expire(statekeys.minute(minute), COLLECTED_S)
         pipe.execute()
