@@ -6,14 +6,13 @@ import time
 from collections.abc import AsyncGenerator
 from typing import Any
 
-import redis
-import redis.asyncio
 from django.core.signals import setting_changed
 
 from ratewindow import conf, connection, statekeys
 from ratewindow.limiter.cluster_store import AsyncClusterStore, ClusterStore
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
+from ratewindow.limiter.storing import astore_for, store_for
 from ratewindow.limiter.types import Check, Window
 
 AnyAsyncStore = AsyncRedisStore | AsyncClusterStore
@@ -36,8 +35,7 @@ def store() -> RedisStore | ClusterStore | MemoryStore:
     if connection.in_memory():
         return _memory
     if _of_threads is None:
-        client: Any = connection.client()
-        _of_threads = ClusterStore(client) if isinstance(client, redis.RedisCluster) else RedisStore(client)
+        _of_threads = store_for(connection.client())
     return _of_threads
 
 
@@ -54,9 +52,9 @@ async def astore() -> AnyAsyncStore | MemoryStore:
 
 async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[AnyAsyncStore]:
     """A store for as long as its loop runs: a loop that ends closes the generators that began in it."""
-    client: Any = connection.async_client()
+    client = connection.async_client()
     try:
-        yield AsyncClusterStore(client) if isinstance(client, redis.asyncio.RedisCluster) else AsyncRedisStore(client)
+        yield astore_for(client)
     finally:
         _of_loop.pop(loop, None)
         await connection.aclose(client)

@@ -14,7 +14,7 @@ from ratewindow.limiter import groups
 from ratewindow.limiter.groups import Conversation
 from ratewindow.limiter.lanes import Lanes, as_redis_errors
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import Call, Refunds, What
+from ratewindow.limiter.wire import Call, Refunds, What, decide_call
 
 if TYPE_CHECKING:
     import redis
@@ -109,6 +109,8 @@ class AsyncClusterStore:
         self._held: set[asyncio.Task[None]] = set()  # the loop itself does not keep them
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
+        if groups.in_one_slot(checks):  # the usual case, without a task of its own
+            return self._lanes.call(decide_call(checks, what, now_ms))
         return self._begin(groups.decide(checks, what, now_ms))
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> "asyncio.Future[list[int]]":

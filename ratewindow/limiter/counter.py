@@ -13,7 +13,7 @@ from ratewindow.limiter.durations import parse_duration, unit_ms
 from ratewindow.limiter.keys import identity_tag, window_tag
 from ratewindow.limiter.limiter import AsyncStore, Store
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
+from ratewindow.limiter.storing import astore_for, store_for
 from ratewindow.limiter.types import Check, Window
 from ratewindow.limiter.wire import What
 
@@ -138,4 +138,4 @@ def _store(given: Any) -> Any:
     import redis.asyncio
 
     asynchronous = isinstance(given, (redis.asyncio.Redis, redis.asyncio.RedisCluster))
-    return AsyncRedisStore(given) if asynchronous else RedisStore(given)
+    return astore_for(given) if asynchronous else store_for(given)

@@ -24,16 +24,19 @@ Parts = dict[int, list[int]]  # of the reply: the numbers of single checks, by t
 
 def decide(checks: list[Check], what: What, now_ms: int | None) -> Conversation:
     """The reply of ``lua/decide.lua``, as if one script had seen all checks."""
-    slots = _slots(checks)
-    if len(set(slots)) == 1:
+    if in_one_slot(checks):
         [reply] = yield [decide_call(checks, what, now_ms)]
         return reply
-    request = _Request(checks, slots, now_ms)
+    request = _Request(checks, _slots(checks), now_ms)
     if what in ("hit", "peek"):
         told = yield from request.judge(what)
     else:  # these need no agreement
         told = yield from request.ask(range(len(checks)), what)
     return [number for place in range(len(checks)) for number in told[place]]
+
+
+def in_one_slot(checks: list[Check]) -> bool:
+    return len(checks) == 1 or len(set(_slots(checks))) == 1
 
 
 def refund(refunds: Refunds, now_ms: int | None) -> Conversation:

@@ -30,8 +30,8 @@ class RedisStore:
     is_async = False
 
     def __init__(self, client: "redis.Redis") -> None:
-        self._client = client
         self._idle: list[tuple[Any, float]] = []  # pop and append are atomic: no lock
+        self._client = _of_one_server(client)
         self._pid = os.getpid()
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
@@ -100,6 +100,12 @@ class RedisStore:
         self._client.connection_pool.release(connection)
 
 
+def _of_one_server(client: Any) -> Any:
+    if not hasattr(client, "connection_pool"):
+        raise TypeError(f"{type(client).__name__} is no client of one server: give that of a Cluster to ClusterStore")
+    return client
+
+
 def _is_closed(connection: Any) -> bool:
     """Whether there is something to read, though nothing was asked: the end, that is."""
     try:
@@ -117,7 +123,7 @@ class AsyncRedisStore:
     is_async = True
 
     def __init__(self, client: "redis.asyncio.Redis") -> None:
-        self._client = client
+        self._client = _of_one_server(client)
         self._pipelined = Pipelined(client)
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[list[int]]":

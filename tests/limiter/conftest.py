@@ -41,12 +41,16 @@ class Awaited:
         return self._runner.run(answer())
 
 
-@pytest.fixture(params=["server", "fakeredis", "memory", "cluster", "asynchronous cluster", "sentinel"])
-def store(request: pytest.FixtureRequest, redis_url: str) -> Iterator[Store]:
-    """An empty store of each kind."""
-    match request.param:
+@pytest.fixture(params=["server", "fakeredis", "memory"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    """An empty store of each kind that one process or one server is enough for."""
+    yield from open_store(request.param, request)
+
+
+def open_store(kind: str, request: pytest.FixtureRequest) -> Iterator[Store]:
+    match kind:
         case "server":
-            with redis.Redis.from_url(redis_url) as client:
+            with redis.Redis.from_url(request.getfixturevalue("redis_url")) as client:
                 yield RedisStore(client)
         case "fakeredis":
             yield RedisStore(fakeredis.FakeRedis(server=fakeredis.FakeServer()))

@@ -1,6 +1,7 @@
 """Every store agrees with the oracle, on every number of every step of long random histories."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from ratewindow.limiter import MemoryStore, RedisStore
 from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.types import Check
+from tests.limiter.conftest import open_store
 from tests.limiter.histories import ALGORITHMS, Step, as_limit, history
 from tests.limiter.oracle import Oracle
 
@@ -16,6 +18,12 @@ pytestmark = pytest.mark.conformance
 
 STEPS = int(os.environ.get("CONFORMANCE_STEPS", "5000"))
 STEPS_OF_ONE_HISTORY = 100
+
+
+@pytest.fixture(params=["server", "fakeredis", "memory", "cluster", "asynchronous cluster", "sentinel"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    """An empty store of every kind there is."""
+    yield from open_store(request.param, request)
 
 
 def number_of_histories(store: Store) -> int:
