@@ -11,7 +11,7 @@ from asgiref.sync import iscoroutinefunction
 from django.conf import settings
 from django.test import override_settings
 
-from ratewindow import coderules, conf, connection, rulebook, stores
+from ratewindow import coderules, conf, redis_address, rulebook, stores
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rule import Rule, check_name
@@ -41,7 +41,7 @@ class override_rules:  # noqa: N801  named as Django's override_settings is
         held = rulebook.current()
         rules = [self._rule(held, name, rate) for name, rate in self._rates.items()]
         self._undo_settings = override_settings(
-            **{conf.SETTING: {**getattr(settings, conf.SETTING, {}), "REDIS": connection.MEMORY, "ENABLED": True}}
+            **{conf.SETTING: {**getattr(settings, conf.SETTING, {}), "REDIS": redis_address.MEMORY, "ENABLED": True}}
         )
         self._undo_settings.enable()  # which also begins the counting in memory anew
         self._outer = rulebook.replace(Rulebook(rules, alone=True))
