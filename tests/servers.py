@@ -20,7 +20,8 @@ from testproject.redis_server import find_program
 START_TIMEOUT_S = 20.0
 SLOTS = 16384
 SERVICE = "limits"
-HURRIED = "info-period 500 publish-period 100 ping-period 100 ask-period 100".split()
+# A Sentinel that has not heard of a failover for four publish periods would undo it: not too short.
+HURRIED = "info-period 500 publish-period 500 ping-period 100 ask-period 100".split()
 
 
 @contextlib.contextmanager
