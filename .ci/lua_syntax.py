@@ -21,15 +21,16 @@ def problem(source: str, name: str) -> str | None:
         return f"{name}: {error}"
 
 
-def joined() -> str:
-    """The script with every algorithm in it."""
+def joined(name: str) -> str:
+    """``decide`` or ``refund`` with every algorithm and its rare functions in it."""
     windows = tuple(Window(1, period_ms=1000, algorithm=name) for name, _ in algorithm_choices())
-    return script_for("decide", [Check("all", windows, tuple(map(str, range(len(windows)))))]).source
+    return script_for(name, [Check("all", windows, tuple(map(str, range(len(windows)))), counts_refused=True)]).source
 
 
 def main() -> int:
     files = sorted(LUA.rglob("*.lua"))
-    chunks = {str(path.relative_to(LUA.parent)): path.read_text() for path in files} | {"all joined": joined()}
+    chunks = {str(path.relative_to(LUA.parent)): path.read_text() for path in files}
+    chunks |= {f"{name}, all joined": joined(name) for name in ("decide", "refund")}
     problems = [found for name, source in chunks.items() if (found := problem(source, name))]
     print(f"{len(files)} Lua files: " + ("\n".join(problems) if problems else "no syntax error"))
     return 1 if problems or not files else 0

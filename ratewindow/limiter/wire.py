@@ -78,24 +78,29 @@ def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
 
 
 def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes | None:
-    """The usual call, one window of one plain rule, in the protocol of Redis: all but its key is kept. None for others."""
-    if len(checks) != 1 or now_ms is not None:
+    """The usual call, of one rule without a lock, in the protocol of Redis: all but its keys is kept. None for others."""
+    if len(checks) != 1 or now_ms is not None or checks[0].penalty_ms:
         return None
     check = checks[0]
-    if len(check.windows) != 1 or check.penalty_ms or check.windows[0].aligned_to:
+    around = _around(check.windows, what, check.cost, check.enforce, check.counts_refused)
+    if around is None:
         return None
-    before, after = _around(check.windows[0], what, check.cost, check.enforce, check.counts_refused)
-    key = check.keys[0].encode()
-    return b"%b%d\r\n%b%b" % (before, len(key), key, after)
+    keys = [b"$%d\r\n%b\r\n" % (len(key), key) for key in map(str.encode, check.keys)]
+    return b"%b%b%b" % (around[0], b"".join(keys), around[1])
 
 
 @lru_cache(maxsize=4096)
-def _around(window: Window, what: What, cost: int, enforce: bool, counts_refused: bool) -> tuple[bytes, bytes]:
-    """What stands before the length of the key, and after the key."""
-    words = decide_call([Check("", (window,), ("",), cost, enforce, counts_refused)], what, None).by_sha()
+def _around(
+    windows: tuple[Window, ...], what: What, cost: int, enforce: bool, counts_refused: bool
+) -> tuple[bytes, bytes] | None:
+    """What stands before the keys, and after them; None when that depends on the time."""
+    if any(window.aligned_to for window in windows):
+        return None
+    no_keys = ("",) * len(windows)
+    words = decide_call([Check("", windows, no_keys, cost, enforce, counts_refused)], what, None).by_sha()
     parts = [b"$%d\r\n%b\r\n" % (len(text), text) for text in (str(word).encode() for word in words)]
-    before, _, after = b"".join([b"*%d\r\n" % len(words), *parts]).partition(b"$0\r\n")
-    return before + b"$", after
+    before, _, after = b"".join([b"*%d\r\n" % len(words), *parts]).partition(b"$0\r\n\r\n" * len(windows))
+    return before, after
 
 
 def refund_call(refunds: Refunds, now_ms: int | None) -> Call:

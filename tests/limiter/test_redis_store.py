@@ -8,6 +8,9 @@ import redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from ratewindow.limiter import Limiter, RedisStore, Window
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.types import Check
+from ratewindow.limiter.wire import decide_call, packed_decide
 
 LIMIT = [Window(1000, period_ms=3_600_000)]
 
@@ -70,3 +73,12 @@ def test_closing_the_store_leaves_it_usable(redis_url: str) -> None:
         limiter.hit("user:42", LIMIT)
         store.close()
         assert limiter.hit("user:42", LIMIT).remaining == 998
+
+
+@pytest.mark.parametrize("rates", ["5/m", "5/m; 100/h; 1000/d"])
+@pytest.mark.parametrize("cost", [1, 3])
+def test_a_call_that_is_kept_is_the_call(redis_client: redis.Redis, rates: str, cost: int) -> None:
+    windows = tuple(parse_rates(rates))
+    check = Check("rule", windows, tuple(f"key:é:{number}" for number in range(len(windows))), cost)
+    words = decide_call([check], "hit", None).by_sha()
+    assert packed_decide([check], "hit", None) == b"".join(redis_client.connection_pool.make_connection().pack_command(*words))
