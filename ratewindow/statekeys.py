@@ -22,7 +22,7 @@ from functools import lru_cache
 from django.conf import settings as django_settings
 
 from ratewindow import conf
-from ratewindow.limiter.keys import digest, identity_tag, window_tag
+from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.types import Window
 
 LOCK_TAG = digest("lock", 6)
@@ -61,7 +61,7 @@ def rule_tag(name: str, beside_code: bool = False) -> str:
 
 def state_name(rule: str, window: Window, beside_code: bool) -> str:
     """The middle of a state's key: ``:s:<rule><window>:``."""
-    return f":s:{rule_tag(rule, beside_code)}{window_tag(window)}:"
+    return f":s:{rule_tag(rule, beside_code)}{window.tag}:"
 
 
 def lock_name(rule: str, beside_code: bool) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ratewindow.limiter.algorithms.sliding_window import width
 from ratewindow.limiter.durations import parse_duration, unit_ms
-from ratewindow.limiter.keys import identity_tag, window_tag
+from ratewindow.limiter.keys import identity_tag
 from ratewindow.limiter.limiter import AsyncStore, Store
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.storing import astore_for, store_for
@@ -76,7 +76,7 @@ class SlidingCounter:
         usual = min(max(FEWEST_BUCKETS, units), MOST_BUCKETS)
         window = _Boundless(MOST_UNITS, period_ms, buckets=usual if buckets is None else buckets)
         self.resolution_ms = width(window)
-        key = f"{prefix}:{window_tag(window)}:{identity_tag(name)}"
+        key = f"{prefix}:{window.tag}:{identity_tag(name)}"
         self._check = Check(name, (window,), (key,))
         self._store: Any = MemoryStore() if store is None else _store(store)
         self._clock_ms = clock_ms

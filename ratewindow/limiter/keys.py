@@ -2,23 +2,14 @@
 
 import base64
 import hashlib
-from functools import lru_cache
 
-from ratewindow.limiter.types import Window
-
-LAYOUT = "2"  # part of every window's name: a new layout of the state is a new key
+LAYOUT = "1"  # part of every window's name: a new layout of the state is a new key
 
 
 def digest(text: str, size: int, secret: bytes = b"") -> str:
     """A digest of `size` bytes, a multiple of three, as text of a third more characters."""
     raw = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size, key=secret).digest()
     return base64.urlsafe_b64encode(raw).decode()
-
-
-@lru_cache(maxsize=4096)
-def window_tag(window: Window) -> str:
-    """Eight characters for a window. The limit is no part of them, so that an edited limit keeps its counts."""
-    return digest(f"{LAYOUT} {window.shape}", 6)
 
 
 def identity_tag(identity: str, secret: bytes = b"") -> str:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from ratewindow.limiter.keys import digest, identity_tag, window_tag
+from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.refusals import BELIEVED_MS, Refusals
 from ratewindow.limiter.types import Check, Decision, Window
@@ -197,13 +197,13 @@ class Limiter:
         if not windows:
             raise ValueError("no windows: give at least one, such as Window(10, period_ms=1000)")
         who = identity_tag(identity)
-        keys = tuple(f"{self._prefix}:{window_tag(window)}:{who}" for window in windows)
+        keys = tuple(f"{self._prefix}:{window.tag}:{who}" for window in windows)
         lock = self._lock_key(windows, who) if penalty_ms else ""
         check = Check("limiter", tuple(windows), keys, check_cost(cost), True, count_refused, penalty_ms, lock)
         return merged([check])
 
     def _lock_key(self, windows: Sequence[Window], who: str) -> str:
-        return f"{self._prefix}:{digest('lock ' + ' '.join(map(window_tag, windows)), 6)}:{who}"
+        return f"{self._prefix}:{digest('lock ' + ' '.join(window.tag for window in windows), 6)}:{who}"
 
     def _refunds(self, identity: str, windows: Sequence[Window], cost: int, told: Decision | None) -> tuple[Refunds, int | None]:
         check_cost(cost)

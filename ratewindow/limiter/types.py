@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
 from ratewindow.limiter.durations import format_duration
+from ratewindow.limiter.keys import LAYOUT, digest
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,27 @@ class Window:
         return (self.algorithm, self.period_ms, self.buckets, *aligned)
 
     @cached_property
+    def tag(self) -> str:
+        """Eight characters of a key's name: an edited limit keeps its counts, another shape counts anew."""
+        return digest(f"{LAYOUT} {self.shape}", 6)
+
+    @cached_property
+    def packed(self) -> bytes | None:
+        """`arguments` in the protocol of Redis; None when they depend on the time."""
+        return None if self.aligned_to else b"".join(map(bulk, self.arguments(0)))
+
+    @cached_property
     def text(self) -> str:
         """The window as a rate: ``"5/m"``, ``"100/2h"``."""
         period = format_duration(self.period_ms)
         one_unit = period[0] == "1" and period[1:].isalpha()
         return f"{self.limit}/{period[1:] if one_unit else period}"
+
+
+def bulk(word: str | int) -> bytes:
+    """One word in the protocol of Redis."""
+    text = str(word).encode()
+    return b"$%d\r\n%b\r\n" % (len(text), text)
 
 
 class Check(NamedTuple):

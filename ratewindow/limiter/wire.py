@@ -3,16 +3,16 @@
 import random
 import time
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from ratewindow.limiter.scripts import Script, script_for
-from ratewindow.limiter.types import Check, Decision, Window, WindowAnswer
+from ratewindow.limiter.types import Check, Decision, Window, WindowAnswer, bulk
 
 What = Literal["hit", "peek", "force", "charge", "refused"]
 Refunds = Sequence[tuple[Check, Sequence[int | None]]]  # what to give back, and when each window was charged
 Words = list[str | int]
 
+_PACKED = {what: bulk(what) for what in get_args(What)}
 _CODE_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are mistaken for each other
 
 
@@ -78,29 +78,33 @@ def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
 
 
 def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes | None:
-    """The usual call, of one rule without a lock, in the protocol of Redis: all but its keys is kept. None for others."""
-    if len(checks) != 1 or now_ms is not None or checks[0].penalty_ms:
-        return None
-    check = checks[0]
-    around = _around(check.windows, what, check.cost, check.enforce, check.counts_refused)
-    if around is None:
-        return None
-    keys = [b"$%d\r\n%b\r\n" % (len(key), key) for key in map(str.encode, check.keys)]
-    return b"%b%b%b" % (around[0], b"".join(keys), around[1])
+    """`decide_call` in the protocol of Redis, as a client would pack it, for the usual calls; None for others.
 
-
-@lru_cache(maxsize=4096)
-def _around(
-    windows: tuple[Window, ...], what: What, cost: int, enforce: bool, counts_refused: bool
-) -> tuple[bytes, bytes] | None:
-    """What stands before the keys, and after them; None when that depends on the time."""
-    if any(window.aligned_to for window in windows):
+    Windows keep their part packed, so that this costs a fifth of packing word by word.
+    """
+    if now_ms is not None:
         return None
-    no_keys = ("",) * len(windows)
-    words = decide_call([Check("", windows, no_keys, cost, enforce, counts_refused)], what, None).by_sha()
-    parts = [b"$%d\r\n%b\r\n" % (len(text), text) for text in (str(word).encode() for word in words)]
-    before, _, after = b"".join([b"*%d\r\n" % len(words), *parts]).partition(b"$0\r\n\r\n" * len(windows))
-    return before, after
+    keys: list[bytes] = []
+    words, count = [_PACKED[what]], 4
+    for check in checks:
+        if check.penalty_ms:
+            return None
+        windows = check.windows
+        kind = 16 * len(windows) + (1 if check.enforce else 0) + (2 if check.counts_refused else 0)
+        words.append(bulk(kind if check.cost == 1 else kind + 8))
+        if check.cost != 1:
+            words.append(bulk(check.cost))
+            count += 1
+        for window in windows:
+            packed = window.packed
+            if packed is None:
+                return None
+            words.append(packed)
+        keys += map(bulk, check.keys)
+        count += 1 + 5 * len(windows)
+    sha = script_for("decide", checks).sha.encode()
+    head = b"*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%b\r\n" % (count, sha)
+    return b"".join([head, bulk(len(keys)), *keys, *words])
 
 
 def refund_call(refunds: Refunds, now_ms: int | None) -> Call:

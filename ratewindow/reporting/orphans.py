@@ -9,7 +9,6 @@ from typing import cast
 import redis
 
 from ratewindow import connection, rulebook, statekeys
-from ratewindow.limiter.keys import window_tag
 from ratewindow.models import RateRule
 from ratewindow.reporting.sites import refuse_when_shared
 
@@ -88,7 +87,7 @@ def _living() -> _Living:
         statekeys.rule_tag(rule.name, beside_code) + tag
         for rule in rules
         for beside_code in (False, True)  # a shadow row beside a rate in code counts on its own
-        for tag in [*map(window_tag, rule.windows), *([statekeys.LOCK_TAG] if rule.penalty_ms else [])]
+        for tag in [*(window.tag for window in rule.windows), *([statekeys.LOCK_TAG] if rule.penalty_ms else [])]
     }
     # A row that could not be read as a rule is there all the same, and may be corrected.
     unread = set(RateRule.objects.values_list("name", flat=True)) - {rule.name for rule in rules}

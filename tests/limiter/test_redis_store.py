@@ -10,7 +10,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from ratewindow.limiter import Limiter, RedisStore, Window
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import decide_call, packed_decide
+from ratewindow.limiter.wire import What, decide_call, packed_decide
 
 LIMIT = [Window(1000, period_ms=3_600_000)]
 
@@ -75,10 +75,13 @@ def test_closing_the_store_leaves_it_usable(redis_url: str) -> None:
         assert limiter.hit("user:42", LIMIT).remaining == 998
 
 
-@pytest.mark.parametrize("rates", ["5/m", "5/m; 100/h; 1000/d"])
-@pytest.mark.parametrize("cost", [1, 3])
-def test_a_call_that_is_kept_is_the_call(redis_client: redis.Redis, rates: str, cost: int) -> None:
-    windows = tuple(parse_rates(rates))
-    check = Check("rule", windows, tuple(f"key:é:{number}" for number in range(len(windows))), cost)
-    words = decide_call([check], "hit", None).by_sha()
-    assert packed_decide([check], "hit", None) == b"".join(redis_client.connection_pool.make_connection().pack_command(*words))
+@pytest.mark.parametrize("rates", [["5/m"], ["5/m; 100/h; 1000/d"], ["5/m; 9/h", "7/s"]])
+@pytest.mark.parametrize("cost", [0, 1, 3])
+@pytest.mark.parametrize("what", ["hit", "peek", "force"])
+def test_the_packed_call_is_the_call(redis_client: redis.Redis, rates: list[str], cost: int, what: What) -> None:
+    checks = [
+        Check(f"rule{place}", windows, tuple(f"key:é:{place}:{number}" for number in range(len(windows))), cost, place == 0)
+        for place, windows in enumerate(map(parse_rates, rates))
+    ]
+    words = decide_call(checks, what, None).by_sha()
+    assert packed_decide(checks, what, None) == b"".join(redis_client.connection_pool.make_connection().pack_command(*words))
