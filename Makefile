@@ -38,7 +38,7 @@ fmt: $(VENV)/.lint ## format the code and sort its imports
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.bench ## measure the cost of a decision beside other libraries
+bench: $(VENV)/.bench $(VENV)/.docs ## measure the cost of a decision beside other libraries
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the virtual environment and what the tools left

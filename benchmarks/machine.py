@@ -4,6 +4,7 @@ import datetime
 import os
 import platform
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from ratewindow import connection
@@ -16,6 +17,15 @@ def described() -> str:
     server = f"Valkey {info['valkey_version']}" if "valkey_version" in info else f"Redis {info['redis_version']}"
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
     return (
-        f"{datetime.datetime.now(datetime.UTC).date()}: {platform.system()} on {platform.machine()}, {os.cpu_count()} cores, "
-        f"Python {platform.python_version()}, {server} over loopback, {libraries}."
+        f"{datetime.datetime.now(datetime.UTC).date()}: {platform.system()} on {platform.machine()}, "
+        f"{os.cpu_count()} cores{_model()}, Python {platform.python_version()}, {server} over loopback, {libraries}."
     )
+
+
+def _model() -> str:
+    """The processor's name, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return ""
+    return next((f" ({line.partition(':')[2].strip()})" for line in lines if line.startswith("model name")), "")

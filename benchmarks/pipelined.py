@@ -3,8 +3,11 @@
 import shutil
 import subprocess
 from collections.abc import Sequence
+from typing import Any
 
 import redis
+
+from benchmarks import core
 
 PIPELINE = 16
 RANDOM = "__rand_int__"  # redis-benchmark puts twelve digits in its place, below the number of keys
@@ -26,6 +29,7 @@ def load(client: redis.Redis, command: Sequence[str], calls: int, keys: int) -> 
             check=True,
             capture_output=True,
             timeout=60,
+            preexec_fn=core.take_any,
         )
     else:
         # A prime step visits every key once before it meets one again.
@@ -41,7 +45,7 @@ def _drive(client: redis.Redis, commands: Sequence[Sequence[str]], calls: int, p
         reply = connection.read_response()
         lines_each = 1 + len(reply) if isinstance(reply, list) else 1
         packed = [b"".join(connection.pack_command(*command)) for command in commands]
-        socket = connection._sock
+        socket: Any = connection._sock
         sent = 0
         while sent < calls:
             batch = [packed[(sent + place) % len(packed)] for place in range(pipeline)]

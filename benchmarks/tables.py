@@ -1,58 +1,128 @@
 """What was measured, as rows, and rows as a table: the same Markdown for the terminal and the documentation."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from benchmarks.plots import Picture
 from benchmarks.timing import Times
+
+TIMES = ("", "median, µs", "half of the rounds", "ratio", "bar")
+AMOUNTS = ("", "bytes", "bar")
+NONE = Times(())
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line. `at_most` is the bar: the ratio that was promised; `extra` fills the columns that a section adds."""
+    """One line. `at_most` is the bar: what was promised; `cells` fills the columns that a section adds."""
 
     name: str
-    times: Times
-    ratio: float
+    cells: tuple[str, ...] = ()
     at_most: float | None = None
-    extra: tuple[str, ...] = ()
 
     @property
-    def holds(self) -> bool | None:
-        return None if self.at_most is None else self.ratio <= self.at_most
+    def measured(self) -> float:
+        raise NotImplementedError
 
-    def cells(self) -> list[str]:
+    @property
+    def holds(self) -> bool:
+        return self.at_most is None or self.measured <= self.at_most
+
+    def figure(self, number: float) -> str:
+        """A number with its unit."""
+        raise NotImplementedError
+
+    def line(self) -> list[str]:
+        return [self.name, *self.cells]
+
+    def bar(self) -> str:
+        return "" if self.at_most is None else f"at most {self.figure(self.at_most)}: {'holds' if self.holds else 'MISSED'}"
+
+
+@dataclass(frozen=True)
+class Timed(Row):
+    """How long something takes, as times and as a ratio, which is what bars are about."""
+
+    times: Times = NONE
+    floor: Times = NONE
+
+    @property
+    def measured(self) -> float:
+        return self.times.ratio(self.floor)
+
+    def figure(self, number: float) -> str:
+        return f"{number:g} x" if number == self.at_most else f"{number:.2f} x"
+
+    def line(self) -> list[str]:
         low, high = self.times.spread_us
-        bar = "" if self.at_most is None else f"at most {self.at_most:g} x: {'holds' if self.holds else 'MISSED'}"
-        return [self.name, f"{self.times.median_us:.1f}", f"{low:.1f} to {high:.1f}", f"{self.ratio:.2f} x", bar, *self.extra]
+        digits = 2 if self.times.median_us < 10 else 1
+        spread = f"{low:.{digits}f} to {high:.{digits}f}"
+        return [self.name, f"{self.times.median_us:.{digits}f}", spread, self.figure(self.measured), self.bar(), *self.cells]
+
+
+@dataclass(frozen=True)
+class Amount(Row):
+    """How many bytes something takes."""
+
+    value: float = 0.0
+
+    @property
+    def measured(self) -> float:
+        return self.value
+
+    def figure(self, number: float) -> str:
+        return f"{number:g} bytes" if number == self.at_most else f"{number:,.1f} bytes"
+
+    def line(self) -> list[str]:
+        return [self.name, f"{self.value:,.1f}", self.bar(), *self.cells]
 
 
 @dataclass(frozen=True)
 class Section:
-    """One bar, or one comparison: what is measured, in a paragraph, and its rows."""
+    """One bar, or one comparison: what is measured, in a paragraph, and its rows; `why` is told when a bar is missed."""
 
     title: str
     about: str
     rows: Sequence[Row] = ()
-    extra_columns: tuple[str, ...] = field(default=())
+    columns: tuple[str, ...] = TIMES
+    why: str = ""
+    picture: Picture | None = None
+
+    @property
+    def promised(self) -> list[Row]:
+        return [row for row in self.rows if row.at_most is not None]
 
     def markdown(self) -> str:
-        if not self.rows:
-            return f"## {self.title}\n\n{self.about}\n"
-        head = ["", "median, µs", "half of the rounds", "ratio", "bar", *self.extra_columns]
-        return f"## {self.title}\n\n{self.about}\n\n{_table([head, *(row.cells() for row in self.rows)])}\n"
+        parts = [f"## {self.title}", self.about]
+        if self.rows:
+            parts.append(_table([self.columns, *(row.line() for row in self.rows)]))
+        if self.why and not all(row.holds for row in self.promised):
+            parts.append(self.why)
+        return "\n\n".join(parts) + "\n"
+
+
+def summary(sections: Iterable[Section]) -> str:
+    """Every bar in one table."""
+    lines = [
+        [section.title, row.name, row.figure(row.at_most or 0), row.figure(row.measured), "holds" if row.holds else "MISSED"]
+        for section in sections
+        for row in section.promised
+    ]
+    held = sum(line[-1] == "holds" for line in lines)
+    table = _table([("bar", "of", "at most", "measured", ""), *lines])
+    return f"## The bars\n\n{held} of {len(lines)} hold. Where one does not, its section says why.\n\n{table}\n"
 
 
 def _table(lines: Iterable[Sequence[str]]) -> str:
     """A Markdown table whose columns also line up where nobody renders it; numbers to the right."""
     lines = list(lines)
-    widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(lines[0]))]
-    right = {1, 2, 3}
-    rule = ["-" * (width - 1) + ":" if column in right else "-" * width for column, width in enumerate(widths)]
-    padded = [
-        [
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        for line in [lines[0], rule, *lines[1:]]
-    ]
-    return "\n".join("| " + " | ".join(line) + " |" for line in padded)
+    columns = list(zip(*lines, strict=True))
+    widths = [max(3, *map(len, column)) for column in columns]
+    right = [any(column[1:]) and all(cell.lstrip("-")[:1].isdigit() for cell in column[1:] if cell) for column in columns]
+    right[0] = False
+    rule = ["-" * (width - 1) + ":" if to_right else "-" * width for width, to_right in zip(widths, right, strict=True)]
+    return "\n".join(_padded(line, widths, right) for line in [lines[0], rule, *lines[1:]])
+
+
+def _padded(line: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    cells = zip(line, widths, right, strict=True)
+    return "| " + " | ".join(cell.rjust(width) if to_right else cell.ljust(width) for cell, width, to_right in cells) + " |"

@@ -2,12 +2,39 @@
 
 from collections.abc import Callable
 
-from benchmarks.bars import peers, server_cpu, sync, windows
+from benchmarks.bars import (
+    growth_clients,
+    growth_limit,
+    growth_rules,
+    growth_windows,
+    known,
+    matching,
+    memory,
+    peers,
+    server_cpu,
+    steps,
+    structures,
+    sync,
+    together,
+    windows,
+    wrong,
+)
 from benchmarks.tables import Section
 
 BARS: dict[str, Callable[[], Section]] = {
     "sync": sync.measure,
+    "asyncio": together.measure,
     "windows": windows.measure,
+    "known": known.measure,
+    "matching": matching.measure,
     "server-cpu": server_cpu.measure,
+    "steps": steps.measure,
+    "memory": memory.measure,
     "peers": peers.measure,
+    "structures": structures.measure,
+    "wrong": wrong.measure,
+    "growth-limit": growth_limit.measure,
+    "growth-clients": growth_clients.measure,
+    "growth-windows": growth_windows.measure,
+    "growth-rules": growth_rules.measure,
 }

@@ -1,6 +1,5 @@
 """What a client costs in the server's memory: the bars, and that traffic does not raise them."""
 
-import random
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +7,7 @@ import redis
 
 from ratewindow.limiter import Limiter, RedisStore, SlidingCounter, Window
 from tests.limiter.clock import Clock
+from tests.limiter.footprint import busy, bytes_beyond_the_name, bytes_each
 
 CLIENTS = 400
 HOUR_MS = 3_600_000
@@ -21,26 +21,6 @@ def client(redis_url: str) -> Iterator[redis.Redis]:
         except redis.ResponseError:
             pytest.skip("only a real server tells what it uses")
         yield client
-
-
-def used(client: redis.Redis) -> int:
-    return int(client.info("memory")["used_memory"])
-
-
-def bytes_beyond_the_name(client: redis.Redis) -> float:
-    """For each key what the server uses for it in full, without the characters of its name."""
-    keys = client.keys("*")
-    return max(client.memory_usage(key, samples=0) - len(key) for key in keys)
-
-
-def busy(client: redis.Redis, window: Window, costs: list[int], calls: int = 150) -> None:
-    """A few clients that come for two periods, in every bucket, with small and large costs."""
-    clock, dice = Clock(), random.Random(29)
-    limiter = Limiter(RedisStore(client), clock_ms=clock, believed_ms=0)
-    for _ in range(calls):
-        clock.now_ms += 2 * window.period_ms // calls
-        for number in range(5):
-            limiter.hit(f"user:{number}", [window], dice.choice(costs))
 
 
 @pytest.mark.parametrize("limit", [10, 1000, 10**9])
@@ -76,14 +56,15 @@ def test_a_log_takes_at_most_16_bytes_an_event(client: redis.Redis, events: int)
 
 def test_many_clients_take_what_one_key_says(client: redis.Redis) -> None:
     """By the server's whole memory, which knows of tables and expiries too."""
-    clock = Clock()
-    limiter = Limiter(RedisStore(client), clock_ms=clock)
-    limiter.hit("warm", [Window(1000, HOUR_MS)])
-    before = used(client)
-    for number in range(CLIENTS):
-        limiter.hit(f"user:{number}", [Window(1000, HOUR_MS)])
-    names = sum(map(len, client.keys("*")))
-    assert (used(client) - before - names) / CLIENTS <= 400
+    limiter = Limiter(RedisStore(client), clock_ms=Clock())
+    limiter.hit("user:0", [Window(1000, HOUR_MS)])
+    client.flushdb()  # the script stays
+
+    def come() -> None:
+        for number in range(CLIENTS):
+            limiter.hit(f"user:{number}", [Window(1000, HOUR_MS)])
+
+    assert bytes_each(client, come) <= 400
 
 
 def test_names_of_keys_are_at_most_70_bytes(client: redis.Redis) -> None:

@@ -1,0 +1,64 @@
+"""What others keep in Redis beside what we keep: time on the server, and memory."""
+
+import redis
+
+from benchmarks import cpu
+from benchmarks.commands import send
+from benchmarks.pipelined import RANDOM
+from benchmarks.plots import Picture, bars
+from benchmarks.structures import OURS, PERIOD_MS, Structure, structures
+from benchmarks.tables import Row, Section
+from benchmarks.timing import in_turns
+from ratewindow import connection
+from tests.limiter.clock import START_MS
+from tests.limiter.footprint import bytes_beyond_the_name
+
+CALLS = 10_000
+ROUNDS = 4
+CLIENTS = 500
+LIMITS = (100, 5000)
+COLUMNS = ("", "admitted, µs", "refused, µs", *(f"bytes at {limit:,} a minute" for limit in LIMITS))
+
+
+def measure() -> Section:
+    client = connection.client()
+    title = "What others keep in Redis: cost"
+    if not cpu.told(client):
+        return Section(title, cpu.UNTOLD)
+    admitted, refused = structures(client, 10_000), structures(client, LIMITS[0])
+    sizes = {limit: {name: _bytes(client, each, limit) for name, each in structures(client, limit).items()} for limit in LIMITS}
+    measures = {}
+    for number, name in enumerate(admitted):
+        full = refused[name].words(f"full{number}", None)
+        send(client, [full] * LIMITS[0])
+        measures[f"{name}, admitted"] = cpu.taken(client, admitted[name].words(f"bench{number}:{RANDOM}", None), CALLS, CLIENTS)
+        measures[f"{name}, refused"] = cpu.taken(client, full, CALLS)
+    us = {name: times.median_us for name, times in in_turns(measures, ROUNDS).items()}
+    rows = [
+        Row(
+            name,
+            (*(f"{us[f'{name}, {what}']:.1f}" for what in ("admitted", "refused")), *(f"{sizes[n][name]:,.0f}" for n in LIMITS)),
+        )
+        for name in admitted
+    ]
+    panels = {
+        "server CPU, µs a decision": {name: us[f"{name}, admitted"] for name in admitted},
+        f"bytes a client at {LIMITS[-1]:,} a minute": sizes[LIMITS[-1]],
+    }
+    return Section(
+        title,
+        "The structures of other limiters, corrected (atomic, refused requests not recorded, an expiry with every write), beside "
+        f"ours: the server's CPU time of a decision ({CLIENTS} clients, admitted; one client at {LIMITS[0]} a minute, refused), "
+        "and the memory of a client that has used its limit, beyond the key's name. Theirs answer yes or no for one window; ours "
+        "decides any number of rules, and answers what remains, how long to wait, and what to refund.",
+        rows,
+        COLUMNS,
+        picture=Picture("structures", "Server time and memory of each structure", bars(panels, OURS), (9, 4)),
+    )
+
+
+def _bytes(client: redis.Redis, structure: Structure, limit: int) -> float:
+    """Of a client whose limit is used up, evenly over the period."""
+    client.flushdb()
+    send(client, (structure.words("client", START_MS + number * PERIOD_MS // limit) for number in range(limit)))
+    return bytes_beyond_the_name(client)
