@@ -36,6 +36,10 @@ def main() -> int:
         client = stack.enter_context(redis.Redis.from_url(url))
         if client.dbsize():
             parser.error(f"{url} is not empty, and a run empties it: name another database in RATEWINDOW_REDIS_URL")
+        try:
+            client.info("server")
+        except redis.ResponseError:
+            parser.error(f"{url} does not tell what it is and uses: a real Redis or Valkey is needed")
         stack.callback(client.flushdb)
         site.set_up(url, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ratewindow-bench-"))))
         stack.callback(site.tear_down)

@@ -1,5 +1,6 @@
 """Load for a server without waiting: 16 commands a write, by redis-benchmark if it is installed, else by us."""
 
+import random
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -32,8 +33,10 @@ def load(client: redis.Redis, command: Sequence[str], calls: int, keys: int) -> 
             preexec_fn=core.take_any,
         )
     else:
-        # A prime step visits every key once before it meets one again.
-        texts = [[part.replace(RANDOM, f"{number * 7919 % keys:012}") for part in command] for number in range(min(keys, 8192))]
+        # A prime step visits every key once before it meets one again; each time it begins elsewhere.
+        first = random.randrange(keys)
+        numbers = [f"{(first + step * 7919) % keys:012}" for step in range(min(keys, calls))]
+        texts = [[part.replace(RANDOM, number) for part in command] for number in numbers]
         _drive(client, texts, calls, PIPELINE)
 
 
