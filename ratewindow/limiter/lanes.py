@@ -1,7 +1,7 @@
 """The way to each node of a cluster on asyncio: a pipeline of its own, so that a silent node holds up no other."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ class Lanes:
         lane = self._of_nodes.get(name)
         if lane is None:
             lane = self._of_nodes[name] = _Lane(self._client)
-        return lane.call(call)
+        return lane.call(lambda: call)
 
 
 class _Lane(Pipelined):
@@ -42,9 +42,9 @@ class _Lane(Pipelined):
         super().__init__(cluster)  # type: ignore[arg-type]  # only what is overridden below asks more of it
         self._cluster = cluster
 
-    async def _round_trip(self, commands: list[Words]) -> list[Any]:
+    async def _round_trip(self, commands: Sequence[Words | bytes]) -> list[Any]:
         pipe = self._cluster.pipeline()
-        for words in commands:
+        for words in commands:  # never packed: the client sees to redirections, and must know the key
             pipe.execute_command(*words)
         with as_redis_errors():
             replies: list[Any] = await pipe.execute(raise_on_error=False)

@@ -1,6 +1,7 @@
 """Calls that wait at the same moment share one pipeline and one connection: asyncio's share of speed."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
@@ -9,6 +10,9 @@ from ratewindow.limiter.wire import Call, Words
 
 if TYPE_CHECKING:
     import redis.asyncio
+
+
+_Waiting = tuple[Callable[[], Call], bytes | None, "asyncio.Future[Any]"]
 
 
 class Pipelined:
@@ -21,14 +25,14 @@ class Pipelined:
 
     def __init__(self, client: "redis.asyncio.Redis") -> None:
         self._client = client
-        self._waiting: list[tuple[Call, asyncio.Future[Any]]] = []
+        self._waiting: list[_Waiting] = []
         self._sender: asyncio.Task[None] | None = None
 
-    def call(self, call: Call) -> asyncio.Future[Any]:
-        """The reply, or the error, of a call that is sent with the next pipeline."""
+    def call(self, call: Callable[[], Call], packed: bytes | None = None) -> asyncio.Future[Any]:
+        """The reply, or the error, of a call that is sent with the next pipeline; `packed`, if that is at hand."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
-        self._waiting.append((call, answer))
+        self._waiting.append((call, packed, answer))
         if self._sender is None:
             self._sender = loop.create_task(self._send())
         return answer
@@ -45,16 +49,17 @@ class Pipelined:
             self._sender = None
             _give_up(self._waiting)
 
-    async def _exchange(self, batch: list[tuple[Call, asyncio.Future[Any]]]) -> None:
+    async def _exchange(self, batch: list[_Waiting]) -> None:
         try:
-            replies = await self._round_trip([call.by_sha() for call, _ in batch])
+            replies = await self._round_trip([call().by_sha() if packed is None else packed for call, packed, _ in batch])
             unknown = [number for number, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
             if unknown:  # a server that was started anew, or whose scripts were flushed
-                for number, reply in zip(unknown, await self._round_trip([batch[n][0].in_full() for n in unknown]), strict=True):
+                again = await self._round_trip([batch[number][0]().in_full() for number in unknown])
+                for number, reply in zip(unknown, again, strict=True):
                     replies[number] = reply
         except Exception as error:
             replies = [error] * len(batch)
-        for (_, answer), reply in zip(batch, replies, strict=True):
+        for (_, _, answer), reply in zip(batch, replies, strict=True):
             if answer.done():
                 continue
             if isinstance(reply, Exception):
@@ -62,13 +67,15 @@ class Pipelined:
             else:
                 answer.set_result(reply)
 
-    async def _round_trip(self, commands: list[Words]) -> list[Any]:
+    async def _round_trip(self, commands: Sequence[Words | bytes]) -> list[Any]:
         """What a client's pipeline does, without what that does around each command."""
         pool = self._client.connection_pool
         connection = await pool.get_connection()
         try:
-            packed = [part for words in commands for part in connection.pack_command(*words)]
-            await connection.send_packed_command(packed, check_health=False)
+            parts: list[bytes] = []
+            for command in commands:
+                parts += [command] if isinstance(command, bytes) else connection.pack_command(*command)
+            await connection.send_packed_command(b"".join(parts), check_health=False)
             replies = [await _reply(connection) for _ in commands]
             if any(isinstance(reply, ReadOnlyError) for reply in replies):
                 await connection.disconnect()  # a demoted master: the address may lead to another one by now
@@ -87,8 +94,8 @@ async def _reply(connection: Any) -> Any:
         return error
 
 
-def _give_up(batch: list[tuple[Call, asyncio.Future[Any]]]) -> None:
+def _give_up(batch: list[_Waiting]) -> None:
     """Nobody waits for ever: what has no answer by now will have none."""
-    for _, answer in batch:
+    for *_, answer in batch:
         if not answer.done():
             answer.cancel()

@@ -127,10 +127,11 @@ class AsyncRedisStore:
         self._pipelined = Pipelined(client)
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
-        return self._pipelined.call(decide_call(checks, what, now_ms))
+        usual = packed_decide(checks, what, now_ms)
+        return self._pipelined.call(lambda: decide_call(checks, what, now_ms), usual)
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> "asyncio.Future[None]":
-        return self._pipelined.call(refund_call(refunds, now_ms))
+        return self._pipelined.call(lambda: refund_call(refunds, now_ms))
 
     async def reset(self, keys: Sequence[str]) -> None:
         await self._client.unlink(*keys)
