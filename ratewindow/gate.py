@@ -17,7 +17,7 @@ from ratewindow.breaker import Breaker
 from ratewindow.deadline import within
 from ratewindow.identity import ip
 from ratewindow.limiter.limiter import check_cost
-from ratewindow.limiter.refusals import Refusals
+from ratewindow.limiter.refusals import Refusals, key_of
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import What, decision, merged, refusal_code
 from ratewindow.rule import Rule
@@ -107,21 +107,20 @@ class _Asked:
         # A request that is refused without asking costs nothing anywhere, so nobody is asked.
         if not question.checks or any(not each.allowed for each in question.missing):
             return _unanswered(question)
-        reply = refusals.recall(question.checks) if self.what == "hit" else None
-        if reply is not None:
-            return self._told(reply)
+        told = refusals.recall(key_of(question.checks)) if refusals and self.what == "hit" else None
+        if told is not None:
+            return self._dated(told)
         return _unanswered(question) if breaker.open else None
 
     def learn(self, reply: list[int]) -> Decision:
         """The answer in the store's reply; a refusal is remembered."""
         breaker.succeeded()
-        told = self._told(reply)
+        told = self._dated(decision(self.question.checks, reply, self.what))
         if self.what == "hit" and not told.allowed and not connection.in_memory():
-            refusals.learn(self.question.checks, reply, self.asked_ms)
+            refusals.learn(key_of(self.question.checks), self.question.checks, reply, self.asked_ms)
         return told
 
-    def _told(self, reply: list[int]) -> Decision:
-        told = decision(self.question.checks, reply, self.what)
+    def _dated(self, told: Decision) -> Decision:
         told.at_s = self.at_s
         for part in told.parts:
             part.at_s = self.at_s

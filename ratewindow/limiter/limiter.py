@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
@@ -85,8 +85,9 @@ class Limiter:
         it, the others all. With a penalty a refusal locks the identity out for so long, and with
         `count_refused` refused units are counted too, up to what is full.
         """
-        checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
-        return self._decide(checks, "force" if force else "hit")
+        if force:
+            return self._decide(self._checks(identity, windows, cost, penalty_ms, count_refused), "force")
+        return self._hit(_Hit(identity, windows, cost, penalty_ms, count_refused))
 
     def peek(self, identity: str, windows: Sequence[Window], cost: int = 1, *, penalty_ms: int = 0) -> Decision:
         """What `hit` would answer, without charging or locking."""
@@ -127,8 +128,9 @@ class Limiter:
         count_refused: bool = False,
     ) -> Decision:
         """`hit` on an asynchronous store."""
-        checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
-        return await self._adecide(checks, "force" if force else "hit")
+        if force:
+            return await self._adecide(self._checks(identity, windows, cost, penalty_ms, count_refused), "force")
+        return await self._ahit(_Hit(identity, windows, cost, penalty_ms, count_refused))
 
     async def apeek(self, identity: str, windows: Sequence[Window], cost: int = 1, *, penalty_ms: int = 0) -> Decision:
         """`peek` on an asynchronous store."""
@@ -158,26 +160,25 @@ class Limiter:
         return told
 
     def _decide(self, checks: list[Check], what: What) -> Decision:
-        known = self._refusals.recall(checks) if what == "hit" else None
-        if known is not None:
-            return decision(checks, known)
-        asked_ms = self._refusals.clock_ms()
-        reply = self._called().run(checks, what, self._now_ms())
-        return self._concluded(checks, what, reply, asked_ms)
+        return decision(checks, self._called().run(checks, what, self._now_ms()), what)
 
     async def _adecide(self, checks: list[Check], what: What) -> Decision:
-        known = self._refusals.recall(checks) if what == "hit" else None
-        if known is not None:
-            return decision(checks, known)
-        asked_ms = self._refusals.clock_ms()
-        reply = await self._answer(self._store.run(checks, what, self._now_ms()))
-        return self._concluded(checks, what, reply, asked_ms)
+        return decision(checks, await self._answer(self._store.run(checks, what, self._now_ms())), what)
 
-    def _concluded(self, checks: list[Check], what: What, reply: list[int], asked_ms: int) -> Decision:
-        told = decision(checks, reply, what)
-        if not told.allowed and what == "hit":
-            self._refusals.learn(checks, reply, asked_ms)
-        return told
+    def _hit(self, hit: "_Hit") -> Decision:
+        known = hit.known(self._refusals)
+        if known is not None:
+            return known
+        checks, asked_ms = self._checks(*hit), self._refusals.clock_ms()
+        return hit.learn(self._refusals, checks, self._called().run(checks, "hit", self._now_ms()), asked_ms)
+
+    async def _ahit(self, hit: "_Hit") -> Decision:
+        known = hit.known(self._refusals)
+        if known is not None:
+            return known
+        checks, asked_ms = self._checks(*hit), self._refusals.clock_ms()
+        reply = await self._answer(self._store.run(checks, "hit", self._now_ms()))
+        return hit.learn(self._refusals, checks, reply, asked_ms)
 
     async def _answer(self, answer: Any) -> Any:
         return await answer if self._store.is_async else answer
@@ -215,6 +216,29 @@ class Limiter:
     def _states(self, identity: str, windows: Sequence[Window]) -> list[str]:
         (check,) = self._checks(identity, windows, 0)
         return [*check.keys, self._lock_key(windows, identity_tag(identity))]
+
+
+class _Hit(NamedTuple):
+    """What a hit asks for, before it is made into checks: enough to know that it will be refused."""
+
+    identity: str
+    windows: Sequence[Window]
+    cost: int
+    penalty_ms: int
+    count_refused: bool
+
+    def known(self, refusals: Refusals) -> Decision | None:
+        return refusals.recall(self._key()) if refusals else None
+
+    def learn(self, refusals: Refusals, checks: list[Check], reply: list[int], asked_ms: int) -> Decision:
+        told = decision(checks, reply)
+        if not told.allowed:
+            refusals.learn(self._key(), checks, reply, asked_ms)
+        return told
+
+    def _key(self) -> Hashable:
+        asked = [(window.tag, window.limit, window.burst) for window in self.windows]
+        return (self.identity, self.cost, self.penalty_ms, self.count_refused, *asked)
 
 
 def _worth_waiting(told: Decision, deadline_s: float) -> bool:

@@ -5,8 +5,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import tells_verdict
+from ratewindow.limiter.types import Check, Decision
+from ratewindow.limiter.wire import decision, tells_verdict
 
 BELIEVED_MS = 1000
 MOST_KNOWN = 10_000
@@ -26,29 +26,33 @@ class Refusals:
         self._believed_ms = believed_ms
         self.clock_ms = clock_ms or _monotonic_ms
         self._lock = threading.Lock()
-        self._known: OrderedDict[Hashable, tuple[int, int, list[int]]] = OrderedDict()
+        self._known: OrderedDict[Hashable, tuple[int, int, list[Check], list[int]]] = OrderedDict()
 
-    def recall(self, checks: list[Check]) -> list[int] | None:
-        """The reply to a hit that is known to be refused, with its times as they are now; None: ask the server."""
-        if not self._known:
-            return None
-        key = _key(checks)
+    def __bool__(self) -> bool:
+        """Whether it is worth the while to make a key and ask."""
+        return bool(self._known)
+
+    def recall(self, key: Hashable) -> Decision | None:
+        """The decision on a hit that is known to be refused, with its times as they are now; None: ask the server."""
         known = self._known.get(key)
         if known is None:
             return None
-        asked_ms, until_ms, reply = known
+        asked_ms, until_ms, checks, reply = known
         now_ms = self.clock_ms()
         if not asked_ms <= now_ms < until_ms:
             self._known.pop(key, None)
             return None
-        return _later(checks, reply, now_ms - asked_ms)
+        return decision(checks, _later(checks, reply, now_ms - asked_ms))
 
-    def learn(self, checks: list[Check], reply: list[int], asked_ms: int) -> None:
-        """Remember the reply to a hit that the server was asked at `asked_ms`, if it will stay a refusal for a while."""
+    def learn(self, key: Hashable, checks: list[Check], reply: list[int], asked_ms: int) -> None:
+        """Remember the reply to a hit that the server was asked at `asked_ms`, if it will stay a refusal for a while.
+
+        `key` is all that the reply depends on beside the state: whose it is, and which limits were asked about.
+        """
         wait_ms = _lasting_wait_ms(checks, reply)
         if wait_ms > 0 and self._believed_ms:
             with self._lock:
-                self._known[_key(checks)] = (asked_ms, asked_ms + min(wait_ms, self._believed_ms), reply)
+                self._known[key] = (asked_ms, asked_ms + min(wait_ms, self._believed_ms), checks, reply)
                 if len(self._known) > MOST_KNOWN:
                     self._known.popitem(last=False)
 
@@ -62,8 +66,8 @@ def _monotonic_ms() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
-def _key(checks: list[Check]) -> Hashable:
-    """What the reply depends on beside the state: whose keys, which limits."""
+def key_of(checks: list[Check]) -> Hashable:
+    """A key for these checks, by the names of their state."""
     return tuple(
         [(check.keys, check.cost, check.enforce, *[(window.limit, window.burst) for window in check.windows]) for check in checks]
     )
@@ -98,13 +102,15 @@ def _lasting_wait_ms(checks: list[Check], reply: list[int]) -> int:
 def _later(checks: list[Check], reply: list[int], passed_ms: int) -> list[int]:
     """The reply as it would be told now: every time is shorter by what has passed."""
     told, at = list(reply), 0
+    if not passed_ms:
+        return told
     for check in checks:
         if tells_verdict(check, "hit"):
             told[at + 1] = max(0, told[at + 1] - passed_ms)
             at += 2
         for _ in check.windows:
             for place in (at + 1, at + 2):
-                if told[place] > 0:
-                    told[place] = max(0, told[place] - passed_ms)
+                left_ms = told[place] - passed_ms
+                told[place] = left_ms if left_ms > 0 else min(told[place], 0)  # -1 stays: never is never
             at += 4
     return told

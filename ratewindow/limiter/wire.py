@@ -13,7 +13,8 @@ Refunds = Sequence[tuple[Check, Sequence[int | None]]]  # what to give back, and
 Words = list[str | int]
 
 _PACKED = {what: bulk(what) for what in get_args(What)}
-_CODE_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are mistaken for each other
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are mistaken for each other
+_PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
 
 
 class Call(NamedTuple):
@@ -126,10 +127,10 @@ def tells_verdict(check: Check, what: What) -> bool:
 
 def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> Decision:
     """What the reply, as ``lua/decide.lua`` states it, says about the request and each of its rules."""
-    parts, at, refused = [], 0, False
+    parts, at, refused, forced = [], 0, False, what in ("force", "charge")
     for check in checks:
         verdict, lock_wait_ms = -1, 0
-        if tells_verdict(check, what):
+        if forced or check.counts_refused or check.penalty_ms:
             verdict, lock_wait_ms = reply[at], reply[at + 1]
             at += 2
         answers = []
@@ -151,7 +152,8 @@ def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> D
 
 def refusal_code() -> str:
     """Five letters and digits that a person can read out over the telephone."""
-    return "".join(random.choices(_CODE_LETTERS, k=5))  # no secret, and five calls of the kernel would be slow
+    number = random.getrandbits(40)  # no secret; looked up in pairs, since a client that hammers gets a new one each time
+    return _PAIRS[number % len(_PAIRS)] + _PAIRS[(number >> 12) % len(_PAIRS)] + _LETTERS[(number >> 24) % len(_LETTERS)]
 
 
 def _part(check: Check, answers: list[WindowAnswer], verdict: int, lock_wait_ms: int, what: What) -> Decision:
