@@ -71,6 +71,17 @@ def test_a_wait_shorter_than_a_second_ends_on_time(store: Counting, clock: Clock
     assert limiter.hit("user:42", short)
 
 
+@pytest.mark.parametrize("edited", [{"penalty_ms": 9000}, {"count_refused": True}], ids=str)
+def test_what_a_refusal_does_is_asked_anew_when_it_has_changed(store: Counting, clock: Clock, edited: dict[str, Any]) -> None:
+    limiter = Limiter(store, clock_ms=clock)
+    for _ in range(4):
+        limiter.hit("user:42", LIMIT)
+    assert not limiter.hit("user:42", LIMIT, **edited)
+    assert store.asked == 5
+    assert not limiter.hit("user:42", LIMIT)
+    assert store.asked == 5
+
+
 @pytest.mark.parametrize("give_back", ["refund", "reset"])
 def test_a_refund_or_reset_here_acts_at_once(store: Counting, clock: Clock, give_back: str) -> None:
     limiter = Limiter(store, clock_ms=clock)
