@@ -92,7 +92,11 @@ class RedisStore:
             return self._client.connection_pool.get_connection()
         if monotonic() - used_s > IDLE_S and _is_closed(connection):
             connection.disconnect()
-            connection.connect()  # sending would, too, but without asking the Sentinels where to
+            try:
+                connection.connect()  # sending would, too, but without asking the Sentinels where to
+            except BaseException:  # the pool shall have it back: it may give out so many and no more
+                self._discard(connection)
+                raise
         return connection
 
     def _discard(self, connection: Any) -> None:

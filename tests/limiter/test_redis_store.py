@@ -33,6 +33,25 @@ def test_failures_use_up_no_connections() -> None:
                 limiter.hit("user:42", LIMIT)
 
 
+def test_a_server_that_went_away_while_connections_rested_uses_up_none_of_them(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ratewindow.limiter.redis_store.IDLE_S", -1.0)
+    with redis.Redis.from_url(redis_url, max_connections=2) as client:
+        limiter = Limiter(RedisStore(client))
+        for remaining in range(999, 996, -1):
+            assert limiter.hit("user:42", LIMIT).remaining == remaining
+            with redis.Redis.from_url(redis_url) as other:
+                other.client_kill_filter(_type="normal", skipme=True)
+            with monkeypatch.context() as away, pytest.raises(RedisConnectionError, match="away"):
+                away.setattr(redis.Connection, "connect", _away)
+                limiter.hit("user:42", LIMIT)
+
+
+def _away(self: redis.Connection) -> None:
+    raise RedisConnectionError("away")
+
+
 def test_threads_do_not_share_a_connection(redis_url: str) -> None:
     with redis.Redis.from_url(redis_url) as client:
         limiter = Limiter(RedisStore(client))
