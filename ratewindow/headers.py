@@ -37,7 +37,9 @@ def _ratelimit(decision: Decision) -> list[tuple[str, str]]:
             name = part.rule if len(part.windows) == 1 else f"{part.rule}:{window.text}"
             period_s = -(-window.period_ms // 1000)
             policies.append(f'"{name}";q={min(window.limit, MOST)};w={period_s}')
-            if remaining:
+            if part.reason == "penalty":  # locked out, whatever room the windows have
+                limits.append(f'"{name}";r=0;t={retry_after_s(part)}')
+            elif remaining:
                 limits.append(f'"{name}";r={min(remaining, MOST)};t={period_s}')
             elif wait_ms < 0 or not reset_ms:
                 limits.append(f'"{name}";r=0')

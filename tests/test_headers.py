@@ -93,6 +93,16 @@ def test_seconds_are_the_window_while_units_are_left_and_the_exact_wait_after(
     assert told(response)[1] == {"api": expected}
 
 
+@is_async
+def test_nothing_is_left_for_who_is_locked_out(is_async: bool) -> None:
+    RateRule.objects.define("tight", "1/s; 9/h", prefix="/", mode="enforce", penalty="15m")
+    view = behind_middleware(plain(is_async))
+    get(view)
+    refused = get(view)
+    assert refused["Retry-After"] == refused["RateLimit"].rpartition("=")[2] == "900"
+    assert told(refused)[1] == {"tight:1/s": {"r": 0, "t": 900}, "tight:9/h": {"r": 0, "t": 900}}
+
+
 def test_a_window_of_less_than_a_second_is_rounded_up() -> None:
     assert told(written(passed("api", WindowAnswer(Window(10, 500), 9, 0, 500))))[0] == {"api": {"q": 10, "w": 1}}
 
