@@ -60,9 +60,7 @@ class Visit:
     def settle(self, decision: Decision) -> None:
         self.refused = self.door.block and not decision.allowed
         if self.refused:
-            for part in decisions_of(self.request):  # of guards outside, which let it pass
-                if part.outcome == "passed":
-                    part.outcome = "other"
+            tell_refused(self.request)
         join(self.request, decision)
 
     def refusal(self) -> HttpResponseBase:
@@ -116,6 +114,13 @@ def decisions_of(request: HttpRequest) -> tuple[Decision, ...]:
     """What has been decided about this request so far, one decision for each rule."""
     decision: Decision | None = getattr(request, "ratewindow", None)
     return () if decision is None else decision.decisions  # a refused one is false
+
+
+def tell_refused(request: HttpRequest) -> None:
+    """What has been decided so far let the request pass, or would have refused it; now another rule refuses it."""
+    for part in decisions_of(request):
+        if part.outcome in ("passed", "would_refuse"):
+            part.outcome = "other"
 
 
 def join(request: HttpRequest, decision: Decision) -> None:

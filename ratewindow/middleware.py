@@ -39,4 +39,5 @@ class RateWindowMiddleware:
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | HttpResponse | None:
         if not isinstance(exception, RateLimited):
             return None
+        guard.tell_refused(request)
         return responses.refusal(request, exception.decision)

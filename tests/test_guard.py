@@ -7,8 +7,11 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from ratewindow import guard, ratelimit
+import ratewindow
+from ratewindow import RateLimited, guard, ratelimit
 from ratewindow.limiter.types import Decision
+from ratewindow.middleware import RateWindowMiddleware
+from ratewindow.models import RateRule
 from tests.doors import answer, behind_middleware, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -78,3 +81,27 @@ def test_what_a_guard_outside_let_pass_and_one_inside_refused_is_told_as_refused
         [("inner", "passed"), ("outer", "passed")],
         [("inner", "refused"), ("outer", "other")],
     ]
+
+
+def test_what_would_have_refused_outside_is_told_as_refused_by_another_too(recorded: list[list[tuple[str, str]]]) -> None:
+    RateRule.objects.define("trial", "1/m", prefix="/")
+    view = behind_middleware(ratelimit("inner", "2/m")(plain(False)))
+    assert statuses(view, 3) == [200, 200, 429]
+    assert [dict(each)["trial"] for each in recorded] == ["passed", "would_refuse", "other"]
+
+
+def test_what_the_view_refuses_by_an_exception_has_passed_no_rule(recorded: list[list[tuple[str, str]]]) -> None:
+    RateRule.objects.define("site", "9/m", prefix="/", mode="enforce")
+
+    def view(request: HttpRequest) -> HttpResponse:
+        try:
+            ratewindow.hit("mail", "user:42", raise_exception=True)
+        except RateLimited as error:  # what Django does with an exception of a view
+            answered = RateWindowMiddleware(plain(False)).process_exception(request, error)
+            assert isinstance(answered, HttpResponse)
+            return answered
+        return HttpResponse("ok")
+
+    RateRule.objects.define("mail", "1/m", mode="enforce")
+    assert statuses(behind_middleware(view), 2) == [200, 429]
+    assert [each for each in recorded if each[0][0] == "site"] == [[("site", "passed")], [("site", "other")]]
