@@ -45,7 +45,10 @@ async def arefusal(request: HttpRequest, decision: Decision) -> HttpResponse:
 
 
 def _preferred(request: HttpRequest) -> str:
-    return request.get_preferred_type(_TYPES) or "text/plain"
+    try:
+        return request.get_preferred_type(_TYPES) or "text/plain"
+    except (TypeError, ValueError):  # Django trips over some parameters, such as q*=unknown'en'1
+        return "text/plain"
 
 
 def _stylesheet() -> str:

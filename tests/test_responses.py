@@ -56,6 +56,8 @@ def refuse(decision: Decision = REFUSED, **headers: str) -> HttpResponse:
         ("text/html;q=0.5, application/json", "application/problem+json"),
         ("text/html, application/json;q=0.5", "text/html; charset=utf-8"),
         ("text/html;q=0, */*", "text/plain; charset=utf-8"),
+        ("text/html;q*=unknown'en'1", "text/plain; charset=utf-8"),  # Django raises ValueError, and TypeError for the next
+        ("text/html;q*=utf-8''1;q*0=1", "text/plain; charset=utf-8"),
     ],
 )
 def test_a_client_gets_what_it_prefers(accept: str | None, sent: str) -> None:
