@@ -8,6 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db import models
 
+from ratewindow.limiter.algorithms.base import DAY_MS, MOST_UNIT_MS
 from ratewindow.limiter.durations import EXAMPLES, format_duration, parse_duration
 
 
@@ -16,11 +17,13 @@ def to_timedelta(value: Any) -> timedelta | None:
     if value is None or value == "":
         return None
     try:
-        return timedelta(milliseconds=parse_duration(value))
+        milliseconds = parse_duration(value)
     except ValueError as error:
         raise ValidationError("%(error)s.", code="invalid", params={"error": str(error)}) from None
-    except OverflowError:
-        raise ValidationError("%(value)s is too long for a duration.", code="invalid", params={"value": value}) from None
+    if milliseconds > MOST_UNIT_MS:  # a column holds no more than twice as much
+        told = {"value": str(value)[:64], "most": f"{MOST_UNIT_MS // DAY_MS}d"}
+        raise ValidationError("%(value)s is too long to be counted: write at most %(most)s.", code="invalid", params=told)
+    return timedelta(milliseconds=milliseconds)
 
 
 def to_text(value: Any) -> str:

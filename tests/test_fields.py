@@ -84,5 +84,5 @@ class TestForm:
         assert form().fields["period"].help_text == "For example 10s, 1m, 2h30m, 1d2h3m4s or 500ms."
 
     def test_more_than_a_calendar_holds_is_an_error(self) -> None:
-        with pytest.raises(ValidationError, match="999999999999w is too long for a duration"):
+        with pytest.raises(ValidationError, match="999999999999w is too long to be counted"):
             PeriodFormField().clean("999999999999w")

@@ -114,7 +114,7 @@ def test_methods_are_kept_in_one_form(typed: str, kept: str) -> None:
         (5, "-1m", "period", "'-1m' is not a duration: write 10s, 1m"),
         (5, "1e12", "period", "'1e12' is not a duration"),
         (5, "1000000000000", "period", "'1000000000000' has no unit: write 1000000000000s for seconds"),
-        (5, "999999999999w", "period", "999999999999w is too long for a duration"),
+        (5, "999999999999w", "period", "999999999999w is too long to be counted"),
         (0, "9999999w", "period", "is too long to be counted: write at most 52124995d"),
         (5, 60, "period", "60 has no unit"),
         (5, "", "period", "cannot be null"),

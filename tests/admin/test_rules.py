@@ -304,6 +304,12 @@ def test_cost_and_penalty_are_edited_too(page: Client) -> None:
     assert 'value="15m"' in page.get(change(rule)).content.decode()
 
 
+@pytest.mark.parametrize("penalty", ["52124996d", "200000000d", "9999999999999999d"])
+def test_a_penalty_that_no_column_holds_is_an_error_in_the_form(page: Client, penalty: str) -> None:
+    told = errors(page.post(ADD, typed(("5", "1m"), penalty=penalty)))
+    assert told == [f"{penalty} is too long to be counted: write at most 52124995d."]
+
+
 @pytest.mark.parametrize(
     ("rate", "fields", "said"),
     [
