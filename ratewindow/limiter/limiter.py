@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
 from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.refusals import BELIEVED_MS, Refusals
@@ -43,6 +44,12 @@ def check_cost(cost: int) -> int:
     return cost
 
 
+def _check_penalty(penalty_ms: int) -> int:
+    if not isinstance(penalty_ms, int) or isinstance(penalty_ms, bool) or not 0 <= penalty_ms <= MOST_UNIT_MS:
+        raise ValueError(f"penalty_ms {penalty_ms!r}: write a whole number of milliseconds from 0 to {MOST_UNIT_MS}")
+    return penalty_ms
+
+
 class Limiter:
     """Limits identities on a store; on an asynchronous one await `ahit`, `apeek` and so on.
 
@@ -53,7 +60,7 @@ class Limiter:
     `clock_ms` decides by its milliseconds instead of the server's clock: for tests and replays. `prefix`
     begins the name of every key. A refusal is remembered in this process for its time, but at most for
     `believed_ms` (0: never), so that a client that hammers costs no round trips; a refund or reset in another
-    process acts so much later. Everywhere ValueError names a bad cost, or that there are no windows.
+    process acts so much later. Everywhere ValueError names a bad cost or penalty, or that there are no windows.
     """
 
     def __init__(
@@ -199,7 +206,7 @@ class Limiter:
             raise ValueError("no windows: give at least one, such as Window(10, period_ms=1000)")
         who = identity_tag(identity)
         keys = tuple(f"{self._prefix}:{window.tag}:{who}" for window in windows)
-        lock = self._lock_key(windows, who) if penalty_ms else ""
+        lock = self._lock_key(windows, who) if _check_penalty(penalty_ms) else ""
         check = Check("limiter", tuple(windows), keys, check_cost(cost), True, count_refused, penalty_ms, lock)
         return merged([check])
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ratewindow.limiter.algorithms import algorithm
-from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
+from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS, is_timezone
 from ratewindow.limiter.durations import format_duration
 from ratewindow.limiter.keys import LAYOUT, digest
 
@@ -37,6 +37,8 @@ class Window:
             known = ", ".join(f"{name} with 1{name[0]}" for name in ALIGNMENTS_MS)
             period = format_duration(self.period_ms)
             raise ValueError(f"aligned_to {self.aligned_to!r} does not go with a period of {period}: write {known}")
+        if self.aligned_to and not is_timezone(self.timezone):
+            raise ValueError(f"timezone {self.timezone!r} is not known here: write for example UTC or Europe/Berlin")
         if self.buckets is None:
             object.__setattr__(self, "buckets", chosen.default_buckets)
         if self.burst is None and chosen.default_burst:

@@ -144,6 +144,18 @@ def test_a_bad_cost_is_named(limiter: Limiter, cost: object) -> None:
         limiter.hit("user:42", [MINUTE], cost=cost)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("penalty_ms", [-1, 1.5, "1m", True, 2**52 + 1])
+def test_a_penalty_that_is_no_number_of_milliseconds_is_an_error(limiter: Limiter, penalty_ms: int) -> None:
+    with pytest.raises(ValueError, match=r"penalty_ms .*: write a whole number of milliseconds from 0 to"):
+        limiter.hit("user:42", [MINUTE], penalty_ms=penalty_ms)
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "../UTC", "", "Europe", None])
+def test_a_time_zone_that_is_not_known_is_an_error_when_the_window_is_made(zone: str) -> None:
+    with pytest.raises(ValueError, match=r"timezone .* is not known here: write for example UTC or Europe/Berlin"):
+        Window(5, 86_400_000, "fixed_window", aligned_to="day", timezone=zone)
+
+
 def test_no_windows_is_an_error_that_says_what_to_give(limiter: Limiter) -> None:
     with pytest.raises(ValueError, match=r"give at least one, such as Window\(10, period_ms=1000\)"):
         limiter.hit("user:42", [])

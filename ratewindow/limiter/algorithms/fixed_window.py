@@ -17,6 +17,15 @@ def edges(window: Measure, now_ms: int) -> int | str:
     return ",".join(map(str, around))
 
 
+def is_timezone(name: str) -> bool:
+    """Whether the clock of this zone is known, so that windows can begin with it."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, OSError, TypeError, ValueError):  # whichever way it is none: ZoneInfo opens a file of that name
+        return False
+    return True
+
+
 @lru_cache(maxsize=256)
 def _edges(aligned_to: str, timezone: str, minute_ms: int) -> tuple[int, ...]:
     zone = ZoneInfo(timezone)
