@@ -3,7 +3,8 @@
 =====================================  ======  ==========================================================
 name                                   type    what
 =====================================  ======  ==========================================================
-``rw:s:<rule><window>:{<identity>}``   string  state of one window of one rule for one client; expires
+``rw:s:<rule><window>:{<identity>}``   string  state of one window of one rule for one client, of a log a list; expires
+``rw:s:<rule><lock>:{<identity>}``     string  when a penalty began that locks one client out of one rule; expires
 ``rw:probe``                           string  what a look at a silent server counts; expires
 ``rw:token``                           string  renewed by each rule edit; processes compare it
 ``rw:{minutes}``                       zset    the minutes that have counts, for the collector; expires
@@ -11,10 +12,10 @@ name                                   type    what
 ``rw:sites``                           hash    which sites use this prefix: fingerprint -> last seen
 =====================================  ======  ==========================================================
 
-``<rule>`` and ``<window>`` are eight characters each, digests of the rule's name and of what makes a
-count unusable when it changes: algorithm, period, buckets. ``<identity>`` is a keyed digest in braces,
-so that on a cluster all state of one client lies in one slot. So do all minutes and their index, which
-are written in one transaction.
+``<rule>``, ``<window>`` and ``<lock>`` are eight characters each: digests of the rule's name, of what makes a
+count unusable when it changes (algorithm, period, buckets, the clock it begins with), and of the word lock.
+``<identity>`` is a keyed digest in braces, so that on a cluster all state of one client lies in one slot. So do
+all minutes and their index, which are written in one transaction.
 """
 
 from functools import lru_cache

@@ -127,9 +127,9 @@ class Decision:
 
     `limit`, `remaining` and `reset_after` describe one window, `window` as a rate: the one with the longest
     wait if the request is refused, else the one with the least room. Times are seconds from the decision.
-    At 5 per minute, the third request within a second has ``remaining`` 2, ``reset_after`` 60.0 (when
-    ``remaining`` next grows) and no ``retry_after``; the sixth has ``retry_after`` 60.0: it is admitted
-    then, and not a millisecond earlier, if nobody else calls.
+    At 5 per minute, the third request within a second has ``remaining`` 2, ``reset_after`` 60 to 61 (when
+    ``remaining`` next grows: a bucket of a second leaves as a whole) and no ``retry_after``; the sixth has the
+    same as its ``retry_after``: it is admitted then, and not a millisecond earlier, if nobody else calls.
     """
 
     allowed: bool = True
