@@ -105,3 +105,13 @@ def test_what_the_view_refuses_by_an_exception_has_passed_no_rule(recorded: list
     RateRule.objects.define("mail", "1/m", mode="enforce")
     assert statuses(behind_middleware(view), 2) == [200, 429]
     assert [each for each in recorded if each[0][0] == "site"] == [[("site", "passed")], [("site", "other")]]
+
+
+@pytest.mark.parametrize("edited", [{"penalty": "15m"}, {"count_refused": True}], ids=str)
+def test_who_was_just_refused_is_refused_by_the_edited_rule_too(edited: dict[str, Any]) -> None:
+    """The refusal is known to this process, in the form that the rule had."""
+    RateRule.objects.define("login", "1/m", prefix="/", mode="enforce")
+    view = behind_middleware(plain(False))
+    assert statuses(view, 2) == [200, 429]
+    RateRule.objects.define("login", "1/m", prefix="/", mode="enforce", overwrite=True, **edited)
+    assert statuses(view, 1) == [429]
