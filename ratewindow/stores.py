@@ -45,6 +45,8 @@ async def astore() -> AnyAsyncStore | MemoryStore:
         return _memory
     loop = asyncio.get_running_loop()
     if loop not in _of_loop:
+        for ended in [each for each in list(_of_loop) if each.is_closed()]:  # without closing what began in it
+            _of_loop.pop(ended, None)
         keeper = _keep(loop)
         _of_loop[loop] = await anext(keeper), keeper
     return _of_loop[loop][0]

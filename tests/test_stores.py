@@ -35,3 +35,11 @@ def test_a_loop_that_ends_amid_a_decision_leaves_nothing_open(turns: int) -> Non
 
 def test_two_loops_have_two_stores() -> None:
     assert asyncio.run(stores.astore()) is not asyncio.run(stores.astore())
+
+
+def test_a_loop_that_was_only_closed_is_forgotten_by_the_next() -> None:
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(stores.astore())
+    loop.close()
+    asyncio.run(stores.astore())
+    assert loop not in stores._of_loop
