@@ -245,7 +245,9 @@ class _Hit(NamedTuple):
 
     def _key(self) -> Hashable:
         asked = [(window.tag, window.limit, window.burst) for window in self.windows]
-        return (self.identity, self.cost, self.penalty_ms, self.count_refused, *asked)
+        # Long identities are what somebody sends to fill the memory.
+        who = self.identity if len(self.identity) <= 128 else identity_tag(self.identity)
+        return (who, self.cost, self.penalty_ms, self.count_refused, *asked)
 
 
 def _worth_waiting(told: Decision, deadline_s: float) -> bool:

@@ -165,3 +165,13 @@ def test_a_limiter_that_remembers_decides_as_one_that_does_not(store: Counting, 
             answer[1:4] for answer in told[1].windows if answer.wait_ms
         ]
     assert store.asked < 3800
+
+
+def test_a_long_identity_is_not_kept(store: Counting, clock: Clock) -> None:
+    limiter, identity = Limiter(store, clock_ms=clock), "header:x-api-key:" + 100_000 * "x"
+    for _ in range(5):
+        limiter.hit(identity, LIMIT)
+    assert store.asked == 4
+    assert not limiter.hit(identity[:-1] + "y", LIMIT, cost=4)
+    assert store.asked == 5
+    assert len(repr(limiter._refusals._known)) < 10_000
