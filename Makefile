@@ -8,6 +8,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Browser tests need Debian's chromium; where it is absent they say so, and the rest runs.
 BROWSER := $(if $(wildcard /usr/bin/chromium),$(VENV)/.browser)
 
+# Each process has a server of its own; one that is named by environment is emptied by every test, and so is for one.
+PARALLEL := $(if $(RATEWINDOW_REDIS_URL),,-n auto --dist loadfile)
+
 .PHONY: help demo test conformance lint fmt bench clean
 .DELETE_ON_ERROR:
 
@@ -18,7 +21,7 @@ demo: $(VENV)/.demo ## run the demo site with its own Redis, worker and schedule
 	@exec $(BIN)/python -m testproject.demo --port $(PORT)
 
 test: $(VENV)/.test $(BROWSER) ## run all tests against a real server (ARGS="-k replay" for some)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 conformance: $(VENV)/.test ## hold every algorithm on every store to the oracle, 100,000 steps each (half an hour)
 	@CONFORMANCE_STEPS=$${CONFORMANCE_STEPS:-100000} $(BIN)/python -m pytest -n auto -m conformance $(ARGS)

@@ -8,8 +8,9 @@ import pytest
 import redis
 from django.conf import settings
 from django.test import override_settings
+from django.urls import get_resolver
 
-from ratewindow import gate, housekeeping, rulebook
+from ratewindow import coderules, gate, housekeeping, rulebook
 from ratewindow.reporting import counters
 from testproject.redis_server import redis_server
 from tests.demo import start_demo
@@ -51,11 +52,13 @@ def redis_client(_redis_session: redis.Redis) -> redis.Redis:
 
 @pytest.fixture(autouse=True)
 def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No rules, no counts and no bad memories of Redis from earlier tests; names in code stay, as modules do."""
+    """No rules, no names in code, no counts and no bad memories of Redis from earlier tests."""
     held = rulebook._Held()
     held.book = rulebook.Rulebook(())
     held.read.set()
     monkeypatch.setattr(rulebook, "_held", held)
+    _ = get_resolver().url_patterns  # what the site's views give stays; what tests give goes with them
+    monkeypatch.setattr(coderules, "_uses", coderules.uses())
     monkeypatch.setattr(housekeeping, "ensure_running", lambda: None)  # tests do the chores they are about themselves
     gate.breaker.reset()
     gate.refusals.forget()
