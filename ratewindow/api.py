@@ -6,10 +6,14 @@ names a cost or an identity that is none.
 """
 
 import asyncio
+import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 from django.http import HttpRequest
+from redis.exceptions import RedisError
 
 from ratewindow import coderules, conf, gate, guard, rulebook, stores
 from ratewindow.exceptions import RateLimited
@@ -20,6 +24,8 @@ from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import Refunds, What
 from ratewindow.reporting import counters
 from ratewindow.rule import Rule
+
+logger = logging.getLogger("ratewindow")
 
 Who = HttpRequest | str | tuple[str, ...]
 
@@ -40,14 +46,18 @@ def peek(rule: str, who: Who, cost: int = 1) -> Decision:
 
 
 def refund(rule: str, who: Who, cost: int = 1) -> None:
-    """Give back units: the oldest that count. Never more than were charged."""
+    """Give back units: the oldest that count, never more than were charged. While Redis is away nothing is given back."""
     if refunds := _refunds(_question(rulebook.current(), rule, who, cost)):
-        stores.store().refund(refunds)
-        gate.refusals.forget()
+        with _kept_from_callers():
+            stores.store().refund(refunds)
+            gate.refusals.forget()
 
 
 def reset(rule: str, who: Who) -> None:
-    """Forget what the rule counted for this client, and a lock. Other processes may refuse for a second more."""
+    """Forget what the rule counted for this client, and a lock. Other processes may refuse for a second more.
+
+    Raises RedisError or OSError while Redis is away: who lets a client go wants to know that it was not done.
+    """
     if keys := _states(_question(rulebook.current(), rule, who, 0)):
         stores.store().reset(keys)
         gate.refusals.forget()
@@ -75,8 +85,9 @@ async def apeek(rule: str, who: Who, cost: int = 1) -> Decision:
 async def arefund(rule: str, who: Who, cost: int = 1) -> None:
     """`refund`, awaited."""
     if refunds := _refunds(await _aquestion(rule, who, cost)):
-        await stores.answered((await stores.astore()).refund(refunds))
-        gate.refusals.forget()
+        with _kept_from_callers():
+            await stores.answered((await stores.astore()).refund(refunds))
+            gate.refusals.forget()
 
 
 async def areset(rule: str, who: Who) -> None:
@@ -114,8 +125,10 @@ def _question(book: rulebook.Rulebook, name: str, who: Who, cost: int) -> Questi
 def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:
     """The row of that name, unless it is in shadow and code gives a rate: as at a decorated view."""
     row, code = book.by_name.get(name), None if book.alone else coderules.rule(name)
-    if row is None or (row.mode == "shadow" and code is not None):
+    if row is None:
         row = code
+    elif row.mode == "shadow" and not book.alone and coderules.has_rate(name):
+        row = code or row.beside  # a rate by a function is known to its view alone
     return row if row is not None and row.windows and row.mode != "off" and conf.current().enabled else None
 
 
@@ -127,6 +140,15 @@ def _settled(who: Who, told: Decision, raise_exception: bool) -> Decision:
     if raise_exception and not told.allowed:
         raise RateLimited(told)
     return told
+
+
+@contextmanager
+def _kept_from_callers() -> Iterator[None]:
+    """A refund that cannot be made must not fail the work it is about."""
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        logger.warning("ratewindow: a refund could not be made: %s", error)
 
 
 def _refunds(question: Question) -> Refunds:

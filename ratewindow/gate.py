@@ -16,7 +16,7 @@ from ratewindow import conf, connection, statekeys, stores
 from ratewindow.breaker import Breaker
 from ratewindow.deadline import within
 from ratewindow.identity import ip
-from ratewindow.limiter.limiter import check_cost
+from ratewindow.limiter.limiter import MOST_COST, check_cost
 from ratewindow.limiter.refusals import Refusals, key_of
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import What, decision, merged, refusal_code
@@ -36,7 +36,7 @@ class Question(NamedTuple):
 
 def ask_about(identity: str, rule: Rule, cost: int) -> Question:
     """The check of one rule for a client that is named."""
-    return Question([_check(rule, conf.current().key_prefix, identity, rule.cost * check_cost(cost))], [])
+    return Question([_check(rule, conf.current().key_prefix, identity, _units(rule, check_cost(cost)))], [])
 
 
 def ask(request: HttpRequest, rules: Iterable[Rule], cost: Cost = 1) -> Question:
@@ -54,8 +54,13 @@ def ask(request: HttpRequest, rules: Iterable[Rule], cost: Cost = 1) -> Question
             identity = ip(request)
         if factor < 0:
             factor = check_cost(cost(request) if callable(cost) else cost)
-        checks.append(_check(rule, prefix, identity, rule.cost * factor))
+        checks.append(_check(rule, prefix, identity, _units(rule, factor)))
     return Question(merged(checks) if len(checks) > 1 else checks, missing)
+
+
+def _units(rule: Rule, factor: int) -> int:
+    """What a request costs: an edited rule must not raise in a view, so a product beyond the bound is the bound."""
+    return min(rule.cost * factor, MOST_COST)
 
 
 def _check(rule: Rule, prefix: str, identity: str, cost: int) -> Check:

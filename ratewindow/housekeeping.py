@@ -18,7 +18,6 @@ class _Chore:
 
 
 _chores: list[_Chore] = []
-_wake = threading.Event()
 _start = threading.Lock()
 _running = False
 
@@ -42,13 +41,6 @@ def ensure_running() -> None:
             _running = True
 
 
-def wake() -> None:
-    """Do all chores at once instead of at their time."""
-    for chore in _chores:
-        chore.due = 0.0
-    _wake.set()
-
-
 def _loop() -> None:
     while True:
         now = time.monotonic()
@@ -57,8 +49,7 @@ def _loop() -> None:
                 chore.due = now + chore.interval_s()
                 _attempt(chore)
         soonest = min(chore.due for chore in _chores) if _chores else now + 1
-        _wake.wait(max(0.0, soonest - time.monotonic()))
-        _wake.clear()
+        time.sleep(max(0.0, soonest - time.monotonic()))
 
 
 def _attempt(chore: _Chore) -> None:
@@ -72,8 +63,8 @@ def _attempt(chore: _Chore) -> None:
 
 
 def _after_fork() -> None:
-    global _running, _start, _wake
-    _running, _start, _wake = False, threading.Lock(), threading.Event()
+    global _running, _start
+    _running, _start = False, threading.Lock()
     for chore in _chores:
         chore.due = 0.0
 

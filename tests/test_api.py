@@ -4,8 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.test import RequestFactory
+from django.test import RequestFactory, override_settings
+from redis.exceptions import RedisError
 
 import ratewindow
 from ratewindow import RateLimited, ratelimit
@@ -139,3 +141,21 @@ def test_an_address_that_is_none_is_named() -> None:
     define("mail", "1/h")
     with pytest.raises(ValueError, match=r"'1\.2\.3' is no address"):
         ratewindow.hit("mail", "ip:1.2.3")
+
+
+@is_async
+def test_while_redis_is_away_a_refund_is_let_go_and_a_reset_says_so(is_async: bool, caplog: pytest.LogCaptureFixture) -> None:
+    define("mail", "1/h")
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}):
+        call(is_async, "refund", "mail", "user:42")
+        assert "a refund could not be made" in caplog.text
+        with pytest.raises(RedisError):
+            call(is_async, "reset", "mail", "user:42")
+
+
+def test_a_cost_beyond_the_bound_is_the_bound() -> None:
+    define("mail", "5/h", cost=1_000_000)
+    told = ratewindow.hit("mail", "user:42", cost=1_000_000)
+    assert told.reason == "cost"
+    assert told.check is not None
+    assert told.check.cost == 1_000_000
