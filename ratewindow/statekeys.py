@@ -72,12 +72,6 @@ def lock_name(rule: str, beside_code: bool) -> str:
 
 def client_tag(identity: str) -> str:
     """The end of a state's key: a digest that nobody without the SECRET_KEY can look up."""
-    # Long identities are what somebody sends to fill the memory.
-    return _client_tag(identity) if len(identity) <= 128 else identity_tag(identity, _secret(django_settings.SECRET_KEY))
-
-
-@lru_cache(maxsize=4096)
-def _client_tag(identity: str) -> str:
     return identity_tag(identity, _secret(django_settings.SECRET_KEY))
 
 

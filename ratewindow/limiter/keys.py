@@ -2,7 +2,9 @@
 
 import base64
 import hashlib
+from functools import lru_cache
 
+MOST_REMEMBERED = 128  # characters
 LAYOUT = "1"  # part of every window's name: a new layout of the state is a new key
 
 
@@ -14,4 +16,12 @@ def digest(text: str, size: int, secret: bytes = b"") -> str:
 
 def identity_tag(identity: str, secret: bytes = b"") -> str:
     """An identity as a hash tag, ``{...}``: on a cluster all state of one client lies in one slot."""
+    # Long identities are what somebody sends to fill the memory.
+    return _remembered_tag(identity, secret) if len(identity) <= MOST_REMEMBERED else _tag(identity, secret)
+
+
+def _tag(identity: str, secret: bytes) -> str:
     return "{" + digest(identity, 15, secret) + "}"
+
+
+_remembered_tag = lru_cache(maxsize=4096)(_tag)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
-from ratewindow.limiter.keys import digest, identity_tag
+from ratewindow.limiter.keys import MOST_REMEMBERED, digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.refusals import BELIEVED_MS, Refusals
 from ratewindow.limiter.types import Check, Decision, Window
@@ -184,7 +184,9 @@ class Limiter:
         if known is not None:
             return known
         checks, asked_ms = self._checks(*hit), self._refusals.clock_ms()
-        reply = await self._answer(self._store.run(checks, "hit", self._now_ms()))
+        reply = self._store.run(checks, "hit", self._now_ms())
+        if self._store.is_async:
+            reply = await reply
         return hit.learn(self._refusals, checks, reply, asked_ms)
 
     async def _answer(self, answer: Any) -> Any:
@@ -246,7 +248,7 @@ class _Hit(NamedTuple):
     def _key(self) -> Hashable:
         asked = [(window.tag, window.limit, window.burst) for window in self.windows]
         # Long identities are what somebody sends to fill the memory.
-        who = self.identity if len(self.identity) <= 128 else identity_tag(self.identity)
+        who = self.identity if len(self.identity) <= MOST_REMEMBERED else identity_tag(self.identity)
         return (who, self.cost, self.penalty_ms, self.count_refused, *asked)
 
 

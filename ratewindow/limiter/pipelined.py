@@ -76,7 +76,12 @@ class Pipelined:
             for command in commands:
                 parts += [command] if isinstance(command, bytes) else connection.pack_command(*command)
             await connection.send_packed_command(b"".join(parts), check_health=False)
-            replies = [await _reply(connection) for _ in commands]
+            replies: list[Any] = []
+            for _ in commands:
+                try:
+                    replies.append(await connection.read_response())
+                except ResponseError as error:  # an answer like any other
+                    replies.append(error)
             if any(isinstance(reply, ReadOnlyError) for reply in replies):
                 await connection.disconnect()  # a demoted master: the address may lead to another one by now
             return replies
@@ -85,13 +90,6 @@ class Pipelined:
             raise
         finally:
             await pool.release(connection)
-
-
-async def _reply(connection: Any) -> Any:
-    try:
-        return await connection.read_response()
-    except ResponseError as error:  # an answer like any other
-        return error
 
 
 def _give_up(batch: list[_Waiting]) -> None:

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from ratewindow.limiter.types import Check
+from ratewindow.limiter.types import Check, bulk
 
 _PLACE = "--@ALGORITHMS@\n"
 
@@ -14,6 +14,7 @@ _PLACE = "--@ALGORITHMS@\n"
 class Script(NamedTuple):
     source: str
     sha: str
+    packed_sha: bytes  # in the protocol of Redis
 
 
 def script_for(name: str, checks: Iterable[Check]) -> Script:
@@ -34,7 +35,8 @@ def _join(name: str, algorithms: frozenset[str], rare: bool) -> Script:
     folders = ("algorithms", "rare") if rare else ("algorithms",)
     parts = "".join(_read(f"{folder}/{each}.lua") for each in sorted(algorithms) for folder in folders)
     source = _read(f"{name}.lua").replace(_PLACE, parts)
-    return Script(source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
+    sha = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
+    return Script(source, sha, bulk(sha))
 
 
 def _read(name: str) -> str:

@@ -42,7 +42,7 @@ def merged(checks: list[Check]) -> list[Check]:
     one that took them, and has gone from the list.
     """
     keys = [key for check in checks for key in check.keys]
-    if len(set(keys)) == len(keys):
+    if len(keys) == 1 or len(set(keys)) == len(keys):
         return checks
     cost = {key: max(check.cost for check in checks if key in check.keys) for key in keys}
     taken: set[str] = set()
@@ -103,9 +103,8 @@ def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes 
             words.append(packed)
         keys += map(bulk, check.keys)
         count += 1 + 5 * len(windows)
-    sha = script_for("decide", checks).sha.encode()
-    head = b"*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%b\r\n" % (count, sha)
-    return b"".join([head, bulk(len(keys)), *keys, *words])
+    head = b"*%d\r\n$7\r\nEVALSHA\r\n" % count
+    return b"".join([head, script_for("decide", checks).packed_sha, bulk(len(keys)), *keys, *words])
 
 
 def refund_call(refunds: Refunds, now_ms: int | None) -> Call:
