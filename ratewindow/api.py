@@ -17,11 +17,11 @@ from redis.exceptions import RedisError
 
 from ratewindow import coderules, conf, gate, guard, rulebook, stores
 from ratewindow.exceptions import RateLimited
-from ratewindow.gate import Question
 from ratewindow.identity import named
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import Refunds, What
+from ratewindow.question import NOTHING, Question, ask, ask_about
 from ratewindow.reporting import counters
 from ratewindow.rule import Rule
 
@@ -116,10 +116,10 @@ async def _aquestion(name: str, who: Who, cost: int) -> Question:
 def _question(book: rulebook.Rulebook, name: str, who: Who, cost: int) -> Question:
     rule = _rule(book, name)
     if rule is None:
-        return Question([], [])
+        return NOTHING
     if isinstance(who, HttpRequest):
-        return gate.ask(who, [rule], cost)
-    return gate.ask_about(named(who), rule, cost)
+        return ask(who, [rule], cost)
+    return ask_about(named(who), rule, cost)
 
 
 def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:

@@ -17,7 +17,10 @@ from ratewindow.limiter.durations import parse_duration
 logger = logging.getLogger("ratewindow")
 
 SETTING = "RATEWINDOW"
-HEADER_FAMILIES = ("ratelimit", "x-ratelimit")
+USUAL_HEADERS = ("ratelimit", "x-ratelimit")
+HEADER_FAMILIES = (*USUAL_HEADERS, "ratelimit-draft-6", "ratelimit-draft-7")
+ON_ERROR = ("allow", "refuse", "local")
+ANONYMIZE = ("none", "secrets", "all")
 MOST_WAIT_MS = 86_400_000  # far beyond it the clocks of sockets and threads overflow
 MOST_KEPT_MS = 10_000 * 86_400_000  # far beyond it so does the calendar
 
@@ -32,11 +35,14 @@ class Conf:
     key_prefix: str = "rw"  # the first part of every key
     enabled: bool = True  # the kill switch
     timeout_s: float = 0.1  # whole budget of one decision, connect included
+    on_error: str = "allow"  # what answers while the store is away: allow, refuse, local; a rule can say otherwise
+    local_processes: int = 1  # how many processes share a limit when `local` answers
     trusted_proxies: tuple[Network, ...] | int = ()  # whose X-Forwarded-For is believed, or how many hops
     ipv4_prefix: int = 32  # how much of an address is one client
     ipv6_prefix: int = 64
-    headers: tuple[str, ...] = HEADER_FAMILIES  # which header families answers carry
+    headers: tuple[str, ...] = USUAL_HEADERS  # which header families answers carry
     refresh_s: float = 1.0  # how soon a rule edit acts in every process
+    anonymize: str = "secrets"  # which identities are stored only as a keyed hash: none, secrets, all
     stats: bool = True  # count for the reports
     retention: Mapping[str, timedelta] = field(  # how long statistics of each resolution are kept
         default_factory=lambda: {"minute": timedelta(days=2), "hour": timedelta(days=60), "day": timedelta(days=730)}
@@ -68,11 +74,20 @@ def _seconds(value: Any) -> float:
     return milliseconds / 1000
 
 
-def _bits(most: int) -> Any:
+def _number(most: int) -> Any:
     def check(value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
             raise ValueError(f"{value!r} is not a whole number from 1 to {most}")
         return value
+
+    return check
+
+
+def _choice(known: tuple[str, ...]) -> Any:
+    def check(value: Any) -> str:
+        if value not in known:
+            raise ValueError(f"{value!r} is unknown: choose from {', '.join(known)}")
+        return str(value)
 
     return check
 
@@ -133,11 +148,14 @@ _READERS = {
     "KEY_PREFIX": ("key_prefix", _prefix),
     "ENABLED": ("enabled", _boolean),
     "TIMEOUT": ("timeout_s", _seconds),
+    "ON_ERROR": ("on_error", _choice(ON_ERROR)),
+    "LOCAL_PROCESSES": ("local_processes", _number(100_000)),
     "TRUSTED_PROXIES": ("trusted_proxies", _proxies),
-    "IPV4_PREFIX": ("ipv4_prefix", _bits(32)),
-    "IPV6_PREFIX": ("ipv6_prefix", _bits(128)),
+    "IPV4_PREFIX": ("ipv4_prefix", _number(32)),
+    "IPV6_PREFIX": ("ipv6_prefix", _number(128)),
     "HEADERS": ("headers", _families),
     "REFRESH": ("refresh_s", _seconds),
+    "ANONYMIZE": ("anonymize", _choice(ANONYMIZE)),
     "STATS": ("stats", _boolean),
     "RETENTION": ("retention", _retention),
 }

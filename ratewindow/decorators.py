@@ -9,13 +9,14 @@ from typing import Any, TypeVar, cast
 from django.http import HttpRequest
 from django.utils.decorators import method_decorator
 
-from ratewindow import coderules, gate
+from ratewindow import coderules
 from ratewindow.coderules import CodeRate
 from ratewindow.guard import guarded
 from ratewindow.identity import recipe
 from ratewindow.limiter.keys import digest
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.limiter.rates import parse_rates
+from ratewindow.question import Cost
 from ratewindow.rule import Rule, check_name, parse_methods
 from ratewindow.rulebook import Rulebook
 
@@ -31,7 +32,7 @@ def ratelimit(
     *,
     key: str = "ip",
     methods: str | Iterable[str] | None = None,
-    cost: gate.Cost = 1,
+    cost: Cost = 1,
     block: bool = True,
 ) -> Callable[[View], View]:
     """Limit a view, sync or async, or all of a class's.
@@ -70,7 +71,7 @@ def ratelimit(
 
 class _Door:
     def __init__(
-        self, name: str, rate: Rate | None, key: str, methods: frozenset[str], cost: gate.Cost, block: bool, told: set[str]
+        self, name: str, rate: Rate | None, key: str, methods: frozenset[str], cost: Cost, block: bool, told: set[str]
     ) -> None:
         self.name, self.cost, self.block, self._told = name, cost, block, told
         self._rate, self._key, self._methods = rate, key, methods

@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from ratewindow import conf, gate, headers, responses, rulebook
 from ratewindow.limiter.types import Decision
+from ratewindow.question import Cost, Question, ask
 from ratewindow.reporting import counters
 from ratewindow.rule import Rule
 from ratewindow.rulebook import Rulebook
@@ -23,7 +24,7 @@ Handler = Callable[..., Any]
 class Door(Protocol):
     """What a guard asks of the place it stands at."""
 
-    cost: gate.Cost
+    cost: Cost
     block: bool
 
     def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
@@ -54,8 +55,8 @@ class Visit:
             self.rules = [rule for rule in self.rules if (rule.name, rule.mode) not in met]
         return self.rules
 
-    def question(self) -> gate.Question:
-        return gate.ask(self.request, self.rules, self.door.cost)
+    def question(self) -> Question:
+        return ask(self.request, self.rules, self.door.cost)
 
     def settle(self, decision: Decision) -> None:
         self.refused = self.door.block and not decision.allowed

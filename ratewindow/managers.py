@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
 
+from ratewindow.countwhen import ALWAYS, parse_count_when
 from ratewindow.identity import recipe
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.rule import APPLIES_TO, MODES, ON_MISSING, check_name, check_pattern, parse_methods
+from ratewindow.rule import APPLIES_TO, MODES, ON_ERROR, ON_MISSING, check_name, check_pattern, parse_methods
 
 if TYPE_CHECKING:
     from ratewindow.models import RateRule, RuleWindow
@@ -22,16 +23,26 @@ class RateRuleManager(models.Manager["RateRule"]):
         return self.get(name=name)
 
     def define(
-        self, name: str, rate: str, *, path: str | None = None, prefix: str | None = None, overwrite: bool = False, **fields: Any
+        self,
+        name: str,
+        rate: str,
+        *,
+        path: str | None = None,
+        prefix: str | None = None,
+        regex: str | None = None,
+        route: str | None = None,
+        overwrite: bool = False,
+        **fields: Any,
     ) -> tuple["RateRule", bool]:
         """Make sure that a rule of this name exists; returns ``(rule, created)``. Works in data migrations.
 
         ``define("login", "5/m; 20/h", path="/login/", key="ip", mode="enforce")``. An existing rule stays as
         people have edited it, unless `overwrite`. ValueError names what is wrong with a name, rate or field.
         """
-        places = {kind: pattern for kind, pattern in (("path", path), ("prefix", prefix)) if pattern is not None}
+        given = {"path": path, "prefix": prefix, "regex": regex, "route": route}
+        places = {kind: pattern for kind, pattern in given.items() if pattern is not None}
         if len(places) > 1:
-            raise ValueError(f"rule {name!r}: give path= or prefix=, not both")
+            raise ValueError(f"rule {name!r}: give one of {', '.join(f'{kind}=' for kind in given)}, not {len(places)}")
         for kind, pattern in places.items():
             fields |= {"applies_to": kind, "pattern": pattern}
         check_name(name)
@@ -57,9 +68,15 @@ class RateRuleManager(models.Manager["RateRule"]):
         if "methods" in fields:
             methods = fields["methods"]
             fields["methods"] = ",".join(sorted(parse_methods(methods if isinstance(methods, str) else ",".join(methods))))
-        for field, known in (("mode", MODES), ("on_missing", ON_MISSING), ("applies_to", APPLIES_TO)):
+        for field, known in (
+            ("mode", MODES),
+            ("on_missing", ON_MISSING),
+            ("on_error", ON_ERROR),
+            ("applies_to", APPLIES_TO),
+        ):
             if fields.get(field, known[0]) not in known:
                 raise ValueError(f"rule {name!r}: {field} {fields[field]!r} is unknown, choose from {', '.join(known)}")
+        parse_count_when(fields.get("count_when", ALWAYS))
         check_pattern(fields.get("applies_to", "named"), fields.get("pattern", ""))
         try:
             self.model(name=name, **fields).clean_fields()

@@ -6,8 +6,9 @@ from typing import Any
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
-from ratewindow import gate, guard, responses
+from ratewindow import guard, responses
 from ratewindow.exceptions import RateLimited
+from ratewindow.question import Cost
 from ratewindow.rule import Rule
 from ratewindow.rulebook import Rulebook
 
@@ -21,7 +22,7 @@ class RateWindowMiddleware:
     sync_capable = True
     async_capable = True
 
-    cost: gate.Cost = 1
+    cost: Cost = 1
     block = True
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:

@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ratewindow import statekeys
+from ratewindow.countwhen import CountWhen
 from ratewindow.identity import Recipe, recipe
 from ratewindow.limiter.types import Window
 
 MODES = ("off", "shadow", "enforce")
-APPLIES_TO = ("named", "all", "path", "prefix")
+APPLIES_TO = ("named", "all", "path", "prefix", "regex", "route")
 ON_MISSING = ("ip", "allow", "refuse")
+ON_ERROR = ("", "allow", "refuse", "local")
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}\Z"
 NAME_WORDS = "at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit"
 
@@ -24,12 +26,19 @@ class Rule:
     mode: str = "enforce"  # off, shadow, enforce
     key: str = "ip"
     on_missing: str = "ip"  # ip, allow, refuse
-    applies_to: str = "named"  # named, all, path, prefix
+    normalise: bool = False  # values that differ only in case, blanks or Unicode's forms are one client
+    applies_to: str = "named"  # named, all, path, prefix, regex, route
     pattern: str = ""
     methods: frozenset[str] = frozenset()
     cost: int = 1
+    count_when: CountWhen | None = None  # None: every request counts
     count_refused: bool = False
     penalty_ms: int = 0
+    enforce_percent: int = 100  # of a hundred clients, always the same ones; for the others it is in shadow
+    on_error: str = ""  # allow, refuse, local; empty: as the setting says
+    response_status: int = 429
+    message: str = ""  # what a refused client reads; empty: the usual sentence
+    lease: int = 1  # units that a process takes from the store at a time
     beside_code: bool = False  # a shadow row next to the rate in code that it is to replace
 
     @cached_property

@@ -21,6 +21,7 @@ from django.db.models.signals import post_delete, post_migrate, post_save
 from redis.exceptions import RedisError
 
 from ratewindow import coderules, conf, connection, housekeeping, statekeys
+from ratewindow.countwhen import parse_count_when
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.matching import Index
@@ -132,12 +133,19 @@ def _freeze(row: RateRule) -> Rule:
         mode=row.mode,
         key=row.key,
         on_missing=row.on_missing,
+        normalise=row.normalise,
         applies_to=row.applies_to,
         pattern=row.pattern,
         methods=parse_methods(row.methods),
         cost=check_cost(row.cost),
+        count_when=parse_count_when(row.count_when),
         count_refused=row.count_refused,
         penalty_ms=parse_duration(row.penalty) if row.penalty else 0,
+        enforce_percent=row.enforce_percent,
+        on_error=row.on_error,
+        response_status=row.response_status,
+        message=row.message,
+        lease=row.lease,
     )
     _ = rule.recipe, rule.state_names  # parsed here, so that a bad key is found here
     return rule

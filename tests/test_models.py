@@ -80,7 +80,7 @@ def test_a_saved_rule_keeps_its_name() -> None:
         ({"pattern": "/login/"}, "pattern", "only a rule for a path or prefix has a pattern"),
         ({"methods": "P0ST"}, "methods", "'P0ST' is no HTTP method: write for example POST or GET,HEAD"),
         ({"mode": "on"}, "mode", "'on' is not a valid choice"),
-        ({"applies_to": "regex"}, "applies_to", "'regex' is not a valid choice"),
+        ({"applies_to": "host"}, "applies_to", "'host' is not a valid choice"),
         ({"on_missing": "panic"}, "on_missing", "'panic' is not a valid choice"),
     ],
 )
@@ -191,9 +191,9 @@ class TestDefine:
             ("login", "5/m", {"key": "shoe_size"}, "'shoe_size' is no key"),
             ("login", "5/m", {"mode": "on"}, "rule 'login': mode 'on' is unknown, choose from off, shadow, enforce"),
             ("login", "5/m", {"on_missing": "x"}, "on_missing 'x' is unknown, choose from ip, allow, refuse"),
-            ("login", "5/m", {"applies_to": "regex"}, "applies_to 'regex' is unknown, choose from named, all, path, prefix"),
+            ("login", "5/m", {"applies_to": "host"}, "applies_to 'host' is unknown, choose from named, all, path, prefix, reg"),
             ("login", "5/m", {"path": "login"}, "'login' is no path: begin with /"),
-            ("login", "5/m", {"path": "/a", "prefix": "/b"}, "give path= or prefix=, not both"),
+            ("login", "5/m", {"path": "/a", "prefix": "/b"}, "give one of path=, prefix=, regex=, route=, not 2"),
             ("login", "5/m", {"pattern": "/a"}, "only a rule for a path or prefix has a pattern"),
             ("login", "5/m", {"methods": "P0ST"}, "'P0ST' is no HTTP method"),
             ("login", "5/m", {"path": "/" + "x" * 300}, "rule 'login': pattern: Ensure this value has at most 255 characters"),
@@ -210,7 +210,8 @@ class TestDefine:
             RateRule.objects.define("login", "5/m", kye="ip")
 
     def test_it_works_in_a_data_migration(self) -> None:
-        state = MigrationExecutor(connection).loader.project_state([("ratewindow", "0001_initial")])
+        loader = MigrationExecutor(connection).loader
+        state = loader.project_state(loader.graph.leaf_nodes("ratewindow"))
         historical: Any = state.apps.get_model("ratewindow", "RateRule")
         assert historical is not RateRule
         _row, created = historical.objects.define("login", "5/m; 20/h", prefix="/api/", mode="enforce")

@@ -1,0 +1,37 @@
+"""Which requests count, for rules that know it only when the answer is there: failed logins, or statuses."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+ALWAYS = "always"
+LOGIN_FAILED = "login_failed"
+
+
+@dataclass(frozen=True)
+class CountWhen:
+    """What makes a request count: a login that failed during it, or the status of its answer."""
+
+    login_failed: bool = False
+    statuses: frozenset[int] = frozenset()
+
+
+@lru_cache(maxsize=256)
+def parse_count_when(text: str) -> CountWhen | None:
+    """``"login_failed"``, or statuses as ``"401,403,5xx"``; None for ``"always"``. ValueError names what is neither."""
+    words = [word for word in re.split(r"[\s,]+", text.lower()) if word]
+    if words == [ALWAYS]:
+        return None
+    if words == [LOGIN_FAILED]:
+        return CountWhen(login_failed=True)
+    statuses: set[int] = set()
+    for word in words:
+        if re.fullmatch(r"[1-5]xx", word):
+            statuses.update(range(int(word[0]) * 100, int(word[0]) * 100 + 100))
+        elif re.fullmatch(r"[1-5][0-9][0-9]", word):
+            statuses.add(int(word))
+        else:
+            raise ValueError(f"{word[:20]!r} is no status: write {ALWAYS}, {LOGIN_FAILED}, or statuses such as 401,403,5xx")
+    if not statuses:
+        raise ValueError(f"an empty condition counts nothing: write {ALWAYS}, {LOGIN_FAILED}, or statuses such as 401,403,5xx")
+    return CountWhen(statuses=frozenset(statuses))

@@ -1,0 +1,19 @@
+"""What is stored in the database: data only; the request path sees frozen values made of it."""
+
+from ratewindow.models.overrides import Override
+from ratewindow.models.rules import AppliesTo, Mode, OnError, OnMissing, RateRule
+from ratewindow.models.stats import ThrottleStat
+from ratewindow.models.switch import LimitSwitch
+from ratewindow.models.windows import RuleWindow
+
+__all__ = [
+    "AppliesTo",
+    "LimitSwitch",
+    "Mode",
+    "OnError",
+    "OnMissing",
+    "Override",
+    "RateRule",
+    "RuleWindow",
+    "ThrottleStat",
+]

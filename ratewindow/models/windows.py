@@ -1,0 +1,79 @@
+"""The limits of a rule: how much, in which period, counted how."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator
+from django.db import models
+
+from ratewindow.fields import PeriodField, to_text
+from ratewindow.limiter.algorithms import algorithm_choices
+from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
+from ratewindow.limiter.durations import parse_duration
+from ratewindow.limiter.types import Window
+from ratewindow.managers import RuleWindowManager
+from ratewindow.models.rules import RateRule
+
+
+class RuleWindow(models.Model):
+    """One limit of a rule: at most so many in any period."""
+
+    rule = models.ForeignKey(RateRule, models.CASCADE, related_name="windows")
+    limit = models.PositiveBigIntegerField(help_text="How many requests; 0 refuses all.")
+    period = PeriodField()
+    algorithm = models.CharField(max_length=32, choices=algorithm_choices, default="sliding_window")
+    buckets = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)], help_text="Resolution; empty for the usual one."
+    )
+
+    burst = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Buckets only: how many at once; empty for the usual number.",
+    )
+    aligned_to = models.CharField(
+        max_length=8,
+        blank=True,
+        choices=[(name, name.capitalize()) for name in ALIGNMENTS_MS],
+        help_text="Fixed windows only: begin with the clock instead of the first request.",
+    )
+
+    objects = RuleWindowManager()
+
+    class Meta:
+        verbose_name = "limit"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["rule", "period", "algorithm"],
+                name="ratewindow_one_limit_per_period",
+                violation_error_message="This rule already has a limit for this period: change that one instead.",
+            )
+        ]
+        ordering = ["rule", "period"]
+
+    def __str__(self) -> str:
+        return f"{self.limit} in {to_text(self.period)}"
+
+    def natural_key(self) -> tuple[str, str, str]:
+        return (self.rule.name, to_text(self.period), self.algorithm)
+
+    natural_key.dependencies = ["ratewindow.raterule"]  # type: ignore[attr-defined]
+
+    def clean(self) -> None:
+        if not isinstance(self.limit, int) or not isinstance(self.period, timedelta):
+            return  # the field has said so
+        try:
+            self.freeze()
+        except ValueError as error:
+            field = str(error).partition(" ")[0]  # the limiter names first what it is about
+            if field in ("limit", "period", "buckets", "burst", "aligned_to"):  # anything else a field has said by itself
+                raise ValidationError({field: f"{error}."}) from None
+
+    def freeze(self) -> Window:
+        """This row as the limiter's value; ValueError when it is out of bounds."""
+        timezone = settings.TIME_ZONE if self.aligned_to else "UTC"
+        return Window(
+            self.limit, parse_duration(self.period), self.algorithm, self.buckets, self.burst, self.aligned_to, timezone
+        )
