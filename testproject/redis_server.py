@@ -25,7 +25,7 @@ def redis_server() -> Iterator[str]:
     if url := os.environ.get("RATEWINDOW_REDIS_URL"):
         yield url
     elif program := find_program():
-        with _start(program) as url:
+        with start(program) as url:
             yield url
     else:
         with _fake() as url:
@@ -43,7 +43,7 @@ def find_program() -> str | None:
 
 
 @contextlib.contextmanager
-def _start(program: str) -> Iterator[str]:
+def start(program: str) -> Iterator[str]:
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="ratewindow-redis-") as folder, (Path(folder) / "log").open("w+") as log:
         options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]

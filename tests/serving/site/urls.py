@@ -1,0 +1,38 @@
+"""Addresses of the served site."""
+
+from django.contrib import admin
+from django.urls import path, re_path
+
+from tests.serving.site import views
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("sync/", views.sync_view),
+    path("async/", views.async_view),
+    path("class/", views.SyncClass.as_view()),
+    path("async-class/", views.AsyncClass.as_view()),
+    path("method/", views.OneMethod.as_view()),
+    path("stacked/", views.stacked),
+    path("decides/", views.decides),
+    path("adecides/", views.adecides),
+    path("headers/", views.own_headers),
+    path("both/", views.both),
+    path("broken/", views.broken),
+    path("abroken/", views.abroken),
+    path("raises/", views.raises),
+    path("araises/", views.araises),
+    path("asks/", views.asks),
+    path("aasks/", views.aasks),
+    path("stream/", views.stream),
+    path("astream/", views.astream),
+    path("log-in/<str:name>/", views.log_in),
+    path("upload/", views.upload),
+    path("slow/", views.slow),
+    path("aslow/", views.aslow),
+    path("blocking/", views.blocking),
+    path("quick/", views.quick),
+    path("state/", views.state),
+    path("slashed/", views.plain),
+    re_path(r"^(path|form|mine|silent|edited|many|crowd)/$", views.plain),
+    re_path(r"^prefix/found/$", views.plain),
+]
