@@ -2,15 +2,16 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
 
+from ratewindow.limiter.exchange import exchange
 from ratewindow.limiter.pipelined import Pipelined
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import Call, Refunds, What, decide_call, packed_decide, refund_call
+from ratewindow.limiter.wire import Call, Refunds, What, decide_call, packed, packed_decide, refund_call
 
 if TYPE_CHECKING:
     import redis
@@ -39,10 +40,10 @@ class RedisStore:
         usual = packed_decide(checks, what, now_ms)
         if usual is not None:
             try:
-                return cast("list[int]", self._exchange(lambda _: [usual]))
+                return self._exchange(usual)
             except NoScriptError:
                 pass  # `_call` meets it again, and sends the script
-        return cast("list[int]", self._call(decide_call(checks, what, now_ms)))
+        return self._call(decide_call(checks, what, now_ms))
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
         """Give back the cost of each check, to the times it was charged at."""
@@ -59,38 +60,38 @@ class RedisStore:
 
     __del__ = close  # the client that was given does not know of them
 
-    def _call(self, call: Call) -> Any:
+    def _call(self, call: Call) -> list[int]:
         try:
-            return self._exchange(lambda connection: connection.pack_command(*call.by_sha()))
+            return self._exchange(packed(call.by_sha()))
         except NoScriptError:  # a server that was started anew, or whose scripts were flushed
-            return self._exchange(lambda connection: connection.pack_command(*call.in_full()))
+            return self._exchange(packed(call.in_full()))
 
-    def _exchange(self, pack: Callable[[Any], Sequence[bytes]]) -> Any:
-        connection = self._connection()
+    def _exchange(self, command: bytes) -> list[int]:
+        now_s = monotonic()
+        connection = self._connection(now_s)
         try:
-            connection.send_packed_command(pack(connection), check_health=False)
-            reply = connection.read_response()
+            reply = exchange(connection, command)
         except ReadOnlyError:  # a demoted master: the address may lead to another one by now
             self._discard(connection)
             self.close()
             raise
         except ResponseError:  # an answer like any other: nothing is left on the line
-            self._idle.append((connection, monotonic()))
+            self._idle.append((connection, now_s))
             raise
         except BaseException:  # an answer may still come, and must not be taken for that of the next call
             self._discard(connection)
             raise
-        self._idle.append((connection, monotonic()))
+        self._idle.append((connection, now_s))
         return reply
 
-    def _connection(self) -> Any:
+    def _connection(self, now_s: float) -> Any:
         if self._pid != os.getpid():
             self._idle, self._pid = [], os.getpid()  # those of the parent are the parent's
         try:
             connection, used_s = self._idle.pop()
         except IndexError:
             return self._client.connection_pool.get_connection()
-        if monotonic() - used_s > IDLE_S and _is_closed(connection):
+        if now_s - used_s > IDLE_S and _is_closed(connection):
             connection.disconnect()
             try:
                 connection.connect()  # sending would, too, but without asking the Sentinels where to

@@ -35,6 +35,11 @@ class Call(NamedTuple):
         return ["EVAL", self.script.source, *self.words]
 
 
+def packed(words: Words) -> bytes:
+    """A command in the protocol of Redis."""
+    return b"*%d\r\n%b" % (len(words), b"".join(map(bulk, words)))
+
+
 def merged(checks: list[Check]) -> list[Check]:
     """The checks with no state key twice: one window met twice is charged once, with the larger cost.
 

@@ -1,0 +1,75 @@
+"""One exchange over a connection that redis-py has opened: a packed command goes out, whole numbers come back.
+
+What a client and its parser do around that takes longer than the server's decision. Here the command is handed to the
+socket, and the reply, an array of whole numbers or an error, is usually one reading and one split.
+"""
+
+from time import monotonic
+from typing import Any
+
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import InvalidResponse
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+_PLAIN = (2, "2")  # version 3 of the protocol lets a server put in what nobody asked for: redis-py's parser sorts it out
+_MOST_BYTES = 65_536  # of one reading
+_HEADS = {b"*%d" % count: count for count in range(1, 257)}
+
+
+def exchange(connection: Any, command: bytes) -> list[int]:
+    """The reply to a packed command, or an exception as redis-py has them. After any but a ResponseError more may come
+    that belongs to this command: the connection must not be used again."""
+    socket = getattr(connection, "_sock", None)
+    if socket is None or connection.protocol not in _PLAIN:
+        connection.send_packed_command([command], check_health=False)
+        return _numbers(connection.read_response())
+    try:
+        asked_s = monotonic()
+        socket.sendall(command)
+        answer = socket.recv(_MOST_BYTES)
+        head, *numbers = answer.split(b"\r\n:")
+        if _HEADS.get(head) == len(numbers) and answer.endswith(b"\r\n"):
+            return list(map(int, numbers))
+        return _unusual(connection, socket, answer, asked_s)
+    except TimeoutError:
+        raise RedisTimeoutError("Timeout on the way to Redis and back") from None
+    except OSError as error:
+        raise RedisConnectionError(f"Error on the way to Redis and back: {error}") from error
+    except ValueError:
+        raise InvalidResponse(f"no answer to our question: {answer[:40]!r}") from None
+
+
+def _unusual(connection: Any, socket: Any, answer: bytes, asked_s: float) -> list[int]:
+    """An error, or a reply in pieces: all of them within the time that one may take, however small they are."""
+    timeout_s = socket.gettimeout()
+    try:
+        while (numbers := _read(connection, answer)) is None:
+            if timeout_s is not None:
+                socket.settimeout(max(0.001, asked_s + timeout_s - monotonic()))
+            more = socket.recv(_MOST_BYTES)
+            if not more:
+                raise RedisConnectionError("Connection closed by server.")
+            answer += more
+        return numbers
+    finally:
+        socket.settimeout(timeout_s)
+
+
+def _read(connection: Any, answer: bytes) -> list[int] | None:
+    """The numbers, once all have come; ValueError when it cannot be a reply of ours."""
+    head, *lines = answer.split(b"\r\n")
+    if head[:1] == b"-":
+        if lines:
+            raise connection._parser.parse_error(head[1:].decode(errors="replace"))
+        return None
+    if head[:1] not in (b"*", b"") or len(lines) > int(head[1:] or 0) + 1:
+        raise ValueError
+    if len(lines) <= int(head[1:] or 0) or lines[-1]:
+        return None
+    return _numbers([int(line[1:]) if line[:1] == b":" else line for line in lines[:-1]])
+
+
+def _numbers(reply: Any) -> list[int]:
+    if isinstance(reply, list) and all(type(each) is int for each in reply):
+        return reply
+    raise InvalidResponse(f"no answer to our question: {str(reply)[:40]}")
