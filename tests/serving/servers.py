@@ -2,7 +2,6 @@
 
 import contextlib
 import http.client
-import itertools
 import json
 import os
 import shutil
@@ -12,12 +11,17 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import redis
+from django.test import override_settings
 
+from ratewindow.reporting import minutes
+from ratewindow.reporting.minutes import ByRule
+from ratewindow.reporting.sums import NOTHING
 from testproject.redis_server import find_program, free_port, start
 from tests.processes import marked
 
@@ -48,15 +52,14 @@ def new_address() -> str:
     return next(_addresses)
 
 
-class Answer(NamedTuple):
+@dataclass(frozen=True)
+class Answer:
     status: int
     headers: list[tuple[str, str]]
     body: bytes
 
-    def __getitem__(self, name: Any) -> Any:
-        """One header, or the only one; KeyError when there is none, and AssertionError when there are two."""
-        if not isinstance(name, str):
-            return tuple.__getitem__(self, name)
+    def __getitem__(self, name: str) -> str:
+        """The header of this name; KeyError when there is none, and AssertionError when there are two."""
         found = [value for each, value in self.headers if each.lower() == name.lower()]
         if not found:
             raise KeyError(name)
@@ -77,8 +80,9 @@ class Answer(NamedTuple):
 class Served:
     """A server that runs. It is asked by `get`, `ask` or a `connection` of one's own, and ended by `end`."""
 
-    def __init__(self, kind: str, folder: Path, environment: Mapping[str, str]) -> None:
-        self.kind, self.folder, self.environment = kind, folder, environment
+    def __init__(self, kind: str, place: "Place", environment: Mapping[str, str]) -> None:
+        self.kind, self.place, self.environment = kind, place, environment
+        folder = place.folder
         self.port = free_port()
         self.mark = f"SERVED_MARK={uuid.uuid4().hex}"
         self.log = folder / f"{kind}-{self.port}.log"
@@ -102,14 +106,6 @@ class Served:
     @property
     def is_asgi(self) -> bool:
         return self.kind in ("asgi", "uvicorn")
-
-    @property
-    def redis_url(self) -> str:
-        return self.environment["RATEWINDOW_REDIS_URL"]
-
-    @property
-    def database(self) -> Path:
-        return Path(self.environment["TESTPROJECT_DATABASE"])
 
     @property
     def workers_wanted(self) -> int:
@@ -138,16 +134,12 @@ class Served:
         """An answer of every worker, by its process id."""
         found: dict[int, Answer] = {}
         deadline_s = time.monotonic() + START_TIMEOUT_S
-        for number in itertools.count():
+        while len(found) < self.workers_wanted:
             answer = self.get("/state/")
             found[answer.worker] = answer
-            if len(found) == self.workers_wanted:
-                return found
             if time.monotonic() > deadline_s:
-                raise TimeoutError(
-                    f"{number} requests reached only {len(found)} workers of {self.workers_wanted}:\n{self.said()}"
-                )
-        raise AssertionError
+                raise TimeoutError(f"requests reached only the workers {sorted(found)}:\n{self.said()}")
+        return found
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -194,6 +186,15 @@ def exchange(
     return Answer(answer.status, answer.getheaders(), answer.read())
 
 
+def until(holds: Callable[[], bool], otherwise: str, timeout_s: float = END_TIMEOUT_S) -> None:
+    """Ask again and again until it holds; TimeoutError says `otherwise`."""
+    deadline_s = time.monotonic() + timeout_s
+    while not holds():
+        if time.monotonic() > deadline_s:
+            raise TimeoutError(otherwise)
+        time.sleep(0.02)  # between two attempts, not in the hope of anything
+
+
 class Place:
     """A Redis and a database for servers of the served site, which may be several at once."""
 
@@ -210,8 +211,18 @@ class Place:
     def serve(self, kind: str, environment: Mapping[str, str] | None = None, **ratewindow: Any) -> Served:
         """Start a server; `ratewindow` are settings of the site's ``RATEWINDOW``."""
         settings = {"SERVED_RATEWINDOW": json.dumps(ratewindow)} if ratewindow else {}
-        self.running.append(Served(kind, self.folder, self.environment(**settings, **(environment or {}))))
+        self.running.append(Served(kind, self, self.environment(**settings, **(environment or {}))))
         return self.running[-1]
+
+    def counted(self) -> ByRule:
+        """What the processes have told the report so far."""
+        with override_settings(RATEWINDOW={"REDIS": self.redis_url}):
+            found = minutes.read(minutes.waiting(time.time()))
+        total: ByRule = {}
+        for by_rule in found.values():
+            for rule, sums in by_rule.items():
+                total[rule] = total.get(rule, NOTHING).plus(sums)
+        return total
 
     def end(self) -> None:
         for served in self.running:

@@ -33,6 +33,8 @@ urlpatterns = [
     path("quick/", views.quick),
     path("state/", views.state),
     path("slashed/", views.plain),
-    re_path(r"^(path|form|mine|silent|edited|many|crowd)/$", views.plain),
+    path("drip/", views.drip),
+    path("adrip/", views.adrip),
+    re_path(r"^(path|form|mine|silent|edited|many|crowd|pipelined)/$", views.plain),
     re_path(r"^prefix/found/$", views.plain),
 ]

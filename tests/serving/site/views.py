@@ -128,6 +128,39 @@ async def astream(request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(parts(), content_type="text/plain")
 
 
+dripping = 0  # streams that somebody still reads, in this process
+
+
+def drip(request: HttpRequest) -> StreamingHttpResponse:
+    """A stream of two minutes, unless the client leaves."""
+
+    def parts() -> Iterator[bytes]:
+        global dripping
+        dripping += 1
+        try:
+            for _ in range(12_000):
+                yield b"drip\n" * 2_000
+                time.sleep(0.01)
+        finally:
+            dripping -= 1
+
+    return StreamingHttpResponse(parts(), content_type="text/plain")
+
+
+async def adrip(request: HttpRequest) -> StreamingHttpResponse:
+    async def parts() -> AsyncIterator[bytes]:
+        global dripping
+        dripping += 1
+        try:
+            for _ in range(12_000):
+                yield b"drip\n" * 2_000
+                await asyncio.sleep(0.01)
+        finally:
+            dripping -= 1
+
+    return StreamingHttpResponse(parts(), content_type="text/plain")
+
+
 def log_in(request: HttpRequest, name: str) -> HttpResponse:
     login(request, get_user_model().objects.get(username=name))
     return HttpResponse(name)
@@ -167,6 +200,7 @@ def state(request: HttpRequest) -> HttpResponse:
         {
             "worker": os.getpid(),
             "threads": sorted(thread.name for thread in threading.enumerate()),
+            "dripping": dripping,
             "stores_of_loops": len(stores._of_loop),
             "rules": sorted(rulebook.current().by_name),
             "descriptors": len(os.listdir("/proc/self/fd")),
