@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any, TypeGuard, cast
 
 from django.http import HttpRequest
 from redis.exceptions import RedisError
@@ -108,7 +109,7 @@ async def aacquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedel
 async def _aquestion(name: str, who: Who, cost: int) -> Question:
     book = await rulebook.acurrent()
     rule = _rule(book, name)
-    if isinstance(who, HttpRequest) and rule is not None and rule.recipe.needs_user:
+    if rule is not None and _is_request(who) and rule.recipe.needs_user:
         await guard.load_user(who)
     return _question(book, name, who, cost)
 
@@ -117,9 +118,14 @@ def _question(book: rulebook.Rulebook, name: str, who: Who, cost: int) -> Questi
     rule = _rule(book, name)
     if rule is None:
         return NOTHING
-    if isinstance(who, HttpRequest):
+    if _is_request(who):
         return ask(who, [rule], cost)
-    return ask_about(named(who), rule, cost)
+    return ask_about(named(cast("str | tuple[str, ...]", who)), rule, cost)
+
+
+def _is_request(who: Any) -> TypeGuard[HttpRequest]:
+    """Also the one that Django REST framework wraps around Django's, with the user that it has authenticated."""
+    return isinstance(who, HttpRequest) or isinstance(getattr(who, "_request", None), HttpRequest)
 
 
 def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:
@@ -133,8 +139,8 @@ def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:
 
 
 def _settled(who: Who, told: Decision, raise_exception: bool) -> Decision:
-    if isinstance(who, HttpRequest) and hasattr(who, "ratewindow"):
-        guard.join(who, told)  # the guard around it counts, and writes the headers
+    if _is_request(who) and hasattr(who, "ratewindow"):
+        guard.join(guard.original(who), told)  # the guard around it counts, and writes the headers
     else:
         counters.record(told.decisions)
     if raise_exception and not told.allowed:

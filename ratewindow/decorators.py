@@ -1,39 +1,44 @@
-"""The decorator: the door for rules that code names, and for rates that code gives."""
+"""The decorator: the door for rules that code names, and for rates that code gives.
 
-import logging
+It also understands the words of django-ratelimit, so that a site moves over by its imports.
+"""
+
 import re
 from collections.abc import Callable, Iterable
 from functools import partial, wraps
-from typing import Any, TypeVar, cast
+from typing import Any, Never, TypeVar, cast
 
 from django.http import HttpRequest
 from django.utils.decorators import method_decorator
 
 from ratewindow import coderules
 from ratewindow.coderules import CodeRate
+from ratewindow.givenrate import GivenRate, Rate
 from ratewindow.guard import guarded
 from ratewindow.identity import recipe
 from ratewindow.limiter.keys import digest
 from ratewindow.limiter.limiter import check_cost
-from ratewindow.limiter.rates import parse_rates
 from ratewindow.question import Cost
 from ratewindow.rule import Rule, check_name, parse_methods
 from ratewindow.rulebook import Rulebook
 
-logger = logging.getLogger("ratewindow")
-
-Rate = str | Callable[[HttpRequest], str | None]
 View = TypeVar("View", bound=Callable[..., Any])
+Methods = str | Iterable[str | None]
+
+ALL = (None,)  # as django-ratelimit has it
+UNSAFE = ("DELETE", "PATCH", "POST", "PUT")
 
 
 def ratelimit(
     name: str | None = None,
     rate: Rate | None = None,
-    *,
+    *misplaced: Never,
     key: str = "ip",
-    methods: str | Iterable[str] | None = None,
+    methods: Methods | None = None,
     cost: Cost = 1,
     block: bool = True,
+    group: str | None = None,
+    method: Methods | None = None,
 ) -> Callable[[View], View]:
     """Limit a view, sync or async, or all of a class's.
 
@@ -41,25 +46,28 @@ def ratelimit(
     "5/m; 20/h", key="user")`` enforces the rate until a rule of that name is enforced or switched off; a rule
     in shadow is tried beside it. ``@ratelimit(rate="10/h")`` makes a name from the view's. `rate` and `cost`
     may be functions of the request; a rate of None does not limit it. With ``block=False`` the view decides,
-    by ``request.ratewindow.allowed``. ValueError, at import, names a bad name, rate, key or method.
+    by ``request.ratewindow.allowed``, or by ``request.limited``. `group` and `method` are django-ratelimit's
+    words for `name` and `methods`. ValueError, at import, names a bad name, rate, key or method.
     """
-    if name is None and rate is None:
+    if misplaced:
+        raise TypeError(
+            "ratelimit() takes the name and the rate by position, then names: ratelimit(group=..., key=..., rate=...)"
+        )
+    called = _one_of("name", name, "group", group)
+    if called is None and rate is None:
         raise ValueError('ratelimit() needs a rule\'s name, a rate, or both: @ratelimit("login") or @ratelimit(rate="5/m")')
-    if name is not None:
-        check_name(name)
-    if rate is not None and not callable(rate) and not parse_rates(rate):
-        raise ValueError(f"rate {rate!r} limits nothing: write for example 5/m")
+    if called is not None:
+        check_name(called)
     recipe(key)
-    allowed_methods = parse_methods(methods if isinstance(methods, str) else ",".join(methods or ()))
+    allowed_methods = _methods(_one_of("methods", methods, "method", method))
     if not callable(cost):
         check_cost(cost)
-
-    told: set[str] = set()  # of which names the log has; for a method, `decorate` runs at each call
+    given = GivenRate(rate, key, allowed_methods)  # for a method of a class, `decorate` runs at each call
 
     def decorate(view: View) -> View:
-        door = _Door(name or _name_of(view), rate, key, allowed_methods, cost, block, told)
-        if name or not _is_stand_in(view):
-            coderules.register(CodeRate(door.name, rate, key, allowed_methods, _place_of(view)))
+        door = _Door(called or _name_of(view), given, cost, block)
+        if called or not _is_stand_in(view):
+            coderules.register(CodeRate(door.name, given.words, key, allowed_methods, _place_of(view)))
         if isinstance(view, type):
             return cast("View", _guard_class(view, door))
         wrapped: Any = guarded(view, door)
@@ -69,29 +77,19 @@ def ratelimit(
     return decorate
 
 
+ratelimit.ALL = ALL  # type: ignore[attr-defined]
+ratelimit.UNSAFE = UNSAFE  # type: ignore[attr-defined]
+
+
 class _Door:
-    def __init__(
-        self, name: str, rate: Rate | None, key: str, methods: frozenset[str], cost: Cost, block: bool, told: set[str]
-    ) -> None:
-        self.name, self.cost, self.block, self._told = name, cost, block, told
-        self._rate, self._key, self._methods = rate, key, methods
+    at_view = True
+
+    def __init__(self, name: str, given: GivenRate, cost: Cost, block: bool) -> None:
+        self.name, self.cost, self.block, self._given = name, cost, block, given
 
     def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
-        row, code = book.by_name.get(self.name), None if book.alone else self._code_rule(request)
-        if row is not None and row.mode == "shadow" and code is not None:
-            found = [code, row.beside]
-        elif row is not None:
-            found = [row] if row.mode != "off" else []
-        else:
-            found = [code] if code is not None else []
-            if self._rate is None and not book.alone and self.name not in self._told:
-                self._told.add(self.name)
-                logger.warning("ratewindow: code names rule %r, which nobody has defined: requests pass", self.name)
-        return [rule for rule in found if rule.windows and rule.meets_method(request.method)]
-
-    def _code_rule(self, request: HttpRequest) -> Rule | None:
-        text = self._rate(request) if callable(self._rate) else self._rate
-        return coderules.rule_of(self.name, text, self._key, self._methods) if text is not None else None
+        code = None if book.alone else self._given.rule(self.name, request)
+        return book.named(self.name, code, request.method, warn=self._given.rate is None)
 
 
 def _guard_class(view: Any, door: _Door) -> Any:
@@ -114,6 +112,17 @@ def _guard_class(view: Any, door: _Door) -> Any:
 def _is_stand_in(view: Any) -> bool:
     """Whether this is what ``method_decorator`` tries a decorator on; the method itself comes at each call."""
     return bool(view.__module__ == method_decorator.__module__)
+
+
+def _one_of(ours: str, value: Any, theirs: str, other: Any) -> Any:
+    if value is not None and other is not None:
+        raise ValueError(f"{theirs} is another word for {ours}: give one of them, not {value!r} and {other!r}")
+    return other if value is None else value
+
+
+def _methods(methods: Methods | None) -> frozenset[str]:
+    named = (methods,) if isinstance(methods, str) else methods or ()
+    return parse_methods(",".join(each for each in named if each is not None))
 
 
 def _place_of(view: Any) -> str:

@@ -26,6 +26,7 @@ class Door(Protocol):
 
     cost: Cost
     block: bool
+    at_view: bool  # sets ``request.limited``, as django-ratelimit does, and may be given the request of DRF
 
     def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
         """The rules that hold for this request here."""
@@ -34,31 +35,36 @@ class Door(Protocol):
 class Visit:
     """One request passing one guard."""
 
-    __slots__ = ("door", "outermost", "refused", "request", "rules")
+    __slots__ = ("door", "outermost", "refused", "request", "rules", "seen")
 
     def __init__(self, request: HttpRequest, door: Door) -> None:
-        self.request = request
+        self.seen = request  # with the user that it was authenticated as here
+        self.request = original(request) if door.at_view else request
         self.door = door
-        self.outermost = not hasattr(request, "ratewindow")
+        self.outermost = not hasattr(self.request, "ratewindow")
         self.rules: list[Rule] = []
         self.refused = False
         if self.outermost:
-            request.ratewindow = Decision()  # type: ignore[attr-defined]
+            self.request.ratewindow = Decision()  # type: ignore[attr-defined]
+        if door.at_view:
+            self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
     def meet(self, book: Rulebook) -> list[Rule]:
         """The rules to ask about; one that a guard outside has met is not met again."""
         if not conf.current().enabled:
             return []
-        self.rules = list(self.door.rules(book, self.request))
+        self.rules = list(self.door.rules(book, self.seen))
         if not self.outermost:
             met = {(part.rule, part.mode) for part in decisions_of(self.request)}
             self.rules = [rule for rule in self.rules if (rule.name, rule.mode) not in met]
         return self.rules
 
     def question(self) -> Question:
-        return ask(self.request, self.rules, self.door.cost)
+        return ask(self.seen, self.rules, self.door.cost)
 
     def settle(self, decision: Decision) -> None:
+        if self.door.at_view and not decision.allowed:
+            self.request.limited = True  # type: ignore[attr-defined]
         self.refused = self.door.block and not decision.allowed
         if self.refused:
             tell_refused(self.request)
@@ -111,6 +117,11 @@ def guarded(handler: Handler, door: Door) -> Handler:
     return guard
 
 
+def original(request: HttpRequest) -> HttpRequest:
+    """Django's request: what is set on the one that Django REST framework wraps around it, nobody outside sees."""
+    return getattr(request, "_request", request)
+
+
 def decisions_of(request: HttpRequest) -> tuple[Decision, ...]:
     """What has been decided about this request so far, one decision for each rule."""
     decision: Decision | None = getattr(request, "ratewindow", None)
@@ -131,7 +142,9 @@ def join(request: HttpRequest, decision: Decision) -> None:
 
 
 async def load_user(request: HttpRequest) -> None:
-    """Who is logged in, asked for in the way that does not block the loop."""
+    """Who is logged in, asked for in the way that does not block the loop. REST framework has authenticated its own."""
+    if original(request) is not request:
+        return
     auser = getattr(request, "auser", None)
     if auser is not None:
         request.user = await auser()

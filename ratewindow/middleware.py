@@ -24,6 +24,7 @@ class RateWindowMiddleware:
 
     cost: Cost = 1
     block = True
+    at_view = False
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
         self._guarded = guard.guarded(get_response, self)

@@ -67,7 +67,8 @@ class Rule:
 
 def check_name(name: str) -> None:
     if not isinstance(name, str) or not re.match(NAME_PATTERN, name):
-        raise ValueError(f"{name!r} is no rule name: use {NAME_WORDS}")
+        near = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("._-")[:64] if isinstance(name, str) else ""
+        raise ValueError(f"{name!r} is no rule name: use {NAME_WORDS}" + (f"; for example {near!r}" if near else ""))
 
 
 def check_pattern(applies_to: str, pattern: str) -> None:

@@ -50,6 +50,21 @@ class Rulebook:
         rules = self._index.match(method, path)
         return [rule.beside if rule.mode == "shadow" and coderules.has_rate(rule.name) else rule for rule in rules]
 
+    def named(self, name: str, code: Rule | None, method: str | None, warn: bool) -> list[Rule]:
+        """The rules where code names one: the row once it is enforced or off, else what code gives, beside a row in
+        shadow. `warn` where code gives no rate, so that without a row nothing holds."""
+        row = self.by_name.get(name)
+        if row is None:
+            found = [code] if code is not None else []
+            if warn and not self.alone and name not in _held.told:
+                _held.told.add(name)
+                logger.warning("ratewindow: code names rule %r, which nobody has defined: requests pass", name)
+        elif row.mode == "shadow" and code is not None:
+            found = [code, row.beside]
+        else:
+            found = [row] if row.mode != "off" else []
+        return [rule for rule in found if rule.windows and rule.meets_method(method)]
+
 
 class _Held:
     """What this process knows of the rules, and of the last time it asked."""
@@ -62,6 +77,7 @@ class _Held:
         self.unannounced = False
         self.unreadable = ""
         self.left_out: set[str] = set()  # what has been logged of rows that are wrong
+        self.told: set[str] = set()  # names in code that no row defines, which have been logged
 
 
 _held = _Held()

@@ -12,6 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from ratewindow import coderules, ratelimit, rulebook
 from ratewindow.checks import check_code
+from tests.doors import decorated, get, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -95,3 +96,66 @@ def test_a_rate_that_is_neither_text_nor_a_function_is_named_at_import(rate: Any
 def test_without_parentheses_the_decorator_says_what_it_needs() -> None:
     with pytest.raises(ValueError, match="is no rule name"):
         ratelimit(lambda request: None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"group": "login", "method": ratelimit.UNSAFE},
+        {"group": "login", "method": ["post", "PUT"]},
+        {"name": "login", "methods": "POST"},
+    ],
+)
+def test_group_and_method_are_other_words_for_name_and_methods(words: dict[str, Any]) -> None:
+    view = decorated(False, rate="1/m", key="ip", **words)
+    assert statuses(view, 2, method="POST") == [200, 429]
+    assert statuses(view, 2, method="GET") == [200, 200]
+    assert "login" in coderules.uses()
+
+
+@pytest.mark.parametrize("method", [ratelimit.ALL, None, ()])
+def test_the_word_for_all_methods_is_understood(method: Any) -> None:
+    view = decorated(False, "login", "1/m", method=method)
+    assert [get(view, method=each).status_code for each in ("GET", "POST", "PURGE")] == [200, 429, 429]
+
+
+def test_one_thing_said_in_both_words_is_an_error() -> None:
+    with pytest.raises(ValueError, match="group is another word for name: give one of them, not 'a' and 'b'"):
+        ratelimit("a", "5/m", group="b")
+    with pytest.raises(ValueError, match="method is another word for methods"):
+        ratelimit("a", "5/m", methods="GET", method="GET")
+
+
+def test_a_group_that_is_no_rule_name_is_told_one() -> None:
+    with pytest.raises(ValueError, match=r"'Log in: Post' is no rule name.*for example 'log-in-post'"):
+        ratelimit(group="Log in: Post", key="ip", rate="5/m")
+
+
+def test_the_old_order_of_arguments_is_an_error_and_not_something_else() -> None:
+    with pytest.raises(TypeError, match=r"by position.*ratelimit\(group=\.\.\., key=\.\.\., rate=\.\.\.\)"):
+        ratelimit("login", "ip", "5/m")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'ip' is no rate"):
+        ratelimit("login", "ip")
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_the_view_is_told_whether_it_was_limited(is_async: bool) -> None:
+    seen: list[HttpRequest] = []
+    view = decorated(is_async, rate="1/m", block=False, seen=seen)
+    assert statuses(view, 3) == [200, 200, 200]
+    assert [request.limited for request in seen] == [False, True, True]  # type: ignore[attr-defined]
+
+
+def test_one_of_several_decorators_that_would_refuse_is_enough_to_be_limited() -> None:
+    seen: list[HttpRequest] = []
+    for group, outer, inner in (("a", "1/m", "9/m"), ("b", "9/m", "1/m")):
+        view = ratelimit(f"{group}.outer", outer, block=False)(decorated(False, f"{group}.inner", inner, block=False, seen=seen))
+        statuses(view, 2)
+    assert [request.limited for request in seen] == [False, True, False, True]  # type: ignore[attr-defined]
+
+
+@override_settings(RATEWINDOW={"ENABLED": False, "REDIS": "memory://"})
+def test_nobody_is_limited_while_limits_are_switched_off() -> None:
+    seen: list[HttpRequest] = []
+    statuses(decorated(False, rate="0/m", block=False, seen=seen), 1)
+    assert seen[0].limited is False  # type: ignore[attr-defined]

@@ -1,0 +1,103 @@
+"""A rate as code gives it: text, a function of the request, or the dotted path of one.
+
+What is wrong with a text is told at import. A function is asked at each request, and what it says wrong must neither
+break a page nor lift the limit: its last good rate holds, and the log has one error until it is right again.
+"""
+
+import inspect
+import logging
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.module_loading import import_string
+
+from ratewindow import coderules
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.rule import Rule
+
+logger = logging.getLogger("ratewindow")
+
+Rate = str | Callable[..., str | None]  # of the request, or as django-ratelimit calls it of (group, request)
+
+_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")  # of a function: no rate begins with a letter
+_LONGEST_TOLD = 80  # characters of a wrong rate in the log
+
+
+class GivenRate:
+    """The rate of one decorator, under each name that it stands for."""
+
+    def __init__(self, rate: Rate | None, key: str, methods: frozenset[str]) -> None:
+        self.rate, self._key, self._methods = rate, key, methods
+        self._good: dict[str, Rule] = {}  # the last rule by each name
+        self._wrong: set[str] = set()  # names whose function is wrong now, which the log has
+        self._function = _function_of(rate)
+        self.words = self._function or rate  # what is registered of it
+        if self._function is None and rate is not None and not parse_rates(_text(rate)):
+            raise ValueError(f"rate {rate!r} limits nothing: write for example 5/m")
+
+    def rule(self, name: str, request: HttpRequest) -> Rule | None:
+        """The rate as a rule of that name; None where code gives none, or a function says that none holds."""
+        if self._function is None:
+            return None if self.rate is None else coderules.rule_of(name, self.rate, self._key, self._methods)
+        told = self._function(name, request)
+        if told is None:
+            return None
+        try:
+            rule = coderules.rule_of(name, _text(told), self._key, self._methods)
+            if not rule.windows:
+                raise ValueError("it limits nothing, return None to mean that")
+        except ValueError as error:
+            self._tell_wrong(name, error)
+            return self._good.get(name)
+        self._wrong.discard(name)
+        self._good[name] = rule
+        return rule
+
+    def _tell_wrong(self, name: str, error: ValueError) -> None:
+        if name in self._wrong:
+            return
+        self._wrong.add(name)
+        holds = f"its last good rate holds, {self._good[name].windows[0].text}" if name in self._good else "requests pass"
+        # In ASCII: a function may return what a client sent.
+        why = str(error).encode("ascii", "backslashreplace").decode()
+        logger.error("ratewindow: the rate function of rule %r is wrong, %s (told once): %s", name, holds, why)
+
+
+def _function_of(rate: Rate | None) -> Callable[[str, HttpRequest], Any] | None:
+    if isinstance(rate, str) and _PATH.fullmatch(rate):
+        path = rate
+        return lambda name, request: _imported(path)(name, request)
+    return _called(rate) if callable(rate) else None
+
+
+@cache
+def _imported(path: str) -> Callable[[str, HttpRequest], Any]:
+    """At the first request: the decorated view may itself be among what the function's module imports."""
+    return _called(import_string(path))
+
+
+def _called(function: Callable[..., Any]) -> Callable[[str, HttpRequest], Any]:
+    """Called with the request, or as django-ratelimit does, with group and request, where it needs two."""
+    try:
+        required = [
+            each
+            for each in inspect.signature(function).parameters.values()
+            if each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+        ]
+    except (TypeError, ValueError):  # some built-in things have no signature
+        required = []
+    if len(required) == 2:
+        return function
+    return lambda name, request: function(request)
+
+
+def _text(rate: Any) -> str:
+    """ValueError says how to write a pair, which django-ratelimit takes."""
+    if isinstance(rate, tuple) and len(rate) == 2 and all(isinstance(each, int) for each in rate):
+        raise ValueError(f"{rate!r} is no rate: write '{rate[0]}/{rate[1]}s'")
+    if not isinstance(rate, str):
+        raise ValueError(f"{ascii(rate)[:_LONGEST_TOLD]} is no rate: write text such as 5/m")
+    return rate
