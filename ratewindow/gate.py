@@ -13,7 +13,7 @@ from redis.exceptions import RedisError, ResponseError
 from ratewindow import conf, connection, fallback, stores
 from ratewindow.breaker import Breaker
 from ratewindow.deadline import within
-from ratewindow.limiter.refusals import Refusals, key_of
+from ratewindow.limiter.refusals import Refusals
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import What, decision
 from ratewindow.question import Question
@@ -60,7 +60,7 @@ class _Asked:
         question = self.question
         if not question.checks or (question.settled and question.refused):
             return fallback.unanswered(question)
-        told = refusals.recall(key_of(question.checks)) if refusals and self.what == "hit" else None
+        told = refusals.recall(question.checks) if refusals and self.what == "hit" else None
         if told is not None:
             return self._dated(told)
         return fallback.unanswered(question) if breaker.open else None
@@ -70,7 +70,7 @@ class _Asked:
         breaker.succeeded()
         told = self._dated(decision(self.question.checks, reply, self.what))
         if self.what == "hit" and not told.allowed and not connection.in_memory():
-            refusals.learn(key_of(self.question.checks), self.question.checks, reply, self.asked_ms)
+            refusals.learn(self.question.checks, reply, self.asked_ms)
         return told
 
     def _dated(self, told: Decision) -> Decision:

@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
 
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
-from ratewindow.limiter.keys import MOST_REMEMBERED, digest, identity_tag
+from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.refusals import BELIEVED_MS, Refusals
 from ratewindow.limiter.types import Check, Decision, Window
@@ -92,9 +92,14 @@ class Limiter:
         it, the others all. With a penalty a refusal locks the identity out for so long, and with
         `count_refused` refused units are counted too, up to what is full.
         """
+        checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
         if force:
-            return self._decide(self._checks(identity, windows, cost, penalty_ms, count_refused), "force")
-        return self._hit(_Hit(identity, windows, cost, penalty_ms, count_refused))
+            return self._decide(checks, "force")
+        refusals = self._refusals
+        if refusals and (known := refusals.recall(checks)) is not None:
+            return known
+        asked_ms = refusals.clock_ms()
+        return self._learn(checks, self._called().run(checks, "hit", self._now_ms()), asked_ms)
 
     def peek(self, identity: str, windows: Sequence[Window], cost: int = 1, *, penalty_ms: int = 0) -> Decision:
         """What `hit` would answer, without charging or locking."""
@@ -135,9 +140,17 @@ class Limiter:
         count_refused: bool = False,
     ) -> Decision:
         """`hit` on an asynchronous store."""
+        checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
         if force:
-            return await self._adecide(self._checks(identity, windows, cost, penalty_ms, count_refused), "force")
-        return await self._ahit(_Hit(identity, windows, cost, penalty_ms, count_refused))
+            return await self._adecide(checks, "force")
+        refusals = self._refusals
+        if refusals and (known := refusals.recall(checks)) is not None:
+            return known
+        asked_ms = refusals.clock_ms()
+        reply = self._store.run(checks, "hit", self._now_ms())
+        if self._store.is_async:
+            reply = await reply
+        return self._learn(checks, reply, asked_ms)
 
     async def apeek(self, identity: str, windows: Sequence[Window], cost: int = 1, *, penalty_ms: int = 0) -> Decision:
         """`peek` on an asynchronous store."""
@@ -172,22 +185,11 @@ class Limiter:
     async def _adecide(self, checks: list[Check], what: What) -> Decision:
         return decision(checks, await self._answer(self._store.run(checks, what, self._now_ms())), what)
 
-    def _hit(self, hit: "_Hit") -> Decision:
-        known = hit.known(self._refusals)
-        if known is not None:
-            return known
-        checks, asked_ms = self._checks(*hit), self._refusals.clock_ms()
-        return hit.learn(self._refusals, checks, self._called().run(checks, "hit", self._now_ms()), asked_ms)
-
-    async def _ahit(self, hit: "_Hit") -> Decision:
-        known = hit.known(self._refusals)
-        if known is not None:
-            return known
-        checks, asked_ms = self._checks(*hit), self._refusals.clock_ms()
-        reply = self._store.run(checks, "hit", self._now_ms())
-        if self._store.is_async:
-            reply = await reply
-        return hit.learn(self._refusals, checks, reply, asked_ms)
+    def _learn(self, checks: list[Check], reply: list[int], asked_ms: int) -> Decision:
+        told = decision(checks, reply)
+        if not told.allowed:
+            self._refusals.learn(checks, reply, asked_ms)
+        return told
 
     async def _answer(self, answer: Any) -> Any:
         return await answer if self._store.is_async else answer
@@ -207,10 +209,13 @@ class Limiter:
         if not windows:
             raise ValueError("no windows: give at least one, such as Window(10, period_ms=1000)")
         who = identity_tag(identity)
-        keys = tuple(f"{self._prefix}:{window.tag}:{who}" for window in windows)
         lock = self._lock_key(windows, who) if _check_penalty(penalty_ms) else ""
+        if len(windows) == 1:
+            keys: tuple[str, ...] = (f"{self._prefix}:{windows[0].tag}:{who}",)
+        else:
+            keys = tuple([f"{self._prefix}:{window.tag}:{who}" for window in windows])
         check = Check("limiter", tuple(windows), keys, check_cost(cost), True, count_refused, penalty_ms, lock)
-        return merged([check])
+        return [check] if len(keys) == 1 else merged([check])
 
     def _lock_key(self, windows: Sequence[Window], who: str) -> str:
         return f"{self._prefix}:{digest('lock ' + ' '.join(window.tag for window in windows), 6)}:{who}"
@@ -225,31 +230,6 @@ class Limiter:
     def _states(self, identity: str, windows: Sequence[Window]) -> list[str]:
         (check,) = self._checks(identity, windows, 0)
         return [*check.keys, self._lock_key(windows, identity_tag(identity))]
-
-
-class _Hit(NamedTuple):
-    """What a hit asks for, before it is made into checks: enough to know that it will be refused."""
-
-    identity: str
-    windows: Sequence[Window]
-    cost: int
-    penalty_ms: int
-    count_refused: bool
-
-    def known(self, refusals: Refusals) -> Decision | None:
-        return refusals.recall(self._key()) if refusals else None
-
-    def learn(self, refusals: Refusals, checks: list[Check], reply: list[int], asked_ms: int) -> Decision:
-        told = decision(checks, reply)
-        if not told.allowed:
-            refusals.learn(self._key(), checks, reply, asked_ms)
-        return told
-
-    def _key(self) -> Hashable:
-        asked = [(window.tag, window.limit, window.burst) for window in self.windows]
-        # Long identities are what somebody sends to fill the memory.
-        who = self.identity if len(self.identity) <= MOST_REMEMBERED else identity_tag(self.identity)
-        return (who, self.cost, self.penalty_ms, self.count_refused, *asked)
 
 
 def _worth_waiting(told: Decision, deadline_s: float) -> bool:

@@ -3,10 +3,10 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 from ratewindow.limiter.types import Check, Decision
-from ratewindow.limiter.wire import decision, tells_verdict
+from ratewindow.limiter.wire import decision
 
 BELIEVED_MS = 1000
 MOST_KNOWN = 10_000
@@ -26,33 +26,30 @@ class Refusals:
         self._believed_ms = believed_ms
         self.clock_ms = clock_ms or _monotonic_ms
         self._lock = threading.Lock()
-        self._known: OrderedDict[Hashable, tuple[int, int, list[Check], list[int]]] = OrderedDict()
+        self._known: OrderedDict[tuple[Check, ...], tuple[int, int, list[int], list[int]]] = OrderedDict()
 
     def __bool__(self) -> bool:
-        """Whether it is worth the while to make a key and ask."""
+        """Whether it is worth the while to ask."""
         return bool(self._known)
 
-    def recall(self, key: Hashable) -> Decision | None:
+    def recall(self, checks: list[Check]) -> Decision | None:
         """The decision on a hit that is known to be refused, with its times as they are now; None: ask the server."""
-        known = self._known.get(key)
+        known = self._known.get(tuple(checks))
         if known is None:
             return None
-        asked_ms, until_ms, checks, reply = known
+        asked_ms, until_ms, reply, times = known
         now_ms = self.clock_ms()
         if not asked_ms <= now_ms < until_ms:
-            self._known.pop(key, None)
+            self._known.pop(tuple(checks), None)
             return None
-        return decision(checks, _later(checks, reply, now_ms - asked_ms))
+        return decision(checks, _later(reply, times, now_ms - asked_ms))
 
-    def learn(self, key: Hashable, checks: list[Check], reply: list[int], asked_ms: int) -> None:
-        """Remember the reply to a hit that the server was asked at `asked_ms`, if it will stay a refusal for a while.
-
-        `key` is all that the reply depends on beside the state: whose it is, and which limits were asked about.
-        """
+    def learn(self, checks: list[Check], reply: list[int], asked_ms: int) -> None:
+        """Remember the reply to a hit that the server was asked at `asked_ms`, if it will stay a refusal for a while."""
         wait_ms = _lasting_wait_ms(checks, reply)
         if wait_ms > 0 and self._believed_ms:
             with self._lock:
-                self._known[key] = (asked_ms, asked_ms + min(wait_ms, self._believed_ms), checks, reply)
+                self._known[tuple(checks)] = (asked_ms, asked_ms + min(wait_ms, self._believed_ms), reply, _times(checks))
                 if len(self._known) > MOST_KNOWN:
                     self._known.popitem(last=False)
 
@@ -66,13 +63,6 @@ def _monotonic_ms() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
-def key_of(checks: list[Check]) -> Hashable:
-    """A key for these checks, by the names of their state."""
-    return tuple(
-        [(check.keys, check.cost, check.enforce, *[(window.limit, window.burst) for window in check.windows]) for check in checks]
-    )
-
-
 def _lasting_wait_ms(checks: list[Check], reply: list[int]) -> int:
     """How long the server will go on refusing, whatever others do; 0 when that is not sure.
 
@@ -83,7 +73,7 @@ def _lasting_wait_ms(checks: list[Check], reply: list[int]) -> int:
     for check in checks:
         if check.cost != 1 or check.counts_refused:
             return 0
-        if tells_verdict(check, "hit"):
+        if check.tells_verdict:
             verdict, lock_wait_ms = reply[at], reply[at + 1]
             if not verdict:
                 return 0  # it may become full, and then would lock
@@ -99,18 +89,23 @@ def _lasting_wait_ms(checks: list[Check], reply: list[int]) -> int:
     return 0 if remaining_then else min(longest, soonest_unlocked)
 
 
-def _later(checks: list[Check], reply: list[int], passed_ms: int) -> list[int]:
-    """The reply as it would be told now: every time is shorter by what has passed."""
-    told, at = list(reply), 0
-    if not passed_ms:
-        return told
+def _times(checks: list[Check]) -> list[int]:
+    """The places of a reply to a hit where times stand that grow shorter while time passes."""
+    times, at = [], 0
     for check in checks:
-        if tells_verdict(check, "hit"):
-            told[at + 1] = max(0, told[at + 1] - passed_ms)
+        if check.tells_verdict:
+            times.append(at + 1)
             at += 2
         for _ in check.windows:
-            for place in (at + 1, at + 2):
-                left_ms = told[place] - passed_ms
-                told[place] = left_ms if left_ms > 0 else min(told[place], 0)  # -1 stays: never is never
+            times += (at + 1, at + 2)
             at += 4
+    return times
+
+
+def _later(reply: list[int], times: list[int], passed_ms: int) -> list[int]:
+    """The reply as it would be told now: every time is shorter by what has passed."""
+    told = list(reply)
+    for place in times:
+        if told[place] > 0:  # -1 stays: never is never
+            told[place] = max(0, told[place] - passed_ms)
     return told

@@ -44,6 +44,13 @@ class Window:
         if self.burst is None and chosen.default_burst:
             object.__setattr__(self, "burst", chosen.default_burst(self.limit))
 
+    def __hash__(self) -> int:  # what is packed and told of windows is remembered by them
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.limit, self.period_ms, *self.shape, self.burst))
+
     @cached_property
     def script(self) -> str:
         """The Lua file that counts this window."""

@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from ratewindow.limiter.scripts import Script, script_for
@@ -65,51 +66,75 @@ def merged(checks: list[Check]) -> list[Check]:
 
 def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
     """The call with the KEYS and ARGV that ``lua/decide.lua`` states."""
-    keys: Words = []
+    keys: Words = _keys(checks)
     arguments: Words = [what if now_ms is None else f"{what} {now_ms}"]
     # Edges of the clock are about this process's time; the script picks by the server's.
     about_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     for check in checks:
-        kind = 16 * len(check.windows) + (1 if check.enforce else 0) + (2 if check.counts_refused else 0)
-        arguments.append(kind + (4 if check.penalty_ms else 0) + (8 if check.cost != 1 else 0))
-        if check.cost != 1:
-            arguments.append(check.cost)
-        if check.penalty_ms:
-            keys.append(check.lock)
-            arguments.append(check.penalty_ms)
-        keys += check.keys
+        arguments += _head(check)
         for window in check.windows:
             arguments += window.arguments(about_ms)
     return Call(script_for("decide", checks), [len(keys), *keys, *arguments])
 
 
-def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes | None:
-    """`decide_call` in the protocol of Redis, as a client would pack it, for the usual calls; None for others.
+def _keys(checks: list[Check]) -> Words:
+    """Of each check its lock, if it has a penalty, then its windows."""
+    return [key for check in checks for key in ((check.lock, *check.keys) if check.penalty_ms else check.keys)]
 
-    Windows keep their part packed, so that this costs a fifth of packing word by word.
+
+def _head(check: Check) -> Words:
+    """A check's kind, then its cost unless that is 1, then its penalty if it has one."""
+    kind = 16 * len(check.windows) + (1 if check.enforce else 0) + (2 if check.counts_refused else 0)
+    head: Words = [kind + (4 if check.penalty_ms else 0) + (8 if check.cost != 1 else 0)]
+    if check.cost != 1:
+        head.append(check.cost)
+    if check.penalty_ms:
+        head.append(check.penalty_ms)
+    return head
+
+
+def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes | None:
+    """`decide_call` in the protocol of Redis, as a client would pack it; None for a given time, and where the edges of
+    a window depend on the time.
+
+    What stands around the keys is the same for every client, and is remembered for one check, the usual call.
     """
     if now_ms is not None:
         return None
-    keys: list[bytes] = []
-    words, count = [_PACKED[what]], 4
+    if len(checks) != 1:
+        around = _around(checks, what)
+    else:
+        _, windows, keys, cost, enforce, counts_refused, penalty_ms, _ = checks[0]
+        around = _around_one(windows, cost, enforce, counts_refused, penalty_ms, what)
+        if around is not None and len(keys) == 1 and not penalty_ms:
+            key = keys[0].encode()
+            return b"%b$%d\r\n%b\r\n%b" % (around[0], len(key), key, around[1])
+    if around is None:
+        return None
+    return b"".join([around[0], *map(bulk, _keys(checks)), around[1]])
+
+
+def _around(checks: list[Check], what: What) -> tuple[bytes, bytes] | None:
+    behind, count = [_PACKED[what]], 4
     for check in checks:
-        if check.penalty_ms:
-            return None
-        windows = check.windows
-        kind = 16 * len(windows) + (1 if check.enforce else 0) + (2 if check.counts_refused else 0)
-        words.append(bulk(kind if check.cost == 1 else kind + 8))
-        if check.cost != 1:
-            words.append(bulk(check.cost))
-            count += 1
-        for window in windows:
-            packed = window.packed
-            if packed is None:
+        head = _head(check)
+        behind += map(bulk, head)
+        for window in check.windows:
+            if window.packed is None:
                 return None
-            words.append(packed)
-        keys += map(bulk, check.keys)
-        count += 1 + 5 * len(windows)
-    head = b"*%d\r\n$7\r\nEVALSHA\r\n" % count
-    return b"".join([head, script_for("decide", checks).packed_sha, bulk(len(keys)), *keys, *words])
+            behind.append(window.packed)
+        count += len(head) + 4 * len(check.windows)
+    keys = len(_keys(checks))
+    before = b"*%d\r\n$7\r\nEVALSHA\r\n%b%b" % (count + keys, script_for("decide", checks).packed_sha, bulk(keys))
+    return before, b"".join(behind)
+
+
+@lru_cache(maxsize=1024)
+def _around_one(
+    windows: tuple[Window, ...], cost: int, enforce: bool, counts_refused: bool, penalty_ms: int, what: What
+) -> tuple[bytes, bytes] | None:
+    check = Check("", windows, ("",) * len(windows), cost, enforce, counts_refused, penalty_ms)
+    return _around([check], what)
 
 
 def refund_call(refunds: Refunds, now_ms: int | None) -> Call:
@@ -131,6 +156,8 @@ def tells_verdict(check: Check, what: What) -> bool:
 
 def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> Decision:
     """What the reply, as ``lua/decide.lua`` states it, says about the request and each of its rules."""
+    if len(reply) == 4 and checks[0].enforce:
+        return _usual(checks[0], reply)
     parts, at, refused, forced = [], 0, False, what in ("force", "charge")
     for check in checks:
         verdict, lock_wait_ms = -1, 0
@@ -152,6 +179,21 @@ def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> D
             else:
                 part.id = code
     return Decision.of(parts)
+
+
+def _usual(check: Check, reply: Sequence[int]) -> Decision:
+    """The same for one window of a check that enforces and tells no verdict: in few steps, since nearly all are this."""
+    window = check[1][0]
+    remaining, wait_ms, reset_ms, charged_at_ms = reply
+    windows = (WindowAnswer(window, remaining, wait_ms, reset_ms, charged_at_ms),)
+    limit, reset_s, rule, text = window.limit, reset_ms / 1000, check[0], window.text
+    if not wait_ms:
+        return Decision(True, limit, remaining, None, reset_s, rule, text, "", "enforce", False, "", "passed", windows, (), check)
+    wait_s, reason = (wait_ms / 1000, "limit") if wait_ms > 0 else (None, "limit" if not limit else "cost")
+    code, reset_s = refusal_code(), max(reset_s, wait_s or 0)
+    return Decision(
+        False, limit, remaining, wait_s, reset_s, rule, text, reason, "enforce", False, code, "refused", windows, (), check
+    )
 
 
 def refusal_code() -> str:

@@ -97,9 +97,14 @@ def test_closing_the_store_leaves_it_usable(redis_url: str) -> None:
 @pytest.mark.parametrize("rates", [["5/m"], ["5/m; 100/h; 1000/d"], ["5/m; 9/h", "7/s"]])
 @pytest.mark.parametrize("cost", [0, 1, 3])
 @pytest.mark.parametrize("what", ["hit", "peek", "force"])
-def test_the_packed_call_is_the_call(redis_client: redis.Redis, rates: list[str], cost: int, what: What) -> None:
+@pytest.mark.parametrize("more", [(), (True,), (False, 9000, "lock"), (True, 9000, "lock")], ids=str)
+def test_the_packed_call_is_the_call(
+    redis_client: redis.Redis, rates: list[str], cost: int, what: What, more: tuple[bool, int, str]
+) -> None:
     checks = [
-        Check(f"rule{place}", windows, tuple(f"key:é:{place}:{number}" for number in range(len(windows))), cost, place == 0)
+        Check(
+            f"rule{place}", windows, tuple(f"key:é:{place}:{number}" for number in range(len(windows))), cost, place == 0, *more
+        )
         for place, windows in enumerate(map(parse_rates, rates))
     ]
     words = decide_call(checks, what, None).by_sha()
