@@ -8,7 +8,7 @@
 --            another server has refused. With ' now_ms' behind it, it is decided at that time, not at the server's
 --          for each rule: kind, then its cost unless that is 1, then its penalty_ms if it has one
 --            kind is a sum of 1 (enforces; else in shadow), 2 (counts refused requests), 4 (has a penalty), 8 (its
---            cost is not 1), and 16 for each of its windows
+--            cost is not 1), and 16 for each of its windows; negative, the rule only looks
 --            for each of its windows: algorithm, limit, period_ms, the algorithm's parameter
 -- Returns  a flat array of integers. For each rule of kind 2, 4 or both, or if forced: verdict (0 = had room, 1 = was
 --          full, 2 = was locked), lock_wait_ms; then for each window: remaining, wait_ms, reset_ms, charged_at_ms.
@@ -19,7 +19,8 @@
 -- One full window or lock of an enforcing rule refuses the request, and a refused request is charged
 -- nowhere. A shadow rule is judged alone, only when the request passes, and charged only when all of its own
 -- windows have room; of a refused request its numbers are all 0. Rules that count refused requests count
--- them whoever refuses, up to what is full.
+-- them whoever refuses, up to what is full. A rule that only looks refuses and locks like any other, and what
+-- passes it is not charged.
 
 local algorithms = {}
 --@ALGORITHMS@
@@ -67,9 +68,10 @@ end
 
 local rules, at, key, refused = {}, 2, 0, what == 'refused'
 while ARGV[at] do
-  local kind = ARGV[at] + 0
+  local kind, looks = ARGV[at] + 0, false
+  if kind < 0 then kind, looks = -kind, true end
   local rule = {
-    cost = 1, enforce = kind % 2 == 1, counts_refused = kind % 4 >= 2, count = math.floor(kind / 16),
+    cost = 1, looks = looks, enforce = kind % 2 == 1, counts_refused = kind % 4 >= 2, count = math.floor(kind / 16),
     at = 0, key = 0, full = false, impossible = false, open = false,
   }
   at = at + 1
@@ -101,7 +103,7 @@ for r = 1, #rules do
   local cost, judged = rule.cost, rule.enforce or passes
   local counts = hits and rule.counts_refused
   if not rule.enforce and (judged or counts) then look(rule) end
-  local charged = hits and passes and cost > 0 and (rule.open or forced and rule.enforce)
+  local charged = hits and passes and not rule.looks and cost > 0 and (rule.open or forced and rule.enforce)
   local counted = counts and not charged and cost > 0 and not rule.impossible
   if rule.penalty and hits and judged and not forced and rule.full and not rule.locked and not rule.impossible then
     rule.locked_at = now

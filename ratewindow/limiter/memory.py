@@ -110,7 +110,8 @@ class _Rule:
         counts_refused = hits and check.counts_refused
         if not check.enforce and (judged or counts_refused):
             self.read()
-        charged = hits and passes and check.cost > 0 and (self.open or (forced and check.enforce))
+        charges = hits and passes and check.cost > 0 and not check.only_looks
+        charged = charges and (self.open or (forced and check.enforce))
         counted = counts_refused and not charged and check.cost > 0 and not self.impossible
         own_refusal = judged and self.full and not self.locked and not self.impossible
         if check.penalty_ms and hits and not forced and own_refusal:

@@ -101,6 +101,7 @@ class Check(NamedTuple):
     """One rule as the limiter sees it: its windows, the key of each window's state, and what to charge.
 
     With a penalty, a refusal by these windows locks the identity out for so long; `lock` is the key of that.
+    A check that only looks refuses like any other and charges nothing: what it counts is known later.
     """
 
     rule: str
@@ -111,6 +112,7 @@ class Check(NamedTuple):
     counts_refused: bool = False
     penalty_ms: int = 0
     lock: str = ""
+    only_looks: bool = False
 
     @property
     def tells_verdict(self) -> bool:

@@ -85,7 +85,8 @@ def _keys(checks: list[Check]) -> Words:
 def _head(check: Check) -> Words:
     """A check's kind, then its cost unless that is 1, then its penalty if it has one."""
     kind = 16 * len(check.windows) + (1 if check.enforce else 0) + (2 if check.counts_refused else 0)
-    head: Words = [kind + (4 if check.penalty_ms else 0) + (8 if check.cost != 1 else 0)]
+    kind += (4 if check.penalty_ms else 0) + (8 if check.cost != 1 else 0)
+    head: Words = [-kind if check.only_looks else kind]
     if check.cost != 1:
         head.append(check.cost)
     if check.penalty_ms:
@@ -104,8 +105,8 @@ def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes 
     if len(checks) != 1:
         around = _around(checks, what)
     else:
-        _, windows, keys, cost, enforce, counts_refused, penalty_ms, _ = checks[0]
-        around = _around_one(windows, cost, enforce, counts_refused, penalty_ms, what)
+        _, windows, keys, cost, enforce, counts_refused, penalty_ms, _, only_looks = checks[0]
+        around = _around_one(windows, cost, enforce, counts_refused, penalty_ms, only_looks, what)
         if around is not None and len(keys) == 1 and not penalty_ms:
             key = keys[0].encode()
             return b"%b$%d\r\n%b\r\n%b" % (around[0], len(key), key, around[1])
@@ -131,9 +132,9 @@ def _around(checks: list[Check], what: What) -> tuple[bytes, bytes] | None:
 
 @lru_cache(maxsize=1024)
 def _around_one(
-    windows: tuple[Window, ...], cost: int, enforce: bool, counts_refused: bool, penalty_ms: int, what: What
+    windows: tuple[Window, ...], cost: int, enforce: bool, counts_refused: bool, penalty_ms: int, only_looks: bool, what: What
 ) -> tuple[bytes, bytes] | None:
-    check = Check("", windows, ("",) * len(windows), cost, enforce, counts_refused, penalty_ms)
+    check = Check("", windows, ("",) * len(windows), cost, enforce, counts_refused, penalty_ms, "", only_looks)
     return _around([check], what)
 
 

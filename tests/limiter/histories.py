@@ -30,6 +30,7 @@ class Step(NamedTuple):
                 check.counts_refused,
                 check.penalty_ms,
                 check.lock,
+                check.only_looks,
             )
             for check in self.checks
         ]
@@ -82,6 +83,7 @@ def history(seed: int, steps: int, algorithms: list[str] = ALGORITHMS, plain: bo
     modes = [dice.random() < 0.7 for _ in rules]
     penalties = [0 if plain or dice.random() < 0.7 else dice.choice([10, 500, 30_000]) for _ in rules]
     counting = [not plain and dice.random() < 0.3 for _ in rules]
+    looking = [not plain and dice.random() < 0.2 for _ in rules]
     limits = [[dice.choice(LIMITS) for _ in each] for each in rules]
     now_ms = START_MS + dice.randrange(60_000)
     for _ in range(steps):
@@ -97,7 +99,9 @@ def history(seed: int, steps: int, algorithms: list[str] = ALGORITHMS, plain: bo
             windows = tuple(shape.window(limit) for shape, limit in zip(shapes, limits[number], strict=True))
             cost = dice.choice([0, 1, 1, 1, 1, 2, 5, 150, 300])
             lock = f"h{number}:lock:{client}" if penalties[number] else ""
-            checks.append(Check(f"rule{number}", windows, keys, cost, modes[number], counting[number], penalties[number], lock))
+            looks = looking[number] and dice.random() < 0.7  # sometimes it charges, as once its answer is there
+            how = (modes[number], counting[number], penalties[number], lock, looks)
+            checks.append(Check(f"rule{number}", windows, keys, cost, *how))
         whats: list[What] = ["hit"] * 17 + ["peek"] * 3 + ([] if plain else ["force", "charge", "refused"])
         refund = None if plain or dice.random() > 0.1 else dice.choice([1, 2, 7, -1, -3])
         yield Step(checks, dice.choice(whats), now_ms, refund)

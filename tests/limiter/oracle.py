@@ -259,6 +259,7 @@ class Question:
     counts_refused: bool = False
     penalty: int = 0
     lock: str = ""
+    only_looks: bool = False
 
 
 @dataclass
@@ -293,7 +294,8 @@ class Oracle:
         judged = question.enforce or passes
         full, locked = self._full(question, now), self._locked(question, now)
         impossible = any(question.cost > limit.capacity for limit in question.limits.values())
-        charged = hits and passes and question.cost > 0 and (not (full or locked) or (forced and question.enforce))
+        charges = hits and passes and question.cost > 0 and not question.only_looks
+        charged = charges and (not (full or locked) or (forced and question.enforce))
         counted = hits and question.counts_refused and not charged and question.cost > 0 and not impossible
         locks = bool(question.penalty and hits and judged and not forced and full and not locked and not impossible)
 
