@@ -1,4 +1,4 @@
-"""One background thread for each process: what must happen regularly, and never on a request's time."""
+"""Background threads of each process: what must happen regularly, and never on a request's time."""
 
 import logging
 import os
@@ -17,39 +17,69 @@ class _Chore:
         self.failing = False
 
 
-_chores: list[_Chore] = []
+class _Round:
+    """Chores that one thread does in turn."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.chores: list[_Chore] = []
+        self.news = threading.Event()
+
+    def begin(self) -> None:
+        threading.Thread(target=self._go_on, name=self.name, daemon=True).start()
+
+    def begin_anew(self) -> None:
+        """After a fork the parent's thread, and whoever held the event's lock, is not here."""
+        self.news = threading.Event()
+        for chore in self.chores:
+            chore.due = 0.0
+
+    def _go_on(self) -> None:
+        while True:
+            self.news.clear()
+            now = time.monotonic()
+            for chore in self.chores:
+                if chore.due <= now:
+                    chore.due = now + chore.interval_s()
+                    _attempt(chore)
+            soonest = min(chore.due for chore in self.chores)
+            self.news.wait(max(0.0, soonest - time.monotonic()))
+
+
+_rounds: dict[str, _Round] = {}
 _start = threading.Lock()
 _running = False
 
 
-def every(interval_s: Callable[[], float], chore: Callable[[], None]) -> None:
+def every(interval_s: Callable[[], float], chore: Callable[[], None], apart: str = "") -> Callable[[], None]:
     """Run `chore` now and again; `interval_s` is asked each time, so that settings may change.
 
-    A chore that raises is logged once, and again after it has worked in between; the others go on.
+    A chore that raises is logged once, and again after it has worked in between; the others go on. One that
+    may be held up for long, by a database say, has a thread `apart`, whose name this is. Returns a function
+    that makes the chore due at once.
     """
-    _chores.append(_Chore(chore, interval_s))
+    name = f"ratewindow-{apart or 'housekeeping'}"
+    round_ = _rounds.setdefault(name, _Round(name))
+    made = _Chore(chore, interval_s)
+    round_.chores.append(made)
+
+    def hurry() -> None:
+        made.due = 0.0
+        round_.news.set()
+
+    return hurry
 
 
 def ensure_running() -> None:
-    """Start the thread unless this process has one. Cheap enough for every request."""
+    """Start the threads unless this process has them. Cheap enough for every request."""
     global _running
     if _running:
         return
     with _start:
         if not _running:
-            threading.Thread(target=_loop, name="ratewindow-housekeeping", daemon=True).start()
+            for each in _rounds.values():
+                each.begin()
             _running = True
-
-
-def _loop() -> None:
-    while True:
-        now = time.monotonic()
-        for chore in _chores:
-            if chore.due <= now:
-                chore.due = now + chore.interval_s()
-                _attempt(chore)
-        soonest = min(chore.due for chore in _chores) if _chores else now + 1
-        time.sleep(max(0.0, soonest - time.monotonic()))
 
 
 def _attempt(chore: _Chore) -> None:
@@ -65,8 +95,8 @@ def _attempt(chore: _Chore) -> None:
 def _after_fork() -> None:
     global _running, _start
     _running, _start = False, threading.Lock()
-    for chore in _chores:
-        chore.due = 0.0
+    for each in _rounds.values():
+        each.begin_anew()
 
 
 if hasattr(os, "register_at_fork"):

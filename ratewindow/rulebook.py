@@ -1,13 +1,16 @@
 """The rules as this process holds them, and how it hears that somebody has edited them.
 
-An edit renews a token in Redis. Housekeeping compares the token three times within `REFRESH` and reads
-the rows anew when it has changed, never on a request's time. It also reads them every half minute, for
-edits that no signal told of (``QuerySet.update()``, raw SQL), and more often while Redis is away. What
-cannot be read is not lost: the rules held so far stay in force.
+An edit renews a token in Redis. Housekeeping compares the token three times within `REFRESH`; when it has
+changed, a thread beside reads the rows anew, so that neither a request nor what housekeeping does for Redis
+ever waits for the database. It also reads them every half minute, for edits that no signal told of
+(``QuerySet.update()``, raw SQL), and more often while Redis is away. What cannot be read is not lost: the
+rules held so far stay in force, all of them or the one whose row is wrong.
 """
 
 import asyncio
+import itertools
 import logging
+import os
 import secrets
 import threading
 import time
@@ -73,10 +76,15 @@ class _Held:
         self.book: Rulebook | None = None
         self.read = threading.Event()
         self.token: bytes | str | None = None
+        self.edited = False  # somebody has renewed the token since the last reading began
+        self.alone = False  # Redis tells nothing
         self.read_at_s = float("-inf")
+        self.begun = itertools.count(1)  # readings
+        self.newest = 0  # the reading that `book` is from
+        self.swapping = threading.Lock()
         self.unannounced = False
         self.unreadable = ""
-        self.left_out: set[str] = set()  # what has been logged of rows that are wrong
+        self.wrong: set[str] = set()  # what has been logged of rows that are wrong
         self.told: set[str] = set()  # names in code that no row defines, which have been logged
 
 
@@ -115,30 +123,42 @@ async def acurrent() -> Rulebook:
 
 def reload() -> None:
     """Read the rows now, in this thread. What cannot be read is logged once and leaves the rules as they are."""
+    number = next(_held.begun)
     try:
         book = Rulebook(read_rules())
-    except DatabaseError as error:
+    except Exception as error:  # whatever it is, neither a save nor the next reading may stumble over it
         if str(error) != _held.unreadable:
-            logger.error("ratewindow: the rules cannot be read, those held stay in force: %s", error)
+            logger.error(
+                "ratewindow: the rules cannot be read, those held stay in force: %s",
+                error,
+                exc_info=not isinstance(error, DatabaseError),
+            )
         _held.unreadable = str(error)
     else:
-        _held.book, _held.unreadable = book, ""
+        with _held.swapping:  # of two readings at the same moment the one that began later has seen more
+            if number > _held.newest:
+                _held.newest, _held.book, _held.unreadable = number, book, ""
     finally:
         _held.read_at_s = time.monotonic()
         _held.read.set()
 
 
 def read_rules() -> list[Rule]:
-    """Every row as a frozen rule, whatever its mode. A row that cannot be right is left out, and logged."""
-    rules, left_out = [], set()
+    """Every row as a frozen rule, whatever its mode. Of a row that cannot be right the last good reading stays."""
+    before = _held.book.by_name if _held.book else {}
+    rules, wrong = [], set()
     for row in RateRule.objects.prefetch_related("windows"):
         try:
             rules.append(_freeze(row))
-        except ValueError as error:
-            left_out.add(f"rule {row.name!r} is left out, it cannot be enforced: {error}")
-    for told in left_out - _held.left_out:  # once, not at each reading
+        except Exception as error:  # a newer version of this app may write what this one has never heard of
+            if row.name in before and row.mode != "off":
+                rules.append(before[row.name])
+                wrong.add(f"rule {row.name!r} stays as it was, it cannot be enforced as it is now: {error}")
+            else:
+                wrong.add(f"rule {row.name!r} is left out, it cannot be enforced: {error}")
+    for told in wrong - _held.wrong:  # once, not at each reading
         logger.error("ratewindow: %s", told)
-    _held.left_out = left_out
+    _held.wrong = wrong
     return rules
 
 
@@ -178,25 +198,39 @@ def announce() -> None:
 
 
 def _renew_token() -> None:
-    if _held.unannounced:
+    if not _held.unannounced:
+        return
+    _held.unannounced = False  # before it is sent: an edit meanwhile is another one
+    try:
         # Random, not counted up: a Redis that lost its data would repeat a number.
         connection.client().set(statekeys.token(), secrets.token_hex(8))
-        _held.unannounced = False
+    except BaseException:
+        _held.unannounced = True
+        raise
 
 
-def _watch() -> None:
-    """Read the rows when there is news, or none for a while. The token comes first, so that no edit falls between."""
-    token, alone = _held.token, bool(_held.unreadable)
-    if not connection.in_memory():
-        try:
-            _renew_token()
-            token = connection.client().get(statekeys.token())
-        except (RedisError, OSError):
-            alone = True
-    age_s = time.monotonic() - _held.read_at_s
-    if token == _held.token and age_s < (REREAD_ALONE_S if alone else REREAD_S):
+def _listen() -> None:
+    """Hear from Redis whether somebody has edited the rules."""
+    if connection.in_memory():
         return
-    _held.token = token
+    try:
+        _renew_token()
+        token = connection.client().get(statekeys.token())
+    except (RedisError, OSError):
+        _held.alone = True
+        return
+    _held.alone = False
+    if token != _held.token:
+        _held.token, _held.edited = token, True
+        _look_now()
+
+
+def _look() -> None:
+    """Read the rows when somebody has edited them, or nobody has read them for a while."""
+    age_s = time.monotonic() - _held.read_at_s
+    if not _held.edited and age_s < (REREAD_ALONE_S if _held.alone or _held.unreadable else REREAD_S):
+        return
+    _held.edited = False  # before the rows are read, so that no edit falls between
     database = connections[router.db_for_read(RateRule)]
     if _is_in_memory(database):
         _held.read.set()
@@ -235,9 +269,25 @@ def code_names() -> set[str]:
     return coderules.names()
 
 
+def _after_fork() -> None:
+    """What this process holds stays good; its locks may be held by a thread that does not exist here."""
+    _held.swapping, _held.read = threading.Lock(), threading.Event()
+    if _held.book is not None:
+        _held.read.set()
+
+
 def connect() -> None:
-    """Listen for edits, and watch for those of other processes; called once, when Django starts."""
+    """Listen for this process's edits; called once, when Django starts."""
     post_save.connect(_edited, dispatch_uid="ratewindow.rulebook")
     post_delete.connect(_edited, dispatch_uid="ratewindow.rulebook")
     post_migrate.connect(_emptied, sender=apps.get_app_config("ratewindow"), dispatch_uid="ratewindow.rulebook")
-    housekeeping.every(lambda: conf.current().refresh_s / 3, _watch)
+
+
+def _interval_s() -> float:
+    return conf.current().refresh_s / 3
+
+
+housekeeping.every(_interval_s, _listen)
+_look_now = housekeeping.every(_interval_s, _look, apart="rules")
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

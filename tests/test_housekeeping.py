@@ -1,8 +1,13 @@
 """The chores of a process; that they run at all is shown by the demo, whose workers hear of edits and send counts."""
 
+import threading
+from collections.abc import Iterator
+
 import pytest
 
 from ratewindow import housekeeping
+
+start_threads = housekeeping.ensure_running  # before the tests' fixture keeps them from running
 
 
 def test_a_chore_that_fails_is_told_once_and_again_after_it_has_worked(caplog: pytest.LogCaptureFixture) -> None:
@@ -17,3 +22,53 @@ def test_a_chore_that_fails_is_told_once_and_again_after_it_has_worked(caplog: p
     for _ in range(4):
         housekeeping._attempt(kept)
     assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == ["one", "three"]
+
+
+@pytest.fixture
+def no_chores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process without chores; those of the test end their threads by SystemExit, which nobody need hear of."""
+    monkeypatch.setattr(housekeeping, "_rounds", {})
+    monkeypatch.setattr(housekeeping, "_running", False)
+    monkeypatch.setattr(threading, "excepthook", lambda told: None)
+    yield
+    for thread in threading.enumerate():
+        if thread.name.startswith("ratewindow-"):
+            thread.join(10)
+
+
+@pytest.mark.usefixtures("no_chores")
+def test_a_chore_that_is_held_up_holds_up_no_chore_of_another_thread() -> None:
+    held_up, go_on, done = threading.Event(), threading.Event(), threading.Event()
+
+    def slow() -> None:
+        held_up.set()
+        go_on.wait(10)
+        raise SystemExit
+
+    def quick() -> None:
+        assert held_up.wait(10)
+        done.set()
+        raise SystemExit
+
+    housekeeping.every(lambda: 1000.0, slow, apart="slow")
+    housekeeping.every(lambda: 1000.0, quick)
+    start_threads()
+    assert done.wait(10)
+    assert not go_on.is_set()
+    go_on.set()
+
+
+@pytest.mark.usefixtures("no_chores")
+def test_a_chore_in_a_hurry_does_not_wait_for_its_time() -> None:
+    times, again = [], threading.Event()
+
+    def chore() -> None:
+        times.append(1)
+        if len(times) == 1:
+            return hurry()
+        again.set()
+        raise SystemExit
+
+    hurry = housekeeping.every(lambda: 1000.0, chore)
+    start_threads()
+    assert again.wait(10)

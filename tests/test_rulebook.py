@@ -1,6 +1,7 @@
 """How edits reach a process, and what stays when something cannot be read."""
 
 import logging
+import threading
 from typing import Any
 
 import pytest
@@ -8,11 +9,18 @@ from django.db import connection as database
 from django.test import TransactionTestCase, override_settings
 from django.test.utils import CaptureQueriesContext
 
-from ratewindow import rulebook, statekeys
+from ratewindow import connection, rulebook, statekeys
 from ratewindow.models import RateRule
+from ratewindow.rule import Rule
 from tests.doors import behind_middleware, decorated, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def watch() -> None:
+    """What the two threads of a process do three times within `REFRESH`."""
+    rulebook._listen()
+    rulebook._look()
 
 
 def define(name: str, rate: str, **fields: Any) -> RateRule:
@@ -52,21 +60,21 @@ def test_a_deleted_rule_stops_at_once() -> None:
 def test_a_new_token_is_a_reason_to_read_and_the_old_one_is_not(redis_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: False)
     redis_client.set(statekeys.token(), "one")
-    rulebook._watch()
+    watch()
     RateRule.objects.bulk_create([RateRule(name="silent")])
-    rulebook._watch()
+    watch()
     assert "silent" not in rulebook.current().by_name
     redis_client.set(statekeys.token(), "two")
-    rulebook._watch()
+    watch()
     assert "silent" in rulebook.current().by_name
 
 
 def test_what_no_signal_told_is_seen_after_half_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: False)
-    rulebook._watch()
+    watch()
     RateRule.objects.bulk_create([RateRule(name="silent")])
     rulebook._held.read_at_s -= rulebook.REREAD_S
-    rulebook._watch()
+    watch()
     assert "silent" in rulebook.current().by_name
 
 
@@ -77,7 +85,7 @@ def test_an_announcement_that_redis_did_not_take_is_made_up_for(redis_client: An
         define("login", "1/m")
         assert "other processes learn of the edited rules within 30 s" in caplog.text
     assert redis_client.get(statekeys.token()) is None
-    rulebook._watch()
+    watch()
     assert redis_client.get(statekeys.token())
 
 
@@ -97,14 +105,114 @@ def test_a_missing_table_leaves_the_rules_in_force_and_is_told_once(caplog: pyte
             editor.alter_db_table(RateRule, "elsewhere", "ratewindow_raterule")
 
 
-def test_one_bad_row_is_left_out_and_named_and_the_others_stay(caplog: pytest.LogCaptureFixture) -> None:
+def test_of_a_row_that_went_bad_the_last_good_reading_stays_and_so_do_the_others(caplog: pytest.LogCaptureFixture) -> None:
     define("good", "1/m", path="/good/")
     define("bad", "1/m", path="/bad/")
     RateRule.objects.filter(name="bad").update(key="shoe_size")
+    RateRule.objects.get(name="good").windows.update(limit=2)
+    rulebook.reload()
+    assert statuses(behind_middleware(plain(False)), 3, "/good/") == [200, 200, 429]
+    assert statuses(behind_middleware(plain(False)), 2, "/bad/") == [200, 429]
+    assert "rule 'bad' stays as it was, it cannot be enforced as it is now: 'shoe_size' is no key" in caplog.text
+
+
+def test_a_row_that_went_bad_can_still_be_switched_off() -> None:
+    define("bad", "1/m", path="/bad/")
+    RateRule.objects.filter(name="bad").update(key="shoe_size", mode="off")
+    rulebook.reload()
+    assert statuses(behind_middleware(plain(False)), 2, "/bad/") == [200, 200]
+
+
+def by_hand(statement: str) -> None:
+    with database.cursor() as cursor:
+        cursor.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "of_a_newer_version",
+    [
+        lambda rule: RateRule.objects.filter(pk=rule.pk).update(key="shoe_size"),
+        lambda rule: rule.windows.update(algorithm="crystal_ball"),
+        lambda rule: RateRule.objects.filter(pk=rule.pk).update(methods="P0ST"),
+        lambda rule: by_hand(f"UPDATE ratewindow_rulewindow SET \"limit\" = 'many' WHERE rule_id = {rule.pk}"),
+        lambda rule: by_hand(f"UPDATE ratewindow_raterule SET cost = 'much' WHERE id = {rule.pk}"),
+    ],
+    ids=["key", "algorithm", "method", "limit", "cost"],
+)
+def test_a_row_that_this_process_never_saw_good_is_left_out_and_the_others_hold(
+    of_a_newer_version: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    define("good", "1/m", path="/good/")
+    of_a_newer_version(define("bad", "1/m", path="/bad/"))
+    rulebook._held.book = None
     rulebook.reload()
     assert statuses(behind_middleware(plain(False)), 2, "/good/") == [200, 429]
     assert statuses(behind_middleware(plain(False)), 2, "/bad/") == [200, 200]
-    assert "rule 'bad' is left out, it cannot be enforced: 'shoe_size' is no key" in caplog.text
+    assert "rule 'bad' is left out, it cannot be enforced: " in caplog.text
+
+
+def test_what_cannot_even_be_read_leaves_all_rules_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
+    """SQLite takes anything anywhere; to a save of another rule this is no error either."""
+    login = define("login", "1/m", path="/login/")
+    by_hand(f"UPDATE ratewindow_rulewindow SET period = 'a while' WHERE rule_id = {login.pk}")
+    define("other", "5/m")
+    assert statuses(behind_middleware(plain(False)), 2, "/login/") == [200, 429]
+    assert "the rules cannot be read, those held stay in force: " in caplog.text
+
+
+def test_a_table_that_is_not_migrated_yet_is_told_once_and_a_process_that_starts_then_serves(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    define("login", "1/m", path="/login/")
+    field = RateRule._meta.get_field("count_refused")
+    with database.schema_editor() as editor:
+        editor.remove_field(RateRule, field)
+    try:
+        rulebook.reload()
+        assert statuses(behind_middleware(plain(False)), 2, "/login/") == [200, 429]  # the last good rules
+        rulebook._held.book = None
+        rulebook.reload()
+        assert statuses(behind_middleware(decorated(False, rate="1/h")), 2, "/login/") == [200, 429]  # rates in code
+        assert [record.levelname for record in caplog.records] == ["ERROR"]
+        assert "the rules cannot be read, those held stay in force: no such column" in caplog.text
+    finally:
+        with database.schema_editor() as editor:
+            editor.add_field(RateRule, field)
+    rulebook.reload()
+    assert "login" in rulebook.current().by_name
+
+
+def test_of_two_readings_at_the_same_moment_the_one_that_began_later_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    first_has_read, second_is_done = threading.Event(), threading.Event()
+
+    def slowly() -> list[Rule]:
+        first_has_read.set()
+        assert second_is_done.wait(10)
+        return [Rule("old", ())]
+
+    monkeypatch.setattr(rulebook, "read_rules", slowly)
+    first = threading.Thread(target=rulebook.reload)
+    first.start()
+    assert first_has_read.wait(10)
+    monkeypatch.setattr(rulebook, "read_rules", lambda: [Rule("new", ())])
+    rulebook.reload()
+    second_is_done.set()
+    first.join()
+    assert set(rulebook.current().by_name) == {"new"}
+
+
+def test_an_edit_while_another_is_being_announced_is_announced_too(redis_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens: list[str] = []
+    client = connection.client()
+
+    def meanwhile(name: str, token: str) -> None:
+        tokens.append(token)
+        if len(tokens) == 1:
+            rulebook.announce()  # another thread's, while the first is on its way
+
+    monkeypatch.setattr(client, "set", meanwhile)
+    rulebook.announce()
+    assert len(tokens) == 2
 
 
 def test_a_rule_without_limits_refuses_nobody() -> None:
