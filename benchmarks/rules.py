@@ -2,6 +2,8 @@
 
 from functools import cache
 
+from django.http import HttpRequest
+
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rule import Rule
 
@@ -27,11 +29,17 @@ def rules(count: int) -> list[Rule]:
 
 
 @cache
-def paths(count: int) -> list[str]:
+def requests(count: int) -> list[HttpRequest]:
     """What is asked for: half of it paths that have a rule, the others unknown, some below a prefix."""
     step = max(1, count // 100)
     known = [_path(number) for number in range(min(1, count - 1), count, 2 * step)]
-    return [path for each in known for path in (each, each.replace("/", "/v", 1) + "more/")]
+    return [_get(path) for each in known for path in (each, each.replace("/", "/v", 1) + "more/")]
+
+
+def _get(path: str) -> HttpRequest:
+    request = HttpRequest()
+    request.method, request.path_info = "GET", path
+    return request
 
 
 def _path(number: int) -> str:

@@ -35,8 +35,7 @@ class RateWindowMiddleware:
         return self._guarded(request)
 
     def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
-        # path_info, not path: a client can change the latter by a SCRIPT_NAME header.
-        return book.match(request.method, request.path_info)
+        return book.match(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | HttpResponse | None:
         if not isinstance(exception, RateLimited):

@@ -3,11 +3,13 @@
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
+from urllib.parse import unquote
 
 from ratewindow import statekeys
 from ratewindow.countwhen import CountWhen
 from ratewindow.identity import Recipe, recipe
 from ratewindow.limiter.types import Window
+from ratewindow.regexes import check_regex
 
 MODES = ("off", "shadow", "enforce")
 APPLIES_TO = ("named", "all", "path", "prefix", "regex", "route")
@@ -72,13 +74,31 @@ def check_name(name: str) -> None:
 
 
 def check_pattern(applies_to: str, pattern: str) -> None:
-    if applies_to in ("path", "prefix"):
-        if not pattern.startswith("/"):
-            raise ValueError(f"{pattern!r} is no path: begin with /, as in /login/")
-        if "?" in pattern or "#" in pattern:
-            raise ValueError(f"{pattern!r} is more than a path: write the part before ? and #")
-    elif pattern:
-        raise ValueError(f"only a rule for a path or prefix has a pattern: clear {pattern!r}, or choose one of these")
+    """ValueError says what is wrong with a pattern, and what to write instead."""
+    match applies_to:
+        case "path" | "prefix":
+            _check_path(pattern)
+        case "regex":
+            if not pattern:
+                raise ValueError("an empty regular expression meets everything: write for example ^/api/v[0-9]+/")
+            check_regex(pattern)
+        case "route":
+            if not re.fullmatch(r"[^\s:]+(:[^\s:]+)*", pattern):
+                raise ValueError(
+                    f"{pattern!r} is no name of a URL: write for example login, shop:checkout, or shop for all of it"
+                )
+        case _:
+            if pattern:
+                raise ValueError(f"only a rule for a path or a route has a pattern: clear {pattern!r}, or choose one of these")
+
+
+def _check_path(pattern: str) -> None:
+    if not pattern.startswith("/"):
+        raise ValueError(f"{pattern!r} is no path: begin with /, as in /login/")
+    if "?" in pattern or "#" in pattern:
+        raise ValueError(f"{pattern!r} is more than a path: write the part before ? and #")
+    if (decoded := unquote(pattern)) != pattern:
+        raise ValueError(f"{pattern!r} is percent-encoded, paths are compared decoded: write {decoded}")
 
 
 def parse_methods(text: str) -> frozenset[str]:

@@ -12,15 +12,19 @@ import itertools
 import logging
 import os
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.db import Error as DatabaseError  # InterfaceError, a lost connection, is no django.db.DatabaseError
 from django.db import connections, router, transaction
 from django.db.models.signals import post_delete, post_migrate, post_save
+from django.http import HttpRequest
 from redis.exceptions import RedisError
 
 from ratewindow import coderules, conf, connection, housekeeping, statekeys
@@ -29,6 +33,7 @@ from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.matching import Index
 from ratewindow.models import RateRule
+from ratewindow.regexes import check_regex
 from ratewindow.rule import Rule, parse_methods
 
 logger = logging.getLogger("ratewindow")
@@ -48,9 +53,9 @@ class Rulebook:
         self.by_name = {rule.name: rule for rule in rules}
         self._index = Index(self.by_name.values())
 
-    def match(self, method: str | None, path: str) -> list[Rule]:
+    def match(self, request: HttpRequest) -> list[Rule]:
         """The rules that apply by path. Views are imported late, so only a request knows which have a rate in code."""
-        rules = self._index.match(method, path)
+        rules = self._index.match(request)
         return [rule.beside if rule.mode == "shadow" and coderules.has_rate(rule.name) else rule for rule in rules]
 
     def named(self, name: str, code: Rule | None, method: str | None, warn: bool) -> list[Rule]:
@@ -67,6 +72,13 @@ class Rulebook:
         else:
             found = [row] if row.mode != "off" else []
         return [rule for rule in found if rule.windows and rule.meets_method(method)]
+
+    def prepare(self) -> None:
+        """Look through the URLconf, if it has been imported by now: else the first request does."""
+        urlconf = sys.modules.get(getattr(settings, "ROOT_URLCONF", ""))
+        if urlconf is not None and hasattr(urlconf, "urlpatterns"):
+            with suppress(Exception):  # a URLconf that is wrong is the first request's to tell
+                self._index.prepare()
 
 
 class _Held:
@@ -126,6 +138,7 @@ def reload() -> None:
     number = next(_held.begun)
     try:
         book = Rulebook(read_rules())
+        book.prepare()
     except Exception as error:  # whatever it is, neither a save nor the next reading may stumble over it
         if str(error) != _held.unreadable:
             logger.error(
@@ -184,6 +197,8 @@ def _freeze(row: RateRule) -> Rule:
         lease=row.lease,
     )
     _ = rule.recipe, rule.state_names  # parsed here, so that a bad key is found here
+    if rule.applies_to == "regex":
+        check_regex(rule.pattern)  # here it may not be installed
     return rule
 
 

@@ -1,6 +1,7 @@
 """How edits reach a process, and what stays when something cannot be read."""
 
 import logging
+import sys
 import threading
 from typing import Any
 
@@ -213,6 +214,19 @@ def test_an_edit_while_another_is_being_announced_is_announced_too(redis_client:
     monkeypatch.setattr(client, "set", meanwhile)
     rulebook.announce()
     assert len(tokens) == 2
+
+
+def test_a_regular_expression_that_cannot_be_read_here_is_left_out_and_named(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    define("good", "1/m", path="/good/")
+    RateRule.objects.define("expressed", "1/m", regex="^/expressed/", mode="enforce")
+    monkeypatch.setitem(sys.modules, "re2", None)
+    rulebook._held.book = None  # as in a process that has read nothing yet
+    rulebook.reload()
+    assert statuses(behind_middleware(plain(False)), 2, "/expressed/") == [200, 200]
+    assert statuses(behind_middleware(plain(False)), 2, "/good/") == [200, 429]
+    assert "rule 'expressed' is left out, it cannot be enforced: regular expressions need google-re2" in caplog.text
 
 
 def test_a_rule_without_limits_refuses_nobody() -> None:

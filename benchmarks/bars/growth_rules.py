@@ -5,7 +5,7 @@ from itertools import cycle, islice
 from benchmarks.floor import NAME as FLOOR
 from benchmarks.floor import floor
 from benchmarks.plots import Picture, curves
-from benchmarks.rules import paths, rules
+from benchmarks.rules import requests, rules
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import Contestant, side_by_side
 from ratewindow.rulebook import Rulebook
@@ -30,4 +30,4 @@ def measure() -> Section:
 def choosing(count: int) -> Contestant:
     """Among so many rules, for one path after the other."""
     book = Rulebook(rules(count))
-    return Contestant(lambda path: book.match("GET", path), lambda calls: islice(cycle(paths(count)), calls))
+    return Contestant(book.match, lambda calls: islice(cycle(requests(count)), calls))

@@ -1,7 +1,7 @@
 """Choosing the rules that a request meets, among a thousand and among ten."""
 
 from benchmarks.bars.growth_rules import choosing
-from benchmarks.rules import paths, rules
+from benchmarks.rules import requests, rules
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import side_by_side
 from ratewindow.rulebook import Rulebook
@@ -12,7 +12,7 @@ FEW, MANY = 10, 1000
 
 def measure() -> Section:
     books = {count: Rulebook(rules(count)) for count in (FEW, MANY)}
-    met = {count: sum(len(books[count].match("GET", path)) for path in paths(count)) / len(paths(count)) for count in books}
+    met = {count: sum(len(books[count].match(each)) for each in requests(count)) / len(requests(count)) for count in books}
     times = side_by_side({f"{count:,} rules": choosing(count) for count in books}, calls=400)
     few = times[f"{FEW:,} rules"]
     return Section(

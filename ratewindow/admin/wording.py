@@ -43,6 +43,10 @@ def _where(rule: RateRule) -> str:
             return f"on {methods} {rule.pattern}" if methods else f"on {rule.pattern}"
         case "prefix":
             return f"on {methods} below {rule.pattern}" if methods else f"below {rule.pattern}"
+        case "regex":
+            return f"on {methods} to paths that match {rule.pattern}" if methods else f"on paths that match {rule.pattern}"
+        case "route":
+            return f"on {methods} to the route {rule.pattern}" if methods else f"on the route {rule.pattern}"
         case _:
             return f"on {methods} where code names it" if methods else "where code names it"
 
