@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from ratewindow import housekeeping
+from ratewindow.limiter import faults
 
 logger = logging.getLogger("ratewindow")
 
@@ -20,12 +21,13 @@ PROBE_S = 0.25
 class Breaker:
     """Open after `FAILURES_TO_OPEN` failures in a row, until `probe` returns without an exception."""
 
-    def __init__(self, probe: Callable[[], None]) -> None:
-        self._probe = probe
+    def __init__(self, probe: Callable[[], None], holds: Callable[[], str]) -> None:
+        self._probe, self._holds = probe, holds  # what holds while it is open, in words
         self._lock = threading.Lock()
         self._failures = 0
         self._opened_at_s = 0.0
         self.open = False
+        self.cause = ""  # of the last failure, such as store:timeout
         housekeeping.every(lambda: PROBE_S, self._look)
 
     def succeeded(self) -> None:
@@ -35,12 +37,11 @@ class Breaker:
     def failed(self, error: BaseException) -> None:
         with self._lock:
             self._failures += 1
+            self.cause = f"store:{faults.of(error).name}"
             if self.open or self._failures < FAILURES_TO_OPEN:
                 return
             self.open, self._opened_at_s = True, time.monotonic()
-        logger.error(
-            "ratewindow: Redis does not answer, requests pass uncounted until it does: %s: %s", type(error).__name__, error
-        )
+        logger.error("ratewindow: Redis does not answer, %s until it does: %s: %s", self._holds(), type(error).__name__, error)
 
     def reset(self) -> None:
         """Forget what happened: the server is another one now."""

@@ -8,11 +8,12 @@ import time
 from typing import Any
 
 from django.core.signals import setting_changed
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import RedisError
 
 from ratewindow import conf, connection, fallback, stores
 from ratewindow.breaker import Breaker
 from ratewindow.deadline import within
+from ratewindow.limiter import faults
 from ratewindow.limiter.refusals import Refusals
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import What, decision
@@ -30,7 +31,7 @@ def decide(question: Question, what: What = "hit") -> Decision:
     try:
         return asked.learn(stores.store().run(question.checks, what))
     except (RedisError, OSError) as error:
-        return _failed(question, error)
+        return asked.failed(error)
 
 
 async def adecide(question: Question, what: What = "hit") -> Decision:
@@ -43,7 +44,7 @@ async def adecide(question: Question, what: What = "hit") -> Decision:
         answer = (await stores.astore()).run(question.checks, what)
         return asked.learn(answer if isinstance(answer, list) else await within(conf.current().timeout_s, answer))
     except (RedisError, OSError) as error:  # TimeoutError is an OSError
-        return _failed(question, error)
+        return asked.failed(error)
 
 
 class _Asked:
@@ -59,11 +60,11 @@ class _Asked:
         """The answer, if the store need not be asked."""
         question = self.question
         if not question.checks or (question.settled and question.refused):
-            return fallback.unanswered(question)
+            return fallback.unasked(question)
         told = refusals.recall(question.checks) if refusals and self.what == "hit" else None
         if told is not None:
             return self._dated(told)
-        return fallback.unanswered(question) if breaker.open else None
+        return fallback.unanswered(question, self.what, breaker.cause) if breaker.open else None
 
     def learn(self, reply: list[int]) -> Decision:
         """The answer in the store's reply; a refusal is remembered."""
@@ -73,6 +74,15 @@ class _Asked:
             refusals.learn(self.question.checks, reply, self.asked_ms)
         return told
 
+    def failed(self, error: Exception) -> Decision:
+        """What holds now that the store was asked and gave no answer."""
+        fault = faults.of(error)
+        if fault.concerns is faults.Concerns.SERVER:
+            breaker.failed(error)
+        else:
+            _report(fault, error)
+        return fallback.unanswered(self.question, self.what, f"store:{fault.name}")
+
     def _dated(self, told: Decision) -> Decision:
         told.at_s = self.at_s
         for part in told.parts:
@@ -80,27 +90,22 @@ class _Asked:
         return Decision.of([*told.decisions, *self.question.settled]) if self.question.settled else told
 
 
-def _failed(question: Question, error: Exception) -> Decision:
-    """What holds now that the store was asked and gave no answer."""
-    if type(error) is ResponseError:
-        _report_script_error(error)
-    else:
-        breaker.failed(error)
-    return fallback.unanswered(question)
+_TOLD_AGAIN_S = 60.0  # a fault that stays away for so long is news when it comes back
+_reported: dict[str, float] = {}
 
 
-_reported: set[str] = set()
+def _report(fault: faults.Fault, error: Exception) -> None:
+    """Redis answers, but not this call: a wrong type under our key, or a mistake in the script."""
+    kind, now_s = f"{fault.name} {str(error)[:60]}", time.monotonic()
+    known_s = _reported.pop(kind, None)
+    if known_s is None and len(_reported) >= 100:
+        del _reported[next(iter(_reported))]
+    _reported[kind] = now_s
+    if known_s is None or now_s - known_s > _TOLD_AGAIN_S:
+        logger.error("ratewindow: Redis refuses a decision, %s (told once): %s", fallback.in_words(), error)
 
 
-def _report_script_error(error: ResponseError) -> None:
-    """Redis answers, but refuses this call: a wrong type under our key, or a mistake in the script."""
-    kind = str(error)[:60]
-    if kind not in _reported and len(_reported) < 100:
-        _reported.add(kind)
-        logger.error("ratewindow: Redis refuses a decision, the request passes uncounted (told once): %s", error)
-
-
-breaker = Breaker(stores.probe)
+breaker = Breaker(stores.probe, fallback.in_words)
 refusals = Refusals()
 
 

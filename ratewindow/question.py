@@ -5,12 +5,14 @@ from typing import NamedTuple
 
 from django.http import HttpRequest
 
-from ratewindow import conf, statekeys
+from ratewindow import conf, statekeys, userfunctions
 from ratewindow.identity import ip
 from ratewindow.limiter.limiter import MOST_COST, check_cost
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import merged, refusal_code
 from ratewindow.rule import Rule
+
+BROKEN_S = 60.0  # what a client is told to wait for a function to be corrected
 
 Cost = int | Callable[[HttpRequest], int]
 
@@ -19,7 +21,7 @@ class Question(NamedTuple):
     """What the store is asked, and what holds whatever it answers."""
 
     checks: list[Check]
-    settled: list[Decision]  # of rules that need not ask: they refuse because their key is missing from the request
+    settled: list[Decision]  # of rules that need not ask: their key is missing from the request, or its cost unknown
     rules: Sequence[Rule]  # that are asked about
 
     @property
@@ -38,7 +40,7 @@ def ask_about(identity: str, rule: Rule, cost: int) -> Question:
 
 def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1) -> Question:
     """The checks of every rule that counts this request, each for the client that the rule sees in it."""
-    prefix, factor = conf.current().key_prefix, -1
+    prefix, factor, broken = conf.current().key_prefix, -1, False
     checks, settled = [], []
     for rule in rules:
         identity = rule.recipe.identity(request)
@@ -50,9 +52,34 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1) -> Question
                 continue
             identity = ip(request)
         if factor < 0:
-            factor = check_cost(cost(request) if callable(cost) else cost)
+            factor, broken = _told(cost, request, rules) if callable(cost) else (check_cost(cost), False)
+        if broken and policy(rule) == "refuse" and rule.mode == "enforce":
+            settled.append(_uncounted(rule))
+            continue
         checks.append(_check(rule, prefix, identity, _units(rule, factor)))
     return Question(merged(checks) if len(checks) > 1 else checks, settled, rules)
+
+
+def policy(rule: Rule) -> str:
+    """What holds for a rule that cannot be counted as it should: ``allow``, ``refuse`` or ``local``."""
+    return rule.on_error or conf.current().on_error
+
+
+def _told(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: Sequence[Rule]) -> tuple[int, bool]:
+    """The cost that the site's function tells, and whether it fails or tells what is none: it is 1 then."""
+    names = [rule.name for rule in rules]
+    try:
+        factor = cost(request)
+        if isinstance(factor, int) and factor > MOST_COST:
+            factor = MOST_COST  # as dear as can be: what nobody could pay must not become free
+        check_cost(factor)
+    except Exception as error:
+        holds = "requests cost what the rule says, or are refused with 503 if that is what it says of errors"
+        userfunctions.failed("cost", names[0], error, holds, names)
+        return 1, True
+    if userfunctions.failing:
+        userfunctions.worked("cost", names[0])
+    return factor, False
 
 
 def _units(rule: Rule, factor: int) -> int:
@@ -67,6 +94,19 @@ def _check(rule: Rule, prefix: str, identity: str, cost: int) -> Check:
         return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce")
     lock = prefix + rule.lock_name + client if rule.penalty_ms else ""
     return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce", rule.count_refused, rule.penalty_ms, lock)
+
+
+def _uncounted(rule: Rule) -> Decision:
+    """Refused, since the site's own function cannot say what the request costs."""
+    return Decision(
+        allowed=False,
+        retry_after=BROKEN_S,
+        reset_after=BROKEN_S,
+        rule=rule.name,
+        reason="function",
+        id=refusal_code(),
+        outcome="refused",
+    )
 
 
 def _missing(rule: Rule) -> Decision:

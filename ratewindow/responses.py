@@ -16,21 +16,31 @@ logger = logging.getLogger("ratewindow.refusals")
 
 # Text comes first: it is what a client gets that has no preference.
 _TYPES = ("text/plain", "text/html", "application/problem+json", "application/json")
+_OURS = ("store", "function")  # reasons of a refusal that no client has deserved
 _PROBLEM_TYPES = "https://iana.org/assignments/http-problem-types"
 
 
 def refusal(request: HttpRequest, decision: Decision) -> HttpResponse:
-    """429 Too Many Requests with an exact Retry-After, unless waiting does not help."""
+    """429 Too Many Requests with an exact Retry-After, unless waiting does not help; 503 where we are to blame."""
     logger.info("refused %s by rule %s: %s", decision.id, decision.rule, decision.reason)
-    wait_s, preferred = retry_after_s(decision), _preferred(request)
+    wait_s, preferred, away = retry_after_s(decision), _preferred(request), decision.reason in _OURS
+    status = 503 if away else 429
     if preferred == "text/html":
-        told = {"decision": decision, "retry_after_s": wait_s, "wait": _in_words(wait_s), "stylesheet": _stylesheet()}
+        told = {
+            "decision": decision,
+            "away": away,
+            "title": "The service is busy" if away else "Too many requests",
+            "retry_after_s": wait_s,
+            "wait": _in_words(wait_s),
+            "stylesheet": _stylesheet(),
+        }
         page = render_to_string("ratewindow/429.html", told, request)
-        response = HttpResponse(page, status=429)
+        response = HttpResponse(page, status=status)
     elif preferred == "text/plain":
-        response = HttpResponse(f"{_sentence(wait_s)}\n", status=429, content_type="text/plain; charset=utf-8")
+        response = HttpResponse(f"{_sentence(wait_s, away)}\n", status=status, content_type="text/plain; charset=utf-8")
     else:
-        response = HttpResponse(json.dumps(_problem(decision, wait_s)), status=429, content_type="application/problem+json")
+        problem = _unable(decision, wait_s) if away else _problem(decision, wait_s)
+        response = HttpResponse(json.dumps(problem), status=status, content_type="application/problem+json")
     if wait_s is not None:
         response["Retry-After"] = str(wait_s)
     response["Cache-Control"] = "no-store"
@@ -73,7 +83,9 @@ def _in_seconds(wait_s: int) -> str:
     return f"{wait_s} second{'' if wait_s == 1 else 's'}"
 
 
-def _sentence(wait_s: int | None) -> str:
+def _sentence(wait_s: int | None, away: bool = False) -> str:
+    if away:
+        return f"The service is busy. Try again in {_in_seconds(wait_s or 1)}."
     if wait_s is None:
         return "Too many requests. Waiting does not help."
     return f"Too many requests. Try again in {_in_seconds(wait_s)}."
@@ -94,5 +106,16 @@ def _problem(decision: Decision, wait_s: int | None) -> dict[str, object]:
         "status": 429,
         "detail": _sentence(wait_s),
         "violated-policies": violated or [decision.rule],
+        "code": decision.id,
+    }
+
+
+def _unable(decision: Decision, wait_s: int | None) -> dict[str, object]:
+    """Nobody asked too often: the limit could not be looked at."""
+    return {
+        "type": f"{_PROBLEM_TYPES}#temporary-reduced-capacity",
+        "title": "The service is busy",
+        "status": 503,
+        "detail": _sentence(wait_s, away=True),
         "code": decision.id,
     }

@@ -133,6 +133,11 @@ async def acurrent() -> Rulebook:
     return _held.book
 
 
+def held() -> Rulebook:
+    """The rules in force, or none while they have not been read: for what is said about them, which must not wait."""
+    return _instead or _held.book or _EMPTY
+
+
 def reload() -> None:
     """Read the rows now, in this thread. What cannot be read is logged once and leaves the rules as they are."""
     number = next(_held.begun)

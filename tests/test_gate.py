@@ -105,7 +105,7 @@ def test_one_failure_is_a_hiccup_and_several_in_a_row_open_the_breaker(caplog: p
         if not healthy:
             raise ConnectionError
 
-    breaker = Breaker(probe)
+    breaker = Breaker(probe, lambda: "requests pass uncounted")
     with caplog.at_level(logging.WARNING, "ratewindow"):
         for _ in range(5):
             breaker.failed(TimeoutError())

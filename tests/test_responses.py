@@ -245,3 +245,15 @@ def test_who_is_locked_out_is_told_of_abnormal_usage() -> None:
     refused = Decision(allowed=False, rule="login", reason="penalty", retry_after=900.0, outcome="refused", id="abcde")
     response = refusal(RequestFactory().get("/", headers={"accept": "application/json"}), refused)
     assert json.loads(response.content)["type"].endswith("#abnormal-usage-detected")
+
+
+@pytest.mark.parametrize("accept", ["text/html", "text/plain", "application/problem+json"])
+def test_who_is_refused_because_the_store_is_away_is_not_to_blame(accept: str) -> None:
+    away = Decision(False, rule="api", reason="store", retry_after=2.0, id="abc23", outcome="refused")
+    response = refuse(away, accept=accept)
+    assert (response.status_code, response["Retry-After"], response["Cache-Control"]) == (503, "2", "no-store")
+    said = response.content.decode()
+    assert "Too many" not in said
+    assert "2 seconds" in said
+    if "json" in accept:
+        assert json.loads(said)["type"] == "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"

@@ -90,7 +90,7 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         (None, {"fields": ["name", "mode", "description"]}),
         ("What", {"fields": ["applies_to", "pattern", "methods"]}),
         ("Who", {"fields": ["key", "on_missing"]}),
-        ("Counting and refusing", {"classes": ["collapse"], "fields": ["cost", "count_refused", "penalty"]}),
+        ("Counting and refusing", {"classes": ["collapse"], "fields": ["cost", "count_refused", "penalty", "on_error"]}),
     ]
     search_help_text = "Search in name, description and pattern"
 

@@ -148,7 +148,7 @@ class Decision:
     reset_after: float | None = None
     rule: str = ""
     window: str = ""
-    reason: str = ""  # "", limit, penalty, cost, missing or store
+    reason: str = ""  # "", limit, penalty, block, cost, missing, store or function
     mode: str = "enforce"
     forced: bool = False  # it passed only because it was forced
     id: str = ""  # a short code of a refusal, also in the answer and the log
@@ -158,6 +158,7 @@ class Decision:
     check: Check | None = None
     refunded: int = 0  # units of the charge that have been given back
     at_s: float = 0.0  # this process's clock when the store was asked
+    cause: str = ""  # why it was decided without the store, such as store:timeout
 
     def __bool__(self) -> bool:
         return self.allowed

@@ -1,0 +1,148 @@
+"""What went wrong with a decision, as one stable word, and whom that concerns."""
+
+import re
+from enum import Enum
+from typing import Any, NamedTuple, Protocol, cast
+
+from redis import exceptions
+from redis.sentinel import MasterNotFoundError
+
+
+class Concerns(Enum):
+    """Whom a fault concerns, and so what is to be done about it."""
+
+    SERVER = "server"  # every request: counted by the breaker
+    CLIENT = "client"  # the state of one client alone
+    OURSELVES = "ourselves"  # a mistake in a script or in how it was called
+
+
+class Fault(NamedTuple):
+    """A class of faults: `name` is what reports, logs and health say."""
+
+    name: str
+    concerns: Concerns
+
+
+class BadReply(exceptions.RedisError):
+    """An answer that is none: not of the protocol, nil, too short. What else comes on that line cannot be trusted."""
+
+
+class ServerAway(exceptions.ConnectionError):
+    """One server of a cluster failed, or was not asked since it is known to be away; the others are not concerned.
+
+    `fault` is the class of what happened to it, and `server` its name.
+    """
+
+    def __init__(self, server: str, fault: str, error: BaseException | None = None) -> None:
+        super().__init__(f"{server}: {type(error).__name__}: {error}" if error else f"{server} is known to be away: {fault}")
+        self.server, self.fault = server, fault
+
+
+class Watch(Protocol):
+    """Who remembers which servers of a cluster are away, and looks whether they are back."""
+
+    def away(self, server: str) -> str | None:
+        """The class of the fault for which this server is not to be asked; None: ask it."""
+
+    def failed(self, server: str, error: BaseException) -> None: ...
+    def succeeded(self, server: str) -> None: ...
+
+
+class Unwatched:
+    """Every server is asked, whatever happened."""
+
+    def away(self, server: str) -> str | None:
+        return None
+
+    def failed(self, server: str, error: BaseException) -> None:
+        pass
+
+    def succeeded(self, server: str) -> None:
+        pass
+
+
+def numbers(reply: Any, parts: int) -> list[int]:
+    """The reply itself; BadReply when it is not so many numbers."""
+    if type(reply) is list and len(reply) == parts:
+        try:
+            sum(reply)
+        except TypeError:
+            pass
+        else:
+            return cast("list[int]", reply)
+    raise BadReply(f"an answer that is not {parts} numbers: {reply!r:.100}")
+
+
+# The first word of an error that Redis answers, as far as it has a meaning here. Older servers put the word of an
+# error inside a script behind the script's place.
+_BY_WORD = {
+    "READONLY": "readonly",
+    "LOADING": "loading",
+    "BUSY": "busy",
+    "OOM": "oom",
+    "NOREPLICAS": "noreplicas",
+    "MISCONF": "misconf",
+    "MASTERDOWN": "masterdown",
+    "NOAUTH": "auth",
+    "WRONGPASS": "auth",
+    "NOPERM": "noperm",
+    "CLUSTERDOWN": "cluster",
+    "TRYAGAIN": "cluster",
+    "MOVED": "cluster",
+    "ASK": "cluster",
+    "WRONGTYPE": "wrongtype",
+}
+_WORD = re.compile(r"(?:^|[ :]-?)(" + "|".join(_BY_WORD) + r")\b")
+_SENTENCES = {
+    "max number of clients": "maxclients",
+    "master is now a slave": "readonly",  # redis-py's words behind Sentinels
+    "ACL failure": "noperm",
+    "can't run this command": "noperm",
+}
+
+# The first that fits; each before its base.
+_BY_CLASS: tuple[tuple[type[BaseException], str], ...] = (
+    (BadReply, "protocol"),
+    (exceptions.InvalidResponse, "protocol"),
+    (exceptions.TimeoutError, "timeout"),
+    (exceptions.MaxConnectionsError, "pool"),
+    (exceptions.BusyLoadingError, "loading"),
+    (exceptions.AuthenticationError, "auth"),
+    (exceptions.AuthenticationWrongNumberOfArgsError, "auth"),
+    (exceptions.AuthorizationError, "noperm"),
+    (exceptions.NoPermissionError, "noperm"),
+    (MasterNotFoundError, "sentinel"),
+    (exceptions.ReadOnlyError, "readonly"),
+    (exceptions.OutOfMemoryError, "oom"),
+    (exceptions.MasterDownError, "masterdown"),
+    (exceptions.ClusterError, "cluster"),
+    (exceptions.ClusterDownError, "cluster"),
+    (exceptions.AskError, "cluster"),
+    (exceptions.TryAgainError, "cluster"),
+    (exceptions.RedisClusterException, "cluster"),
+    (TimeoutError, "timeout"),
+)
+
+
+def of(error: BaseException) -> Fault:
+    """The class of an error that a store raised."""
+    name = _name(error)
+    if name == "wrongtype":
+        return Fault(name, Concerns.CLIENT)
+    return Fault(name, Concerns.OURSELVES if name == "script" else Concerns.SERVER)
+
+
+def _name(error: BaseException) -> str:
+    if isinstance(error, ServerAway):
+        return error.fault
+    for each, name in _BY_CLASS:
+        if isinstance(error, each):
+            return name
+    said = str(error)
+    for sentence, name in _SENTENCES.items():
+        if sentence in said:
+            return name
+    if isinstance(error, exceptions.ResponseError):
+        found = _WORD.search(said)
+        return _BY_WORD[found[1]] if found else "script"
+    return "connection"
