@@ -18,6 +18,9 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "slashed": ("3/h", {"path": "/slashed/"}),
     "silent": ("1/h", {"path": "/silent/", "mode": "shadow"}),
     "edited": ("1000/h", {"path": "/edited/"}),
+    "login": ("2/h", {"path": "/login/"}),
+    "search": ("2/h", {"path": "/search"}),
+    "loud": ("2/h", {"path": "/loud/"}),
     "many": ("100000/h", {"path": "/many/"}),
 }
 

@@ -1,0 +1,127 @@
+"""Nobody walks around a rule for a path by spelling it otherwise: behind real servers, whose parsers differ.
+
+Each spelling is asked for twice: by a client that has used up its two requests, which must not reach the
+view, and by one that has not, which tells whether the spelling reaches it at all.
+"""
+
+import contextlib
+import itertools
+import random
+from typing import NamedTuple
+
+import pytest
+
+from tests.serving.rawhttp import answers, connected
+from tests.serving.servers import Served, new_address
+
+pytestmark = pytest.mark.slow
+
+
+class Spelling(NamedTuple):
+    target: str
+    method: str = "GET"
+    headers: tuple[str, ...] = ()
+    version: str = "HTTP/1.1"
+
+    def sent(self, client: str) -> bytes:
+        lines = [f"{self.method} {self.target} {self.version}", f"X-Forwarded-For: {client}", "Connection: close", *self.headers]
+        if not any(line.lower().startswith("host:") for line in lines):
+            lines.append("Host: 127.0.0.1")
+        return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def encoded(path: str, count: int) -> list[str]:
+    """Ways to percent-encode some letters of a path, in small and in capital hex digits."""
+    ways = [[letter, *{f"%{ord(letter):02x}", f"%{ord(letter):02X}"}] for letter in path[1:]]
+    every = ["/" + "".join(letters) for letters in itertools.product(*map(sorted, ways))]
+    return random.Random(7).sample(every, min(count, len(every)))
+
+
+PATHS = [
+    *encoded("/login/", 240),
+    *"/login/? /login/?x=1 /login/?next=/other/ /login/# /login/#x /login/?# http://127.0.0.1/login/ HTTP://127.0.0.1/login/".split(),
+    *"http://elsewhere.example/login/ https://127.0.0.1/login/ http://127.0.0.1/%6Cogin/ http://u:p@127.0.0.1/login/".split(),
+    *"//login/ ///login/ /./login/ /x/../login/ /login/./ /login// /login//./ /login/. /login/.. /login/../login/ /../login/".split(),
+    *"/LOGIN/ /Login/ /login;x/ /login/;x /login/%00 /login%00/ /login/%0a /login/%0D%0A /login%20/ /login/%20 /%20login/".split(),
+    *"/%2flogin/ %2flogin/ %2Flogin%2F /login%252f /%256cogin/ /%u006cogin/ /login/%2e /%2e/login/ /%2e%2e/login/ /login\\ *".split(),
+    *"/l%C3%B6gin/ /login%EF%BC%8F /%EF%BD%8Cogin/ /log%C4%B1n/ /%C0%AFlogin/ /login/%FF /index.html/login/ login/ ?/login/".split(),
+]
+SPELLINGS = [
+    *map(Spelling, PATHS),
+    *(Spelling("/login/", method) for method in "POST PUT PATCH DELETE OPTIONS HEAD PURGE BREW PROPFIND get".split()),
+    *(
+        Spelling("/login/", headers=(header,))
+        for header in (
+            "X-HTTP-Method-Override: DELETE",
+            "X-Original-URL: /quick/",
+            "X-Rewrite-URL: /quick/",
+            "X-Forwarded-Prefix: /x",
+            "X-Forwarded-Host: elsewhere.example",
+            "Host: localhost",
+            "Host: 127.0.0.1:80",
+            "SCRIPT_NAME: ",
+            "SCRIPT_NAME: /x",
+            "PATH_INFO: /quick/",
+        )
+    ),
+    Spelling("/x/login/", headers=("SCRIPT_NAME: /x",)),
+    Spelling("/login/login/", headers=("SCRIPT_NAME: /login",)),
+    Spelling("/login/", "POST", ("Content-Length: 0",)),
+    Spelling("/login/", version="HTTP/1.0"),
+]
+
+
+def status(served: Served, spelling: Spelling, client: str) -> int:
+    with connected(served) as line:
+        with contextlib.suppress(ConnectionError):  # the server has said no, and gone
+            line.sendall(spelling.sent(client))
+        told = answers(line, [spelling.method])
+    return told[0].status if told else 0
+
+
+def walked_around(served: Served, canonical: str, spellings: list[Spelling]) -> tuple[list[Spelling], int]:
+    """The spellings that reached the view of a client that had used up its two, and how many reach it for others."""
+    used_up = new_address()
+    assert served.statuses(canonical, 3, used_up) == [200, 200, 429]
+    reaching = sum(status(served, each, new_address()) == 200 for each in spellings)
+    return [each for each in spellings if status(served, each, used_up) == 200], reaching
+
+
+KINDS = pytest.mark.parametrize("served", ["sync", "asgi", "uvicorn"], indirect=True)
+
+
+@KINDS
+def test_no_spelling_of_a_path_passes_a_third_time(served: Served) -> None:
+    passed, reaching = walked_around(served, "/login/", SPELLINGS)
+    assert passed == []
+    assert reaching >= 200
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "canonical, others",
+    [
+        ("/search", ["/searchX", "/search/", "/search/deeper", "/search%2F", "/%73earch", "/search%0A", "/search;x"]),
+        ("/loud/", ["/LOUD/", "/Loud/", "/loUd/", "/%4Coud/", "/l%4FUD/"]),
+    ],
+)
+def test_no_spelling_that_a_loose_route_takes_passes_a_third_time(served: Served, canonical: str, others: list[str]) -> None:
+    passed, reaching = walked_around(served, canonical, [Spelling(other) for other in others])
+    assert passed == []
+    assert reaching == len(others)
+
+
+@KINDS
+def test_the_redirect_to_the_slash_is_not_the_page(served: Served) -> None:
+    client = new_address()
+    assert [served.get("/login", client).status for _ in range(3)] == [301, 301, 301]
+    assert served.statuses("/login/", 3, client) == [200, 200, 429]
+
+
+@KINDS
+def test_a_flood_of_paths_that_are_not_there_leaves_no_key_and_no_row(served: Served) -> None:
+    before = served.place.redis.dbsize()
+    client = new_address()
+    assert {served.get(f"/no-such-page-{number}/", client).status for number in range(50)} == {404}
+    grown = {key for key in served.place.redis.scan_iter("rw:s:*")}
+    assert served.place.redis.dbsize() <= before + 3, grown  # the counts for the report, and nothing for each path
