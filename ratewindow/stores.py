@@ -62,6 +62,13 @@ async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[AnyAsyncStore
         await connection.aclose(client)
 
 
+async def aclose() -> None:
+    """Close what the running event loop holds open; the next decision opens it anew."""
+    found = _of_loop.get(asyncio.get_running_loop())
+    if found:
+        await found[1].aclose()
+
+
 async def answered(answer: Any) -> Any:
     """What a store of either kind answered: memory answers at once."""
     return await answer if hasattr(answer, "__await__") else answer

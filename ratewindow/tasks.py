@@ -21,4 +21,4 @@ def clean_orphans() -> str:
 # A pool's process ends without running what is registered for exit.
 @worker_process_shutdown.connect(dispatch_uid="ratewindow.counters")
 def _send_last_counts(**_: Any) -> None:
-    counters.flush()
+    counters.flush_last()

@@ -127,7 +127,8 @@ flush = _process.flush
 held = _process.held
 
 
-def _flush_at_exit() -> None:
+def flush_last() -> None:
+    """`flush` for a process that ends, where there is nobody left to hear of a failure but the log."""
     try:
         flush()
     except Exception as error:
@@ -135,6 +136,6 @@ def _flush_at_exit() -> None:
 
 
 housekeeping.every(lambda: FLUSH_S, flush)
-atexit.register(_flush_at_exit)
+atexit.register(flush_last)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_process.begin_anew)

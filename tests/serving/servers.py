@@ -141,6 +141,11 @@ class Served:
                 raise TimeoutError(f"requests reached only the workers {sorted(found)}:\n{self.said()}")
         return found
 
+    def wait_for_workers_beside(self, before: set[int]) -> None:
+        """Until every process that answers, or still ends, is none of `before`."""
+        until(lambda: not before & set(marked(self.mark)), f"workers {before} went on:\n{self.said()}")
+        self.workers()
+
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 

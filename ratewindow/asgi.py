@@ -1,0 +1,82 @@
+"""The site's life under an ASGI server: rules before the first request, counts and connections after the last one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+# Nothing of ours is imported here: this module is, at the head of asgi.py, before Django is set up.
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+
+def lifespan(app: Application) -> Application:
+    """`app`, with the rules read before its server lets requests in, and the last counts sent before the server ends.
+
+    In asgi.py: ``application = lifespan(get_asgi_application())``. An app that knows the lifespan protocol goes on
+    hearing of it; one that does not, as Django, needs not. Without this the first request waits for the rules, and
+    what was counted in the last second is lost where the server ends without running what is registered for exit, as
+    uvicorn does.
+    """
+
+    async def application(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _Life(app, receive, send).live(scope)
+        else:
+            await app(scope, receive, send)
+
+    return application
+
+
+class _Life:
+    """One run of the protocol: the app's own part, if it has one, with ours before what it tells the server."""
+
+    def __init__(self, app: Application, receive: Receive, send: Send) -> None:
+        self._app, self._from_server, self._to_server = app, receive, send
+        self._heard: set[str] = set()
+        self._told: set[str] = set()
+
+    async def live(self, scope: MutableMapping[str, Any]) -> None:
+        try:
+            await self._app(scope, self._receive, self._send)
+        except Exception:
+            if self._told:  # it takes part, so this is a failure of its own
+                if self._told == {"lifespan.startup.complete"}:
+                    await _end()
+                raise
+        await self._go_on()
+
+    async def _go_on(self) -> None:
+        """What the app has left to do: all of it, where it knows nothing of the protocol."""
+        if not self._told:
+            if "lifespan.startup" not in self._heard:
+                await self._receive()
+            await self._send({"type": "lifespan.startup.complete"})
+        if self._told == {"lifespan.startup.complete"}:
+            if "lifespan.shutdown" not in self._heard:
+                await self._receive()
+            await self._send({"type": "lifespan.shutdown.complete"})
+
+    async def _receive(self) -> Message:
+        message = await self._from_server()
+        self._heard.add(message["type"])
+        return message
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "lifespan.startup.complete":
+            from ratewindow import rulebook
+
+            await rulebook.acurrent()
+        elif message["type"].startswith("lifespan.shutdown."):
+            await _end()
+        self._told.add(message["type"])
+        await self._to_server(message)
+
+
+async def _end() -> None:
+    from ratewindow import stores
+    from ratewindow.reporting import counters
+
+    await asyncio.to_thread(counters.flush_last)
+    await stores.aclose()
