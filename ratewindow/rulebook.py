@@ -8,6 +8,7 @@ rules held so far stay in force, all of them or the one whose row is wrong.
 """
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import os
@@ -17,7 +18,7 @@ import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from django.apps import apps
 from django.conf import settings
@@ -32,9 +33,10 @@ from ratewindow.countwhen import parse_count_when
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.matching import Index
-from ratewindow.models import RateRule
+from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.regexes import check_regex
 from ratewindow.rule import Rule, parse_methods
+from ratewindow.switch import ON, Switch, from_text
 
 logger = logging.getLogger("ratewindow")
 
@@ -42,7 +44,9 @@ REREAD_S = 30.0  # how soon an edit acts that no signal told of
 REREAD_ALONE_S = 2.0  # the same while Redis is away, or the last reading failed
 FIRST_READING_S = 1.0  # how long the first request of a process waits for the rules
 
-_EDITED = ("ratewindow.raterule", "ratewindow.rulewindow")
+LISTEN_S = 1.5  # how soon the kill switch acts, at most, however long REFRESH is
+
+_EDITED = ("ratewindow.raterule", "ratewindow.rulewindow", "ratewindow.limitswitch")
 
 
 class Rulebook:
@@ -94,6 +98,8 @@ class _Held:
         self.begun = itertools.count(1)  # readings
         self.newest = 0  # the reading that `book` is from
         self.swapping = threading.Lock()
+        self.switch = ON  # as it was last turned, as far as this process has heard
+        self.off = False  # what it means now
         self.unannounced = False
         self.unreadable = ""
         self.wrong: set[str] = set()  # what has been logged of rows that are wrong
@@ -103,6 +109,7 @@ class _Held:
 _held = _Held()
 _instead: Rulebook | None = None
 _EMPTY = Rulebook(())
+_OFF = Rulebook((), alone=True)  # what holds while the limits are switched off: nothing, not even rates in code
 
 
 def replace(book: Rulebook | None) -> Rulebook | None:
@@ -120,7 +127,7 @@ def current() -> Rulebook:
     if _held.book is None and not _held.read.wait(FIRST_READING_S):
         logger.error("ratewindow: no rules after %.0f s, requests pass: does this server run threads?", FIRST_READING_S)
         _held.read.set()  # once is enough: requests must not go on waiting for a thread that does not run
-    return _held.book or _EMPTY
+    return _OFF if _held.off else _held.book or _EMPTY
 
 
 async def acurrent() -> Rulebook:
@@ -130,7 +137,7 @@ async def acurrent() -> Rulebook:
     if _held.book is None:
         return await asyncio.to_thread(current)
     housekeeping.ensure_running()
-    return _held.book
+    return _OFF if _held.off else _held.book
 
 
 def held() -> Rulebook:
@@ -156,9 +163,35 @@ def reload() -> None:
         with _held.swapping:  # of two readings at the same moment the one that began later has seen more
             if number > _held.newest:
                 _held.newest, _held.book, _held.unreadable = number, book, ""
+        with contextlib.suppress(Exception):  # Redis may tell, and what is wrong with the database has been told
+            learn_switch(read_switch())
     finally:
         _held.read_at_s = time.monotonic()
         _held.read.set()
+
+
+def switch() -> Switch:
+    """The kill switch, as it was last turned, as far as this process has heard."""
+    return _held.switch
+
+
+def learn_switch(told: Switch | None = None) -> None:
+    """Follow the switch as it was turned last, and let go when its time is over."""
+    with _held.swapping:
+        if told is not None and told.at_s > _held.switch.at_s:
+            _held.switch = told
+        off = _held.switch.is_off(time.time())
+        was_off, _held.off = _held.off, off
+    if off != was_off:
+        logger.warning("ratewindow: limits are %s here", _held.switch.words() if off else "on")
+
+
+def read_switch() -> Switch | None:
+    """The row of the switch."""
+    row = LimitSwitch.objects.order_by("-changed_at").first()
+    if row is None:
+        return None
+    return Switch(row.off, row.until and row.until.timestamp(), row.reason, row.changed_by, row.changed_at.timestamp())
 
 
 def read_rules() -> list[Rule]:
@@ -230,16 +263,22 @@ def _renew_token() -> None:
 
 
 def _listen() -> None:
-    """Hear from Redis whether somebody has edited the rules."""
+    """Hear from Redis whether somebody has edited the rules, or turned the kill switch."""
+    learn_switch()
     if connection.in_memory():
+        _held.alone = True
         return
     try:
         _renew_token()
-        token = connection.client().get(statekeys.token())
+        token, turned = cast("list[bytes | None]", connection.client().mget(statekeys.token(), statekeys.switch()))
+        if turned is None and _held.off:  # a server that has lost its data: processes that start shall hear of it
+            connection.client().set(statekeys.switch(), _held.switch.to_text(), nx=True, pxat=_held.switch.forgotten_ms)
     except (RedisError, OSError):
         _held.alone = True
         return
     _held.alone = False
+    if turned is not None:
+        learn_switch(from_text(turned))
     if token != _held.token:
         _held.token, _held.edited = token, True
         _look_now()
@@ -304,7 +343,7 @@ def connect() -> None:
 
 
 def _interval_s() -> float:
-    return conf.current().refresh_s / 3
+    return min(conf.current().refresh_s / 3, LISTEN_S)
 
 
 housekeeping.every(_interval_s, _listen)

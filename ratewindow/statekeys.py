@@ -7,6 +7,7 @@ name                                   type    what
 ``rw:s:<rule><lock>:{<identity>}``     string  when a penalty began that locks one client out of one rule; expires
 ``rw:probe``                           string  what a look at a silent server counts; expires
 ``rw:token``                           string  renewed by each rule edit; processes compare it
+``rw:switch:{rw:token}``               string  the kill switch as it was last turned; read together with the token
 ``rw:{minutes}``                       zset    the minutes that have counts, for the collector; expires
 ``rw:{minutes}:<minute>``              hash    counts of one minute: field process|rule, value sums; expires
 ``rw:sites``                           hash    which sites use this prefix: fingerprint -> last seen
@@ -31,6 +32,11 @@ LOCK_TAG = digest("lock", 6)
 
 def token() -> str:
     return f"{conf.current().key_prefix}:token"
+
+
+def switch() -> str:
+    """In the slot of the token, on a cluster, so that one call reads both."""
+    return f"{conf.current().key_prefix}:switch:{{{token()}}}"
 
 
 def minutes() -> str:

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from ratewindow.commands import check, clean, collect, replay, rules
+from ratewindow.commands import check, clean, collect, mode, off, on, replay, rules
 
-SUBCOMMANDS = (check, rules, collect, clean, replay)
+SUBCOMMANDS = (check, rules, mode, off, on, collect, clean, replay)
 
 
 class Command(BaseCommand):

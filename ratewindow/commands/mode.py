@@ -1,0 +1,42 @@
+"""``manage.py ratewindow mode``: a rule goes to shadow, is enforced or switched off."""
+
+import difflib
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError
+
+from ratewindow import rulebook
+from ratewindow.models import RateRule
+from ratewindow.rule import MODES
+
+NAME = "mode"
+HELP = "Put a rule in shadow, enforce it or switch it off. A rule that locks everybody out of the admin is undone here."
+
+
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("rule", help="its name")
+    parser.add_argument("mode", choices=sorted(MODES, reverse=True))
+
+
+def run(options: dict[str, Any], stdout: Any) -> None:
+    name, mode = options["rule"], options["mode"]
+    try:
+        rule = RateRule.objects.filter(name=name).first()
+        if rule is None:
+            raise CommandError(_unknown(name))
+        before, rule.mode = rule.mode, mode
+        rule.save(update_fields=["mode"])
+    except (DatabaseError, ImproperlyConfigured) as error:
+        raise CommandError(f"The rules cannot be changed: {error}. To let everything pass: manage.py ratewindow off") from None
+    stdout.write(f"{name}: {mode}, as it was." if before == mode else f"{name}: {mode} (was: {before}).")
+
+
+def _unknown(name: str) -> str:
+    if name in rulebook.code_names():
+        return f"{name!r} has a rate in code and no rule: add a rule of that name, whose mode then holds."
+    names = list(RateRule.objects.values_list("name", flat=True))
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+    known = f"Did you mean {', '.join(near)}?" if near else f"There are: {', '.join(sorted(names)[:20]) or 'none yet'}."
+    return f"There is no rule {name!r}. {known}"

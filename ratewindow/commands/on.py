@@ -1,0 +1,19 @@
+"""``manage.py ratewindow on``: the limits hold again."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from ratewindow import switching
+from ratewindow.commands.off import report, who
+
+NAME = "on"
+HELP = "Switch the limits on again after off, in every process. Works with Redis or the database away."
+
+
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--reason", default="", help="for people: why")
+
+
+def run(options: dict[str, Any], stdout: Any) -> None:
+    report(switching.turn_on(options["reason"], by=who()), stdout)

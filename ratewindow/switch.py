@@ -1,0 +1,67 @@
+"""The kill switch as a value: whether somebody has switched all limits off, until when, by whom and why.
+
+It is kept twice, in a row and in a key of Redis, so that either may be away; the one changed last holds. The setting
+``ENABLED`` stands above both.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from django.utils.formats import date_format
+
+REMEMBERED_S = 86_400
+
+
+@dataclass(frozen=True)
+class Switch:
+    """One turn of the switch. `until_s` and `at_s`, when it was turned, are seconds since the epoch."""
+
+    off: bool = False
+    until_s: float | None = None
+    reason: str = ""
+    by: str = ""
+    at_s: float = 0.0
+
+    def is_off(self, now_s: float) -> bool:
+        """It lets go by itself."""
+        return self.off and (self.until_s is None or now_s < self.until_s)
+
+    @property
+    def forgotten_ms(self) -> int | None:
+        """When a key in Redis that says so may go: long after what it says has ended."""
+        return None if self.until_s is None else int((self.until_s + REMEMBERED_S) * 1000)
+
+    def words(self) -> str:
+        """``off until 12:30, by admin: a campaign``."""
+        if not self.off:
+            return "on"
+        end = "until somebody switches them on" if self.until_s is None else f"until {clock(self.until_s)}"
+        by = f", by {self.by}" if self.by else ""
+        return f"off {end}{by}{f': {self.reason}' if self.reason else ''}"
+
+    def to_text(self) -> str:
+        return json.dumps(asdict(self))
+
+
+ON = Switch()
+
+
+def from_text(text: str | bytes | None) -> Switch | None:
+    """What `to_text` wrote; None for anything else."""
+    try:
+        told: Any = json.loads(text or "null")
+        switch = Switch(**told)
+        numbers = [switch.at_s, *([] if switch.until_s is None else [switch.until_s])]
+        right = isinstance(switch.off, bool) and all(isinstance(each, int | float) for each in numbers)
+        return switch if right and isinstance(switch.reason, str) and isinstance(switch.by, str) else None
+    except (TypeError, ValueError):
+        return None
+
+
+def clock(moment_s: float) -> str:
+    """``12:30``, with the day when that is another one."""
+    local = timezone.localtime(datetime.fromtimestamp(moment_s, timezone.get_current_timezone()))
+    return date_format(local, "H:i" if local.date() == timezone.localdate() else "j M, H:i")

@@ -1,0 +1,96 @@
+"""Switching all limits off and on again: in the row, in Redis, and in this process."""
+
+import contextlib
+import logging
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import cast
+
+from django.db import Error as DatabaseError
+from django.db import router, transaction
+from redis.exceptions import RedisError
+
+from ratewindow import connection, rulebook, statekeys
+from ratewindow.models import LimitSwitch
+from ratewindow.switch import ON, Switch, from_text
+
+logger = logging.getLogger("ratewindow")
+
+THE_ROW = 1
+
+
+@dataclass(frozen=True)
+class Turned:
+    """What was done. `unreached` has a sentence for each place that could not be told; with two, nothing was done."""
+
+    switch: Switch
+    unreached: list[str]
+
+    @property
+    def done(self) -> bool:
+        return len(self.unreached) < 2
+
+
+def turn_off(for_s: float | None = None, reason: str = "", by: str = "") -> Turned:
+    """No limit holds, in any process: for so long, or until `turn_on`."""
+    now_s = time.time()
+    return _turn(Switch(True, None if for_s is None else now_s + for_s, reason[:200], by[:150], now_s))
+
+
+def turn_on(reason: str = "", by: str = "") -> Turned:
+    """The limits hold again."""
+    return _turn(Switch(False, None, reason[:200], by[:150], time.time()))
+
+
+def current() -> Switch:
+    """What holds by the row and by Redis, as far as they can be asked, and by what this process knows."""
+    return max(_stored(), rulebook.switch(), key=lambda each: each.at_s)
+
+
+def _turn(switch: Switch) -> Turned:
+    # Later than what it is to replace, also when that was made by a clock ahead of ours.
+    switch = Switch(**{**vars(switch), "at_s": max(switch.at_s, current().at_s + 0.001)})
+    unreached = [*_tell_database(switch), *_tell_redis(switch)]
+    turned = Turned(switch, unreached)
+    if turned.done:
+        rulebook.learn_switch(switch)
+        logger.warning("ratewindow: limits are switched %s", switch.words())
+    return turned
+
+
+def _stored() -> Switch:
+    found: list[Switch | None] = [ON]
+    with contextlib.suppress(DatabaseError):
+        found.append(rulebook.read_switch())
+    if not connection.in_memory():
+        with contextlib.suppress(RedisError, OSError):
+            found.append(from_text(cast("bytes | None", connection.patient_client().get(statekeys.switch()))))
+    return max(filter(None, found), key=lambda each: each.at_s)
+
+
+def _tell_database(switch: Switch) -> list[str]:
+    fields = {
+        "off": switch.off,
+        "until": None if switch.until_s is None else datetime.fromtimestamp(switch.until_s, UTC),
+        "reason": switch.reason,
+        "changed_by": switch.by,
+        "changed_at": datetime.fromtimestamp(switch.at_s, UTC),
+    }
+    try:
+        with transaction.atomic(using=router.db_for_write(LimitSwitch)):
+            LimitSwitch.objects.update_or_create(pk=THE_ROW, defaults=fields)
+    except DatabaseError as error:
+        return [f"The database was not reached ({error}): processes that do not reach Redis do not learn of it."]
+    return []
+
+
+def _tell_redis(switch: Switch) -> list[str]:
+    if connection.in_memory():
+        return []
+    try:
+        connection.patient_client().set(statekeys.switch(), switch.to_text(), pxat=switch.forgotten_ms)
+    except (RedisError, OSError) as error:
+        within_s = f"{rulebook.REREAD_ALONE_S:.0f} s, those that reach it within {rulebook.REREAD_S:.0f} s"
+        return [f"Redis was not reached ({error}): processes that do not reach it either learn of it within {within_s}."]
+    return []

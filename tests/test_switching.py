@@ -1,0 +1,233 @@
+"""The kill switch: it acts in every process with Redis or the database away, lets go by itself, and the last turn holds."""
+
+import logging
+import time
+from typing import Any
+
+import pytest
+import time_machine
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.db import connection as database
+from django.test import override_settings
+
+import ratewindow
+from ratewindow import gate, rulebook, statekeys, switching
+from ratewindow.commands import off
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.models import LimitSwitch, RateRule
+from ratewindow.rule import Rule
+from ratewindow.rulebook import Rulebook
+from ratewindow.switch import ON, Switch, from_text
+from tests.doors import behind_middleware, decorated, plain, statuses
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+NOWHERE = "redis://127.0.0.1:1/0"
+
+
+def another_process() -> None:
+    """As one that has heard of nothing so far."""
+    book = rulebook._held.book
+    rulebook._held = rulebook._Held()
+    rulebook._held.book = book
+    rulebook._held.read.set()
+
+
+def enforce(*names: str) -> None:
+    for name in names:
+        RateRule.objects.define(name, "1/m", applies_to="all", mode="enforce")
+
+
+@pytest.fixture
+def redis_away() -> Any:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": NOWHERE}):
+        yield
+
+
+@pytest.fixture
+def no_table() -> Any:
+    with database.schema_editor() as editor:
+        editor.delete_model(LimitSwitch)
+    yield
+    with database.schema_editor() as editor:
+        editor.create_model(LimitSwitch)
+
+
+@is_async
+def test_while_off_nothing_is_refused_and_nothing_charged(is_async: bool, redis_client: Any) -> None:
+    enforce("api")
+    switching.turn_off()
+    assert statuses(behind_middleware(plain(is_async)), 3) == [200] * 3
+    assert statuses(decorated(is_async, "view", "1/m"), 3) == [200] * 3
+    assert ratewindow.hit("api", "user:1").decisions == ()
+    assert redis_client.keys("rw:s:*") == []
+    switching.turn_on()
+    assert statuses(behind_middleware(plain(is_async)), 3) == [200, 429, 429]
+
+
+def test_a_refusal_that_is_known_does_not_outlive_the_switch() -> None:
+    rulebook._held.book = Rulebook([Rule("api", parse_rates("1/m"))])
+    assert [ratewindow.hit("api", "user:1").allowed for _ in range(2)] == [True, False]
+    assert gate.refusals
+    switching.turn_off()
+    assert ratewindow.hit("api", "user:1").allowed
+
+
+def test_other_processes_hear_of_it_from_redis_at_their_next_look(caplog: pytest.LogCaptureFixture) -> None:
+    switching.turn_off(60, "too strict", "ann")
+    LimitSwitch.objects.all().delete()
+    another_process()
+    rulebook._listen()
+    assert rulebook._held.off
+    with caplog.at_level(logging.WARNING, "ratewindow"):
+        caplog.clear()
+        rulebook._listen()
+    assert not caplog.records
+    assert (rulebook.switch().reason, rulebook.switch().by) == ("too strict", "ann")
+
+
+def test_or_from_the_rows_when_redis_is_away(redis_away: None) -> None:
+    told = switching.turn_off(60)
+    assert told.done
+    (sentence,) = told.unreached
+    assert sentence.startswith("Redis was not reached")
+    another_process()
+    rulebook._listen()
+    assert not rulebook._held.off
+    rulebook.reload()
+    assert rulebook._held.off
+
+
+def test_or_from_redis_when_the_database_is_away(no_table: None) -> None:
+    told = switching.turn_off(60)
+    assert told.done
+    (sentence,) = told.unreached
+    assert sentence.startswith("The database was not reached")
+    another_process()
+    rulebook._listen()
+    rulebook.reload()
+    assert rulebook._held.off
+
+
+def test_with_neither_nothing_is_done(no_table: None, redis_away: None) -> None:
+    assert not switching.turn_off().done
+    assert not rulebook._held.off
+    with pytest.raises(CommandError, match="Neither Redis nor the database was reached"):
+        call_command("ratewindow", "off")
+
+
+def test_it_lets_go_by_itself(redis_client: Any) -> None:
+    switching.turn_off(60)
+    rulebook._listen()
+    assert rulebook._held.off
+    with time_machine.travel(time.time() + 61, tick=False):
+        rulebook._listen()
+        assert not rulebook._held.off
+        another_process()
+        rulebook.reload()
+        rulebook._listen()
+        assert not rulebook._held.off
+    assert 86_000 < redis_client.ttl(statekeys.switch()) <= 86_460
+
+
+def test_without_an_end_it_stays(redis_client: Any) -> None:
+    switching.turn_off()
+    assert redis_client.ttl(statekeys.switch()) == -1
+    with time_machine.travel(time.time() + 30 * 86_400, tick=False):
+        rulebook._listen()
+        assert rulebook._held.off
+
+
+@pytest.mark.parametrize("later", ["row", "key"])
+def test_the_one_changed_last_holds(redis_client: Any, later: str) -> None:
+    switching.turn_off()
+    newer = Switch(False, None, "", "", time.time() + 5)
+    if later == "row":
+        switching._tell_database(newer)
+    else:
+        redis_client.set(statekeys.switch(), newer.to_text())
+    another_process()
+    rulebook._listen()
+    rulebook.reload()
+    rulebook._listen()
+    assert not rulebook._held.off
+
+
+def test_a_clock_that_is_behind_still_turns_it(redis_client: Any) -> None:
+    with time_machine.travel(time.time() + 3600, tick=False):
+        switching.turn_off()
+    switching.turn_on()
+    another_process()
+    rulebook._listen()
+    rulebook.reload()
+    assert not rulebook._held.off
+
+
+def test_a_redis_that_lost_its_data_is_told_again(redis_client: Any) -> None:
+    switching.turn_off(60, "why")
+    redis_client.flushall()
+    rulebook._listen()
+    assert from_text(redis_client.get(statekeys.switch())) == rulebook.switch()
+    assert redis_client.ttl(statekeys.switch()) > 0
+
+
+@pytest.mark.parametrize("junk", ["", "{", "[]", "null", "1", '{"off": 1}', '{"off": true, "until_s": "soon"}', '{"no": 1}'])
+def test_what_another_program_wrote_there_turns_nothing(redis_client: Any, junk: str) -> None:
+    redis_client.set(statekeys.switch(), junk)
+    rulebook._listen()
+    assert rulebook.switch() == ON
+
+
+def test_a_list_under_its_key_does_not_stop_the_rules(redis_client: Any) -> None:
+    redis_client.lpush(statekeys.switch(), "x")  # MGET tells it as nothing
+    rulebook._listen()
+    assert not rulebook._held.alone
+
+
+def test_the_setting_stands_above_it(capsys: pytest.CaptureFixture[str]) -> None:
+    enforce("api")
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ENABLED": False}):
+        call_command("ratewindow", "on")
+        assert "ENABLED" in capsys.readouterr().out
+        assert statuses(behind_middleware(plain(False)), 3) == [200] * 3
+
+
+def test_a_row_that_somebody_saves_is_announced(redis_client: Any) -> None:
+    before = redis_client.get(statekeys.token())
+    switching._tell_database(Switch(True, None, "", "", time.time()))
+    assert redis_client.get(statekeys.token()) != before
+    assert rulebook._held.off
+
+
+def test_a_rule_edited_meanwhile_holds_afterwards() -> None:
+    switching.turn_off()
+    enforce("api")
+    assert statuses(behind_middleware(plain(False)), 2) == [200, 200]
+    switching.turn_on()
+    assert statuses(behind_middleware(plain(False)), 2) == [200, 429]
+
+
+def test_the_command_says_what_holds_and_until_when(capsys: pytest.CaptureFixture[str]) -> None:
+    with time_machine.travel("2026-11-20 12:00:00+00:00", tick=False):
+        call_command("ratewindow", "off", "--for", "30m", "--reason", "a campaign")
+        said = capsys.readouterr().out
+        assert said.startswith(f"Limits are off until 12:30, by {off.who()}: a campaign.")
+        call_command("ratewindow", "off")
+        assert "off until somebody switches them on" in capsys.readouterr().out
+        call_command("ratewindow", "on")
+        assert capsys.readouterr().out.startswith("Limits are on.")
+    row = LimitSwitch.objects.get()
+    assert (row.off, row.until) == (False, None)
+
+
+def test_an_end_that_is_no_duration_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(CommandError, match="--for"):
+        call_command("ratewindow", "off", "--for", "30")
+    assert not LimitSwitch.objects.exists()
+
+
+def test_a_long_refresh_does_not_hold_it_up() -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REFRESH": "1h"}):
+        assert rulebook._interval_s() <= off.ACTS_S / 2
