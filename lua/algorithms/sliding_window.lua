@@ -114,7 +114,9 @@ algorithms.sliding_window = {
     if wait > 0 and cost > 0 then
       reset = wait -- which is for at least as many units
     elseif room < limit and limit > 0 then
-      reset = (walk(state, at, oldest, bucket, room < 0 and 1 - room or 1) + 1) * width - 1 + period - now
+      local first = bucket
+      if oldest < bucket then first = walk(state, at, oldest, bucket, room < 0 and 1 - room or 1) end
+      reset = (first + 1) * width - 1 + period - now
     end
     return room > 0 and room or 0, wait, reset < wait and wait or reset, time
   end,
