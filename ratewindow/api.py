@@ -8,15 +8,12 @@ names a cost or an identity that is none.
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeGuard, cast
 
 from django.http import HttpRequest
-from redis.exceptions import RedisError
 
-from ratewindow import coderules, conf, gate, guard, rulebook, stores
+from ratewindow import charging, coderules, conf, gate, guard, rulebook, stores
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import named
 from ratewindow.limiter.durations import parse_duration
@@ -49,9 +46,7 @@ def peek(rule: str, who: Who, cost: int = 1) -> Decision:
 def refund(rule: str, who: Who, cost: int = 1) -> None:
     """Give back units: the oldest that count, never more than were charged. While Redis is away nothing is given back."""
     if refunds := _refunds(_question(rulebook.current(), rule, who, cost)):
-        with _kept_from_callers():
-            stores.store().refund(refunds)
-            gate.refusals.forget()
+        charging.give_back(refunds)
 
 
 def reset(rule: str, who: Who) -> None:
@@ -86,9 +81,7 @@ async def apeek(rule: str, who: Who, cost: int = 1) -> Decision:
 async def arefund(rule: str, who: Who, cost: int = 1) -> None:
     """`refund`, awaited."""
     if refunds := _refunds(await _aquestion(rule, who, cost)):
-        with _kept_from_callers():
-            await stores.answered((await stores.astore()).refund(refunds))
-            gate.refusals.forget()
+        await charging.agive_back(refunds)
 
 
 async def areset(rule: str, who: Who) -> None:
@@ -129,13 +122,16 @@ def _is_request(who: Any) -> TypeGuard[HttpRequest]:
 
 
 def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:
-    """The row of that name, unless it is in shadow and code gives a rate: as at a decorated view."""
+    """The row of that name, unless it is in shadow and code gives a rate: as at a decorated view. Who charges it by
+    name knows what happened, so it does not wait for an answer."""
     row, code = book.by_name.get(name), None if book.alone else coderules.rule(name)
     if row is None:
         row = code
     elif row.mode == "shadow" and not book.alone and coderules.has_rate(name):
         row = code or row.beside  # a rate by a function is known to its view alone
-    return row if row is not None and row.windows and row.mode != "off" and conf.current().enabled else None
+    if row is None or not row.windows or row.mode == "off" or not conf.current().enabled:
+        return None
+    return row if row.count_when is None else row.at_once
 
 
 def _settled(who: Who, told: Decision, raise_exception: bool) -> Decision:
@@ -146,15 +142,6 @@ def _settled(who: Who, told: Decision, raise_exception: bool) -> Decision:
     if raise_exception and not told.allowed:
         raise RateLimited(told)
     return told
-
-
-@contextmanager
-def _kept_from_callers() -> Iterator[None]:
-    """A refund that cannot be made must not fail the work it is about."""
-    try:
-        yield
-    except (RedisError, OSError) as error:
-        logger.warning("ratewindow: a refund could not be made: %s", error)
 
 
 def _refunds(question: Question) -> Refunds:

@@ -10,7 +10,8 @@ class RateWindowConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from ratewindow import checks, rulebook  # noqa: F401  checks and chores register themselves
+        from ratewindow import afterwards, checks, rulebook  # noqa: F401  checks and chores register themselves
         from ratewindow.reporting import counters, sites  # noqa: F401
 
         rulebook.connect()
+        afterwards.connect()

@@ -15,6 +15,10 @@ class CountWhen:
     login_failed: bool = False
     statuses: frozenset[int] = frozenset()
 
+    def counts(self, status: int | None, login_failed: bool) -> bool:
+        """Whether a request counts whose answer has this status; None: nobody will see one."""
+        return login_failed if self.login_failed else status in self.statuses
+
 
 @lru_cache(maxsize=256)
 def parse_count_when(text: str) -> CountWhen | None:

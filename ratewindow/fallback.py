@@ -92,4 +92,6 @@ def _passing(checks: Sequence[Check], policies: Sequence[str], what: What, cause
 
 
 def _let_be(check: Check, outcome: str = "passed", reason: str = "") -> Decision:
-    return Decision(rule=check.rule, reason=reason, outcome=outcome, mode="enforce" if check.enforce else "shadow")
+    """Nothing was charged, so nothing can be given back; by its check it can still be charged later."""
+    mode = "enforce" if check.enforce else "shadow"
+    return Decision(rule=check.rule, reason=reason, outcome=outcome, mode=mode, check=check)

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 
-from ratewindow import conf, gate, headers, responses, rulebook
+from ratewindow import afterwards, conf, gate, headers, responses, rulebook
+from ratewindow.charging import RequestDecision
 from ratewindow.limiter.types import Decision
 from ratewindow.question import Cost, Question, ask
 from ratewindow.reporting import counters
@@ -35,7 +36,7 @@ class Door(Protocol):
 class Visit:
     """One request passing one guard."""
 
-    __slots__ = ("door", "outermost", "refused", "request", "rules", "seen")
+    __slots__ = ("counts_later", "door", "outermost", "refused", "request", "rules", "seen")
 
     def __init__(self, request: HttpRequest, door: Door) -> None:
         self.seen = request  # with the user that it was authenticated as here
@@ -43,9 +44,9 @@ class Visit:
         self.door = door
         self.outermost = not hasattr(self.request, "ratewindow")
         self.rules: list[Rule] = []
-        self.refused = False
+        self.refused = self.counts_later = False
         if self.outermost:
-            self.request.ratewindow = Decision()  # type: ignore[attr-defined]
+            self.request.ratewindow = RequestDecision()  # type: ignore[attr-defined]
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
@@ -54,9 +55,10 @@ class Visit:
         if not conf.current().enabled:
             return []
         self.rules = list(self.door.rules(book, self.seen))
+        self.counts_later = book.counts_later
         if not self.outermost:
             met = {(part.rule, part.mode) for part in decisions_of(self.request)}
-            self.rules = [rule for rule in self.rules if (rule.name, rule.mode) not in met]
+            self.rules = [rule for rule in self.rules if met.isdisjoint(rule.told_as)]
         return self.rules
 
     def question(self) -> Question:
@@ -69,6 +71,8 @@ class Visit:
         if self.refused:
             tell_refused(self.request)
         join(self.request, decision)
+        if self.counts_later and not self.refused:
+            afterwards.wait(self.request, self.rules, decision)
 
     def refusal(self) -> HttpResponseBase:
         return responses.refusal(self.request, self.request.ratewindow)  # type: ignore[attr-defined]
@@ -76,8 +80,13 @@ class Visit:
     async def arefusal(self) -> HttpResponseBase:
         return await responses.arefusal(self.request, self.request.ratewindow)  # type: ignore[attr-defined]
 
+    @property
+    def waits(self) -> bool:
+        """Whether rules are waiting for the answer, to know if this request counts."""
+        return self.outermost and hasattr(self.request, "_ratewindow_waiting")
+
     def answer(self, response: HttpResponseBase) -> HttpResponseBase:
-        if self.outermost:
+        if self.outermost and isinstance(response, HttpResponseBase):  # else Django says what a view must return
             headers.write(response, self.request.ratewindow)  # type: ignore[attr-defined]
         return response
 
@@ -98,7 +107,14 @@ def guarded(handler: Handler, door: Door) -> Handler:
                     if any(rule.recipe.needs_user for rule in rules):
                         await load_user(request)
                     visit.settle(await gate.adecide(visit.question()))
-                return visit.answer(await (visit.arefusal() if visit.refused else handler(request, *args, **kwargs)))
+                response = await (visit.arefusal() if visit.refused else handler(request, *args, **kwargs))
+                if visit.waits:
+                    await afterwards.acount(visit.request, getattr(response, "status_code", None))
+                return visit.answer(response)
+            except BaseException as error:
+                if visit.waits:
+                    await afterwards.acount(visit.request, afterwards.status_of(error))
+                raise
             finally:
                 visit.leave()
 
@@ -110,7 +126,14 @@ def guarded(handler: Handler, door: Door) -> Handler:
         try:
             if visit.meet(rulebook.current()):
                 visit.settle(gate.decide(visit.question()))
-            return visit.answer(visit.refusal() if visit.refused else handler(request, *args, **kwargs))
+            response = visit.refusal() if visit.refused else handler(request, *args, **kwargs)
+            if visit.waits:
+                afterwards.count(visit.request, getattr(response, "status_code", None))
+            return visit.answer(response)
+        except BaseException as error:
+            if visit.waits:
+                afterwards.count(visit.request, afterwards.status_of(error))
+            raise
         finally:
             visit.leave()
 
@@ -138,7 +161,9 @@ def tell_refused(request: HttpRequest) -> None:
 def join(request: HttpRequest, decision: Decision) -> None:
     """Make `request.ratewindow` the decision of all rules that the request has met by now."""
     before = decisions_of(request)
-    request.ratewindow = Decision.of([*before, *decision.decisions]) if before else decision  # type: ignore[attr-defined]
+    whole = Decision.of([*before, *decision.decisions]) if before else decision
+    whole.__class__ = RequestDecision
+    request.ratewindow = whole  # type: ignore[attr-defined]
 
 
 async def load_user(request: HttpRequest) -> None:

@@ -46,14 +46,14 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1) -> Question
         identity = rule.recipe.identity(request)
         if identity is None:
             if rule.on_missing == "refuse":
-                settled.append(_missing(rule))
+                settled.append(_missing(rule, request))
                 continue
             if rule.on_missing == "allow":
                 continue
             identity = ip(request)
         if factor < 0:
             factor, broken = _told(cost, request, rules) if callable(cost) else (check_cost(cost), False)
-        if broken and policy(rule) == "refuse" and rule.mode == "enforce":
+        if broken and policy(rule) == "refuse" and rule.enforces(statekeys.client_tag(identity)):
             settled.append(_uncounted(rule))
             continue
         checks.append(_check(rule, prefix, identity, _units(rule, factor)))
@@ -90,10 +90,11 @@ def _units(rule: Rule, factor: int) -> int:
 def _check(rule: Rule, prefix: str, identity: str, cost: int) -> Check:
     client = statekeys.client_tag(identity)
     keys = tuple([prefix + name + client for name in rule.state_names])
-    if not rule.penalty_ms and not rule.count_refused:
+    if rule.is_usual:
         return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce")
     lock = prefix + rule.lock_name + client if rule.penalty_ms else ""
-    return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce", rule.count_refused, rule.penalty_ms, lock)
+    how = (rule.enforces(client), rule.count_refused, rule.penalty_ms, lock, rule.count_when is not None)
+    return Check(rule.name, rule.windows, keys, cost, *how)
 
 
 def _uncounted(rule: Rule) -> Decision:
@@ -109,12 +110,12 @@ def _uncounted(rule: Rule) -> Decision:
     )
 
 
-def _missing(rule: Rule) -> Decision:
-    enforce = rule.mode == "enforce"
+def _missing(rule: Rule, request: HttpRequest) -> Decision:
+    enforce = rule.enforces("" if rule.is_usual else statekeys.client_tag(ip(request)))
     return Decision(
         allowed=not enforce,
         rule=rule.name,
-        mode=rule.mode,
+        mode="enforce" if enforce else "shadow",
         reason="missing",
         id=refusal_code() if enforce else "",
         outcome="refused" if enforce else "would_refuse",

@@ -1,5 +1,6 @@
 """A rule as a frozen value, which is all that the request path sees, and what its fields may say."""
 
+import hashlib
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -60,6 +61,32 @@ class Rule:
     def meets_method(self, method: str | None) -> bool:
         """HEAD is a GET whose body is not sent, so it counts as one."""
         return not self.methods or method in self.methods or (method == "HEAD" and "GET" in self.methods)
+
+    @cached_property
+    def is_usual(self) -> bool:
+        """Whether its name, windows, cost and mode are all that the store is told of it."""
+        return not self.penalty_ms and not self.count_refused and self.count_when is None and self.enforce_percent == 100
+
+    def enforces(self, client: str) -> bool:
+        """Whether it refuses this client, or is still in shadow for it: `client` is the tag that its keys end with.
+
+        Whoever is among the first ten of a hundred clients is also among the first twenty.
+        """
+        if self.mode != "enforce" or self.enforce_percent == 100:
+            return self.mode == "enforce"
+        place = hashlib.blake2b(f"{self.name} {client}".encode(), digest_size=8).digest()
+        return int.from_bytes(place) % 100 < self.enforce_percent
+
+    @cached_property
+    def told_as(self) -> frozenset[tuple[str, str]]:
+        """Name and mode, as decisions of this rule have them."""
+        modes = (self.mode, "shadow") if self.mode == "enforce" and self.enforce_percent < 100 else (self.mode,)
+        return frozenset((self.name, mode) for mode in modes)
+
+    @cached_property
+    def at_once(self) -> "Rule":
+        """This rule, counting whatever the answer will be: code that charges it by name knows what it counts."""
+        return replace(self, count_when=None)
 
     @cached_property
     def beside(self) -> "Rule":

@@ -55,6 +55,7 @@ class Rulebook:
     def __init__(self, rules: Iterable[Rule], alone: bool = False) -> None:
         self.alone = alone
         self.by_name = {rule.name: rule for rule in rules}
+        self.counts_later = any(rule.count_when is not None for rule in self.by_name.values())
         self._index = Index(self.by_name.values())
 
     def match(self, request: HttpRequest) -> list[Rule]:
@@ -130,6 +131,11 @@ def current() -> Rulebook:
     return _OFF if _held.off else _held.book or _EMPTY
 
 
+def held() -> Rulebook:
+    """The rules in force, or none while they have not been read: for what is said about them, which must not wait."""
+    return _instead or _held.book or _EMPTY
+
+
 async def acurrent() -> Rulebook:
     """`current` without blocking the event loop."""
     if _instead is not None:
@@ -138,11 +144,6 @@ async def acurrent() -> Rulebook:
         return await asyncio.to_thread(current)
     housekeeping.ensure_running()
     return _OFF if _held.off else _held.book
-
-
-def held() -> Rulebook:
-    """The rules in force, or none while they have not been read: for what is said about them, which must not wait."""
-    return _instead or _held.book or _EMPTY
 
 
 def reload() -> None:

@@ -39,8 +39,9 @@ def decide(checks: Sequence[Check], what: What) -> list[Decision]:
     longest_ms = max(max(check.penalty_ms, *(window.period_ms for window in check.windows)) for check in shared)
     _counted.until_s = max(_counted.until_s, time.monotonic() + longest_ms / 1000)
     parts = decision(shared, _counted.store.run(shared, what), what).decisions
-    for part in parts:
-        part.check, part.at_s = None, time.time()
+    for part, check in zip(parts, checks, strict=True):
+        part.check, part.at_s = check, time.time()
+        part.windows = tuple([answer._replace(charged_at_ms=0) for answer in part.windows])
     return list(parts)
 
 

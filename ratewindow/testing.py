@@ -70,4 +70,4 @@ class override_rules:  # noqa: N801  named as Django's override_settings is
 
     def _rule(self, held: Rulebook, name: str, rate: str) -> Rule:
         known = held.by_name.get(name) or coderules.rule(name) or Rule(name, ())
-        return replace(known, windows=parse_rates(rate), mode="enforce")
+        return replace(known, windows=parse_rates(rate), mode="enforce", enforce_percent=100)

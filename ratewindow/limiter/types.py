@@ -157,6 +157,7 @@ class Decision:
     parts: tuple["Decision", ...] = ()
     check: Check | None = None
     refunded: int = 0  # units of the charge that have been given back
+    later: tuple["Decision", ...] = ()  # what was charged more, once the cost of the work was known
     at_s: float = 0.0  # this process's clock when the store was asked
     cause: str = ""  # why it was decided without the store, such as store:timeout
 
@@ -172,18 +173,21 @@ class Decision:
 
     def take_back(self, cost: int) -> list[tuple[Check, list[int]]]:
         """What to give back for `cost` units of this decision's charge: of each rule, and the times it was counted
-        at. All refunds of one decision together give back no more than it charged, and a refusal, which may have been
-        counted but bought nothing, gives nothing back."""
+        at, the newest charges first. All refunds of one decision together give back no more than it charged, and a
+        refusal, which may have been counted but bought nothing, gives nothing back."""
         refunds = []
         for part in self.decisions:
-            times = [answer.charged_at_ms for answer in part.windows]
-            charged = part.outcome == "passed" and not (part.forced and part.mode == "shadow")
-            if part.check is None or not charged or not any(times):
-                continue
-            units = min(cost, part.check.cost - part.refunded)
-            if units > 0:
-                part.refunded += units
-                refunds.append((part.check._replace(cost=units), times))
+            left = cost
+            for charge in (*reversed(part.later), part):
+                check, times = charge.check, [answer.charged_at_ms for answer in charge.windows]
+                charged = charge.outcome == "passed" and not (charge.forced and charge.mode == "shadow")
+                if check is None or not charged or not any(times):
+                    continue
+                units = min(left, check.cost - charge.refunded)
+                if units > 0:
+                    charge.refunded += units
+                    left -= units
+                    refunds.append((check._replace(cost=units), times))
         return refunds
 
     @classmethod

@@ -1,0 +1,128 @@
+"""Rules that count by the answer: what `count_when` has only looked at before the view is charged here, after it.
+
+A login has failed during a request if Django's signal says so: with the request, or without one in its context. Where it
+fails later than that, while a body is streamed or after a client has gone, it is charged at that moment.
+"""
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from django.contrib.auth.signals import user_login_failed
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
+from django.http import Http404, HttpRequest
+from django.http.multipartparser import MultiPartParserError
+
+from ratewindow import charging, gate
+from ratewindow.exceptions import RateLimited
+from ratewindow.limiter.types import Decision
+from ratewindow.rule import Rule
+
+_asking: ContextVar["_Waiting | None"] = ContextVar("ratewindow_asking", default=None)
+
+
+class _Undecided(NamedTuple):
+    rule: Rule
+    part: Decision
+
+
+class _Waiting:
+    """The rules of one request that wait for its answer."""
+
+    def __init__(self, login_failed: bool) -> None:
+        self.login_failed = login_failed
+        self.outer = _asking.get()  # tests send requests from views
+        self._answered = False
+        self._undecided: list[_Undecided] = []
+        self._lock = threading.Lock()  # a client that has gone leaves its view behind in a thread
+
+    def add(self, rule: Rule, part: Decision) -> None:
+        self._undecided.append(_Undecided(rule, part))
+
+    def answered(self, status: int | None) -> list[Decision]:
+        """What this answer makes count: of requests that passed, since a refused one costs nothing."""
+        with self._lock:
+            self._answered = True
+            return self._due(status)
+
+    def failed(self) -> list[Decision]:
+        """A login has failed; what that makes count if the answer is out already."""
+        with self._lock:
+            self.login_failed = True
+            return self._due(None) if self._answered else []
+
+    def _due(self, status: int | None) -> list[Decision]:
+        due, left = [], []
+        for each in self._undecided:
+            counts = each.rule.count_when is not None and each.rule.count_when.counts(status, self.login_failed)
+            if counts and each.part.outcome == "passed":
+                due.append(each.part)
+            else:
+                left.append(each)
+        self._undecided = left
+        return due
+
+
+def wait(request: Any, rules: Sequence[Rule], decision: Decision) -> None:
+    """Remember which of these rules count this request only by its answer."""
+    by_name = {rule.name: rule for rule in rules if rule.count_when is not None}
+    for part in decision.decisions:
+        if part.check is not None and part.check.only_looks and part.rule in by_name:
+            if not hasattr(request, "_ratewindow_waiting"):
+                request._ratewindow_waiting = _Waiting(hasattr(request, "_ratewindow_login_failed"))
+                _asking.set(request._ratewindow_waiting)
+            request._ratewindow_waiting.add(by_name[part.rule], part)
+
+
+def count(request: HttpRequest, status: int | None) -> None:
+    """Charge what an answer of this status makes count; None when there is none."""
+    if due := _answered(request, status):
+        charging.learn(due, gate.decide(charging.question_of(due), "charge"))
+        charging.look_anew(request.ratewindow)  # type: ignore[attr-defined]
+
+
+async def acount(request: HttpRequest, status: int | None) -> None:
+    """`count`, awaited."""
+    if due := _answered(request, status):
+        charging.learn(due, await gate.adecide(charging.question_of(due), "charge"))
+        charging.look_anew(request.ratewindow)  # type: ignore[attr-defined]
+
+
+def status_of(error: BaseException) -> int | None:
+    """What Django answers when a view raises this; None when nobody is there to be answered, or a limit refuses."""
+    if isinstance(error, Http404):
+        return 404
+    if isinstance(error, PermissionDenied):
+        return 403
+    if isinstance(error, SuspiciousOperation | BadRequest | MultiPartParserError):
+        return 400
+    return 500 if isinstance(error, Exception) and not isinstance(error, RateLimited) else None
+
+
+def _answered(request: HttpRequest, status: int | None) -> list[Decision]:
+    waiting: _Waiting | None = getattr(request, "_ratewindow_waiting", None)
+    if waiting is None:
+        return []
+    if _asking.get() is waiting:
+        _asking.set(waiting.outer)
+    return waiting.answered(status)
+
+
+def _login_failed(sender: Any, request: Any = None, **_: Any) -> None:
+    """The request may be the one that REST framework wraps around Django's, or another than that of our guard."""
+    waiting = None
+    if request is not None:
+        request = getattr(request, "_request", request)
+        with suppress(AttributeError):  # some give what is no request
+            request._ratewindow_login_failed = True  # for a guard that it is still to meet
+        waiting = getattr(request, "_ratewindow_waiting", None)
+    waiting = waiting or _asking.get()
+    if waiting is not None and (due := waiting.failed()):
+        charging.learn(due, gate.decide(charging.question_of(due), "charge"))
+
+
+def connect() -> None:
+    """Listen for logins that fail; called once, when Django starts."""
+    user_login_failed.connect(_login_failed, dispatch_uid="ratewindow.afterwards")

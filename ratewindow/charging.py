@@ -1,0 +1,142 @@
+"""Charging a request more, or giving back, once the cost of its work is known: `request.ratewindow.charge` and `.refund`."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from redis.exceptions import RedisError
+
+from ratewindow import gate, rulebook, stores
+from ratewindow.limiter.limiter import check_cost
+from ratewindow.limiter.types import Check, Decision
+from ratewindow.limiter.wire import Refunds
+from ratewindow.question import Question
+
+logger = logging.getLogger("ratewindow")
+
+
+class RequestDecision(Decision):
+    """A request's decision, which the view can charge and refund once it knows what its work has cost.
+
+    Units are those of the limits. All rules that the request has met are charged, in one call, or the one that
+    `rule` names; those that count by the answer (`count_when`) only if they are named. Nothing is refused by it: what is
+    used may then exceed a limit, and the client's next requests wait. The headers of the answer tell what is left
+    after it. While Redis is away nothing is charged or given back, and no error is raised. ValueError names a bad
+    number of units. The forms with an ``a`` are for async views.
+    """
+
+    __slots__ = ()  # `join` makes one of a Decision by its class alone: a copy would cost each request sixteen fields
+
+    def charge(self, units: int, rule: str | None = None) -> None:
+        """Charge `units` more, whatever stands against it."""
+        if parts := _to_charge(self, check_cost(units), rule):
+            learn(parts, gate.decide(question_of(parts, units), "charge"))
+            look_anew(self)
+
+    def refund(self, units: int, rule: str | None = None) -> None:
+        """Give back up to `units` of what this request was charged, the newest charges first."""
+        if refunds := _to_give_back(self, check_cost(units), rule):
+            give_back(refunds)
+            parts = _refunded(self, refunds)
+            show(parts, gate.decide(question_of(parts, 0), "peek"))
+            look_anew(self)
+
+    async def acharge(self, units: int, rule: str | None = None) -> None:
+        """`charge`, awaited."""
+        if parts := _to_charge(self, check_cost(units), rule):
+            learn(parts, await gate.adecide(question_of(parts, units), "charge"))
+            look_anew(self)
+
+    async def arefund(self, units: int, rule: str | None = None) -> None:
+        """`refund`, awaited."""
+        if refunds := _to_give_back(self, check_cost(units), rule):
+            await agive_back(refunds)
+            parts = _refunded(self, refunds)
+            show(parts, await gate.adecide(question_of(parts, 0), "peek"))
+            look_anew(self)
+
+
+def question_of(parts: Sequence[Decision], units: int | None = None) -> Question:
+    """The question that charges the rules of these decisions, each its own cost unless `units` says another."""
+    known = rulebook.held().by_name
+    rules = [known[part.rule] for part in parts if part.rule in known]
+    return Question([_check(part, units) for part in parts], [], rules)
+
+
+def learn(parts: Sequence[Decision], told: Decision) -> None:
+    """What was decided stands; what is left, and what could be given back, is as after this charge."""
+    show(parts, told)
+    for part, new in zip(parts, told.decisions, strict=True):
+        if new.reason == "store":
+            part.reason = part.reason or "store"  # counted as decided without it
+        elif new.windows:
+            part.later += (new,)
+
+
+def show(parts: Sequence[Decision], told: Decision) -> None:
+    """Let these decisions say what is left now, where the store has told it."""
+    for part, new in zip(parts, told.decisions, strict=True):
+        if new.reason == "store" or not new.windows:
+            continue
+        charged = [answer.charged_at_ms for answer in part.windows] or [0] * len(new.windows)
+        part.limit, part.remaining, part.window, part.at_s = new.limit, new.remaining, new.window, new.at_s
+        part.reset_after = max(new.reset_after or 0, part.retry_after or 0)
+        part.windows = tuple(answer._replace(charged_at_ms=at_ms) for answer, at_ms in zip(new.windows, charged, strict=True))
+
+
+def give_back(refunds: Refunds) -> None:
+    """Give back units, and believe no refusal of before; while Redis is away nothing is given back."""
+    if not gate.breaker.open:
+        with _kept_from_callers():
+            stores.store().refund(refunds)
+            gate.refusals.forget()
+
+
+async def agive_back(refunds: Refunds) -> None:
+    """`give_back`, awaited."""
+    if not gate.breaker.open:
+        with _kept_from_callers():
+            await stores.answered((await stores.astore()).refund(refunds))
+            gate.refusals.forget()
+
+
+@contextmanager
+def _kept_from_callers() -> Iterator[None]:
+    """A refund that cannot be made must not fail the work it is about."""
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        logger.warning("ratewindow: a refund could not be made: %s", error)
+
+
+def _parts(decision: Decision, rule: str | None) -> list[Decision]:
+    """One for each rule: a rule that code has hit by name may be there twice, and no call may have a key twice."""
+    told = {(part.rule, part.mode): part for part in decision.decisions if rule is None or part.rule == rule}
+    return list(told.values())
+
+
+def _to_charge(decision: Decision, units: int, rule: str | None) -> list[Decision]:
+    parts = _parts(decision, rule) if units else []
+    return [part for part in parts if part.check is not None and not (part.check.only_looks and rule is None)]
+
+
+def _to_give_back(decision: Decision, units: int, rule: str | None) -> Refunds:
+    return [refund for part in _parts(decision, rule) for refund in part.take_back(units)]
+
+
+def _refunded(decision: Decision, refunds: Refunds) -> list[Decision]:
+    keys = {check.keys for check, _ in refunds}
+    return [part for part in _parts(decision, None) if part.check is not None and part.check.keys in keys]
+
+
+def _check(part: Decision, units: int | None) -> Check:
+    assert part.check is not None
+    return part.check._replace(cost=part.check.cost if units is None else units, only_looks=False)
+
+
+def look_anew(decision: Decision) -> None:
+    """The whole says what its deciding part says; which one that is, may be another by now."""
+    if decision.allowed and decision.parts:
+        now = Decision.of(decision.parts)
+        for field in ("limit", "remaining", "reset_after", "rule", "window", "windows", "at_s"):
+            setattr(decision, field, getattr(now, field))
