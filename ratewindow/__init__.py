@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from ratewindow.api import aacquire, acquire, ahit, apeek, arefund, areset, hit, peek, refund, reset
     from ratewindow.decorators import ratelimit
     from ratewindow.exceptions import RateLimited
+    from ratewindow.identity.own import ratekey
     from ratewindow.limiter.types import Decision
 
 __all__ = [
@@ -20,12 +21,18 @@ __all__ = [
     "areset",
     "hit",
     "peek",
+    "ratekey",
     "ratelimit",
     "refund",
     "reset",
 ]
 
-_HOMES = {"Decision": "limiter.types", "RateLimited": "exceptions", "ratelimit": "decorators"}
+_HOMES = {
+    "Decision": "limiter.types",
+    "RateLimited": "exceptions",
+    "ratekey": "identity.own",
+    "ratelimit": "decorators",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ from django.http import HttpRequest
 
 from ratewindow import charging, coderules, conf, gate, guard, rulebook, stores
 from ratewindow.exceptions import RateLimited
-from ratewindow.identity import named
+from ratewindow.identity import named, original
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import Refunds, What
@@ -102,8 +102,8 @@ async def aacquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedel
 async def _aquestion(name: str, who: Who, cost: int) -> Question:
     book = await rulebook.acurrent()
     rule = _rule(book, name)
-    if rule is not None and _is_request(who) and rule.recipe.needs_user:
-        await guard.load_user(who)
+    if rule is not None and _is_request(who):
+        await rule.recipe.load(who)
     return _question(book, name, who, cost)
 
 
@@ -113,7 +113,7 @@ def _question(book: rulebook.Rulebook, name: str, who: Who, cost: int) -> Questi
         return NOTHING
     if _is_request(who):
         return ask(who, [rule], cost)
-    return ask_about(named(cast("str | tuple[str, ...]", who)), rule, cost)
+    return ask_about(named(cast("str | tuple[str, ...]", who), rule.recipe.spelling), rule, cost)
 
 
 def _is_request(who: Any) -> TypeGuard[HttpRequest]:
@@ -136,7 +136,7 @@ def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:
 
 def _settled(who: Who, told: Decision, raise_exception: bool) -> Decision:
     if _is_request(who) and hasattr(who, "ratewindow"):
-        guard.join(guard.original(who), told)  # the guard around it counts, and writes the headers
+        guard.join(original(who), told)  # the guard around it counts, and writes the headers
     else:
         counters.record(told.decisions)
     if raise_exception and not told.allowed:

@@ -10,8 +10,11 @@ class RateWindowConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from django.utils.module_loading import autodiscover_modules
+
         from ratewindow import afterwards, checks, rulebook  # noqa: F401  checks and chores register themselves
         from ratewindow.reporting import counters, sites  # noqa: F401
 
+        autodiscover_modules("ratekeys")  # the site's own keys, before the first rule is read that asks for one
         rulebook.connect()
         afterwards.connect()

@@ -18,6 +18,7 @@ class CodeRate:
     key: str
     methods: frozenset[str]
     place: str  # module and function, for people
+    normalise: bool = False
 
     @property
     def words(self) -> str:
@@ -46,14 +47,14 @@ def rule(name: str) -> Rule | None:
     """The rule that code gives under this name; None where it gives none, or one that depends on the request."""
     for use in tuple(_uses.get(name, ())):
         if isinstance(use.rate, str):
-            return rule_of(name, use.rate, use.key, use.methods)
+            return rule_of(name, use.rate, use.key, use.methods, use.normalise)
     return None
 
 
 @lru_cache(maxsize=4096)
-def rule_of(name: str, rate: str, key: str, methods: frozenset[str]) -> Rule:
+def rule_of(name: str, rate: str, key: str, methods: frozenset[str], normalise: bool = False) -> Rule:
     """A rate in code as a rule."""
-    return Rule(name, parse_rates(rate), key=key, methods=methods)
+    return Rule(name, parse_rates(rate), key=key, methods=methods, normalise=normalise)
 
 
 def names() -> set[str]:

@@ -28,6 +28,16 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True)
+class Jwt:
+    """What a bearer token must be signed with, and whom it must be for and from, so that keys believe its claims."""
+
+    key: str
+    algorithms: tuple[str, ...]
+    audience: tuple[str, ...] = ()  # empty: anybody's
+    issuer: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Conf:
     """``RATEWINDOW`` as the code reads it: durations in seconds, networks parsed, defaults filled in."""
 
@@ -42,6 +52,7 @@ class Conf:
     ipv6_prefix: int = 64
     headers: tuple[str, ...] = USUAL_HEADERS  # which header families answers carry
     refresh_s: float = 1.0  # how soon a rule edit acts in every process
+    jwt: Jwt | None = None  # how bearer tokens are verified that nothing of the site's has verified
     anonymize: str = "secrets"  # which identities are stored only as a keyed hash: none, secrets, all
     stats: bool = True  # count for the reports
     retention: Mapping[str, timedelta] = field(  # how long statistics of each resolution are kept
@@ -143,6 +154,48 @@ def _kept(text: Any) -> timedelta:
     return timedelta(milliseconds=milliseconds)
 
 
+JWT_INSTALL = "pip install 'ratewindow[jwt]'"
+_JWT_EXAMPLE = '{"KEY": "...", "ALGORITHMS": ["HS256"]}'
+
+
+def _jwt(value: Any) -> Jwt | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not {"KEY", "ALGORITHMS"} <= set(value):
+        # Without the value, which may have the secret in it.
+        raise ValueError(f"it is no dict with KEY and ALGORITHMS: write for example {_JWT_EXAMPLE}")
+    if unknown := sorted(map(str, set(value) - {"KEY", "ALGORITHMS", "AUDIENCE", "ISSUER"})):
+        raise ValueError(f"{unknown[0]!r} is unknown: choose from KEY, ALGORITHMS, AUDIENCE, ISSUER")
+    if not isinstance(value["KEY"], str) or not value["KEY"].strip():
+        raise ValueError("KEY is no text: write the secret, or the public key in PEM")
+    audience, issuer = (_texts(each, value.get(each, ())) for each in ("AUDIENCE", "ISSUER"))
+    return Jwt(value["KEY"], _algorithms(value["ALGORITHMS"]), audience, issuer)
+
+
+def _algorithms(value: Any) -> tuple[str, ...]:
+    try:
+        from jwt.algorithms import get_default_algorithms
+    except ImportError:
+        raise ValueError(f"PyJWT is not installed, which verifies tokens: {JWT_INSTALL}") from None
+    names = _texts("ALGORITHMS", value)
+    known = sorted(set(get_default_algorithms()) - {"none"})
+    for name in names:
+        if name not in known:
+            raise ValueError(f"ALGORITHMS has {name!r}, which verifies nothing here: choose from {', '.join(known)}")
+    if not names:
+        raise ValueError(f"ALGORITHMS is empty: write for example {_JWT_EXAMPLE}")
+    if len({name.startswith("HS") for name in names}) > 1:
+        raise ValueError("ALGORITHMS mixes secrets and public keys: with a public key as the secret, anybody could sign")
+    return names
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    texts = (value,) if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(each, str) and each for each in texts):
+        raise ValueError(f"{name} is neither text nor a list of texts")
+    return tuple(texts)
+
+
 _READERS = {
     "REDIS": ("redis", _text),
     "KEY_PREFIX": ("key_prefix", _prefix),
@@ -155,6 +208,7 @@ _READERS = {
     "IPV6_PREFIX": ("ipv6_prefix", _number(128)),
     "HEADERS": ("headers", _families),
     "REFRESH": ("refresh_s", _seconds),
+    "JWT": ("jwt", _jwt),
     "ANONYMIZE": ("anonymize", _choice(ANONYMIZE)),
     "STATS": ("stats", _boolean),
     "RETENTION": ("retention", _retention),

@@ -15,7 +15,7 @@ from ratewindow import coderules
 from ratewindow.coderules import CodeRate
 from ratewindow.givenrate import GivenRate, Rate
 from ratewindow.guard import guarded
-from ratewindow.identity import recipe
+from ratewindow.identity import own, recipe
 from ratewindow.limiter.keys import digest
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.question import Cost
@@ -24,6 +24,7 @@ from ratewindow.rulebook import Rulebook
 
 View = TypeVar("View", bound=Callable[..., Any])
 Methods = str | Iterable[str | None]
+Key = str | Callable[..., str | int | None]
 
 ALL = (None,)  # as django-ratelimit has it
 UNSAFE = ("DELETE", "PATCH", "POST", "PUT")
@@ -33,10 +34,11 @@ def ratelimit(
     name: str | None = None,
     rate: Rate | None = None,
     *misplaced: Never,
-    key: str = "ip",
+    key: Key = "ip",
     methods: Methods | None = None,
     cost: Cost = 1,
     block: bool = True,
+    normalise: bool = False,
     group: str | None = None,
     method: Methods | None = None,
 ) -> Callable[[View], View]:
@@ -45,7 +47,8 @@ def ratelimit(
     ``@ratelimit("login")`` follows the rule of that name; without one it lets pass. ``@ratelimit("login",
     "5/m; 20/h", key="user")`` enforces the rate until a rule of that name is enforced or switched off; a rule
     in shadow is tried beside it. ``@ratelimit(rate="10/h")`` makes a name from the view's. `rate` and `cost`
-    may be functions of the request; a rate of None does not limit it. With ``block=False`` the view decides,
+    may be functions of the request; a rate of None does not limit it. So may `key`, which returns what tells
+    clients apart, or None; `normalise` makes spellings of what they type one client. With ``block=False`` the view decides,
     by ``request.ratewindow.allowed``, or by ``request.limited``. `group` and `method` are django-ratelimit's
     words for `name` and `methods`. ValueError, at import, names a bad name, rate, key or method.
     """
@@ -58,16 +61,17 @@ def ratelimit(
         raise ValueError('ratelimit() needs a rule\'s name, a rate, or both: @ratelimit("login") or @ratelimit(rate="5/m")')
     if called is not None:
         check_name(called)
-    recipe(key)
+    key = key if isinstance(key, str) or not callable(key) else own.anonymous(key, called or "")
+    recipe(key, normalise)
     allowed_methods = _methods(_one_of("methods", methods, "method", method))
     if not callable(cost):
         check_cost(cost)
-    given = GivenRate(rate, key, allowed_methods)  # for a method of a class, `decorate` runs at each call
+    given = GivenRate(rate, key, allowed_methods, normalise)  # for a method of a class, `decorate` runs at each call
 
     def decorate(view: View) -> View:
         door = _Door(called or _name_of(view), given, cost, block)
         if called or not _is_stand_in(view):
-            coderules.register(CodeRate(door.name, given.words, key, allowed_methods, _place_of(view)))
+            coderules.register(CodeRate(door.name, given.words, key, allowed_methods, _place_of(view), normalise))
         if isinstance(view, type):
             return cast("View", _guard_class(view, door))
         wrapped: Any = guarded(view, door)

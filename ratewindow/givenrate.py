@@ -29,8 +29,8 @@ _LONGEST_TOLD = 80  # characters of a wrong rate in the log
 class GivenRate:
     """The rate of one decorator, under each name that it stands for."""
 
-    def __init__(self, rate: Rate | None, key: str, methods: frozenset[str]) -> None:
-        self.rate, self._key, self._methods = rate, key, methods
+    def __init__(self, rate: Rate | None, key: str, methods: frozenset[str], normalise: bool = False) -> None:
+        self.rate, self._key, self._methods, self._normalise = rate, key, methods, normalise
         self._good: dict[str, Rule] = {}  # the last rule by each name
         self._wrong: set[str] = set()  # names whose function is wrong now, which the log has
         self._function = _function_of(rate)
@@ -41,12 +41,12 @@ class GivenRate:
     def rule(self, name: str, request: HttpRequest) -> Rule | None:
         """The rate as a rule of that name; None where code gives none, or a function says that none holds."""
         if self._function is None:
-            return None if self.rate is None else coderules.rule_of(name, self.rate, self._key, self._methods)
+            return None if self.rate is None else coderules.rule_of(name, self.rate, self._key, self._methods, self._normalise)
         told = self._function(name, request)
         if told is None:
             return None
         try:
-            rule = coderules.rule_of(name, _text(told), self._key, self._methods)
+            rule = coderules.rule_of(name, _text(told), self._key, self._methods, self._normalise)
             if not rule.windows:
                 raise ValueError("it limits nothing, return None to mean that")
         except ValueError as error:

@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from ratewindow import afterwards, conf, gate, headers, responses, rulebook
 from ratewindow.charging import RequestDecision
+from ratewindow.identity import original
 from ratewindow.limiter.types import Decision
 from ratewindow.question import Cost, Question, ask
 from ratewindow.reporting import counters
@@ -104,8 +105,9 @@ def guarded(handler: Handler, door: Door) -> Handler:
             visit = Visit(request, door)
             try:
                 if rules := visit.meet(await rulebook.acurrent()):
-                    if any(rule.recipe.needs_user for rule in rules):
-                        await load_user(request)
+                    for rule in rules:
+                        if rule.recipe.loaders:
+                            await rule.recipe.load(request)
                     visit.settle(await gate.adecide(visit.question()))
                 response = await (visit.arefusal() if visit.refused else handler(request, *args, **kwargs))
                 if visit.waits:
@@ -140,11 +142,6 @@ def guarded(handler: Handler, door: Door) -> Handler:
     return guard
 
 
-def original(request: HttpRequest) -> HttpRequest:
-    """Django's request: what is set on the one that Django REST framework wraps around it, nobody outside sees."""
-    return getattr(request, "_request", request)
-
-
 def decisions_of(request: HttpRequest) -> tuple[Decision, ...]:
     """What has been decided about this request so far, one decision for each rule."""
     decision: Decision | None = getattr(request, "ratewindow", None)
@@ -164,15 +161,6 @@ def join(request: HttpRequest, decision: Decision) -> None:
     whole = Decision.of([*before, *decision.decisions]) if before else decision
     whole.__class__ = RequestDecision
     request.ratewindow = whole  # type: ignore[attr-defined]
-
-
-async def load_user(request: HttpRequest) -> None:
-    """Who is logged in, asked for in the way that does not block the loop. REST framework has authenticated its own."""
-    if original(request) is not request:
-        return
-    auser = getattr(request, "auser", None)
-    if auser is not None:
-        request.user = await auser()
 
 
 def _once_for_each_rule(decisions: tuple[Decision, ...]) -> Iterable[Decision]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from django.http import HttpRequest
 
 from ratewindow import conf, statekeys, userfunctions
-from ratewindow.identity import ip
+from ratewindow.identity import has_failed, ip
 from ratewindow.limiter.limiter import MOST_COST, check_cost
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import merged, refusal_code
@@ -45,6 +45,8 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1) -> Question
     for rule in rules:
         identity = rule.recipe.identity(request)
         if identity is None:
+            if has_failed(request):
+                userfunctions.count("key", rule.name)
             if rule.on_missing == "refuse":
                 settled.append(_missing(rule, request))
                 continue

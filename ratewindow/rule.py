@@ -46,7 +46,7 @@ class Rule:
 
     @cached_property
     def recipe(self) -> Recipe:
-        return recipe(self.key)
+        return recipe(self.key, self.normalise)
 
     @cached_property
     def state_names(self) -> tuple[str, ...]:

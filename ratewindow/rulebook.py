@@ -30,6 +30,7 @@ from redis.exceptions import RedisError
 
 from ratewindow import coderules, conf, connection, housekeeping, statekeys
 from ratewindow.countwhen import parse_count_when
+from ratewindow.identity import own
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.matching import Index
@@ -104,6 +105,7 @@ class _Held:
         self.unannounced = False
         self.unreadable = ""
         self.wrong: set[str] = set()  # what has been logged of rows that are wrong
+        self.own_keys = -1  # which of the site's own keys were known at the last reading
         self.told: set[str] = set()  # names in code that no row defines, which have been logged
 
 
@@ -199,6 +201,7 @@ def read_rules() -> list[Rule]:
     """Every row as a frozen rule, whatever its mode. Of a row that cannot be right the last good reading stays."""
     before = _held.book.by_name if _held.book else {}
     rules, wrong = [], set()
+    _held.own_keys = own.version()
     for row in RateRule.objects.prefetch_related("windows"):
         try:
             rules.append(_freeze(row))
@@ -288,7 +291,9 @@ def _listen() -> None:
 def _look() -> None:
     """Read the rows when somebody has edited them, or nobody has read them for a while."""
     age_s = time.monotonic() - _held.read_at_s
-    if not _held.edited and age_s < (REREAD_ALONE_S if _held.alone or _held.unreadable else REREAD_S):
+    # A module may have been imported since, and with it the key that a row asks for.
+    is_news = _held.edited or (_held.wrong and _held.own_keys != own.version())
+    if not is_news and age_s < (REREAD_ALONE_S if _held.alone or _held.unreadable else REREAD_S):
         return
     _held.edited = False  # before the rows are read, so that no edit falls between
     database = connections[router.db_for_read(RateRule)]

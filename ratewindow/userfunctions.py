@@ -7,6 +7,7 @@ report has every failure under ``function:cost`` and the like.
 
 import logging
 import threading
+import traceback
 from collections.abc import Callable, Iterable
 
 logger = logging.getLogger("ratewindow")
@@ -33,10 +34,23 @@ def failed(what: str, where: str, error: BaseException, holds: str, rules: Itera
         if is_news:
             failing.add((what, where))
     if is_news:
-        # In ASCII, and not all of it: it may be what a client sent.
-        why = f"{type(error).__name__}: {error}"[:LONGEST_TOLD].encode("ascii", "backslashreplace").decode()
-        logger.error("ratewindow: the %s function of %s is wrong, %s (told once): %s", what, where, holds, why, exc_info=error)
+        logger.error("ratewindow: the %s function of %s is wrong, %s (told once): %s", what, where, holds, _in_a_line(error))
     return cause
+
+
+def count(what: str, rule: str) -> None:
+    """A rule had to do without what the function would have told it."""
+    for listener in _listeners:
+        listener(rule, f"function:{what}")
+
+
+def _in_a_line(error: BaseException) -> str:
+    """The error, and where it was raised. In ASCII, not all of it, and without a traceback, which ends in the error's
+    text as it is: a function may put into it what a client sent, and a line break would begin a line of its own.
+    """
+    why = ascii(f"{type(error).__name__}: {error}"[:LONGEST_TOLD])[1:-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{why} at {frames[-1].filename}:{frames[-1].lineno}" if frames else why
 
 
 def worked(what: str, where: str) -> None:

@@ -71,7 +71,7 @@ def test_a_saved_rule_keeps_its_name() -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "told"),
     [
-        ({"key": "shoe_size"}, "key", "'shoe_size' is no key: choose from ip, user, user_or_ip, global, header:NAME"),
+        ({"key": "shoe_size"}, "key", "'shoe_size' is no key: choose from ip, user, user_or_ip, session, global, route"),
         ({"key": "header:"}, "key", "'header:' names no header"),
         ({"applies_to": "path", "pattern": ""}, "pattern", "'' is no path: begin with /, as in /login/."),
         ({"applies_to": "prefix", "pattern": "api/"}, "pattern", "'api/' is no path: begin with /"),

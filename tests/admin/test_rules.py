@@ -144,9 +144,7 @@ class TestForm:
         response = page.post(ADD, typed(("5", "1m"), name="Log in", key="shoe_size", pattern="login", methods="P0ST"))
         form = response.context["adminform"].form
         assert set(form.errors) == {"name", "key", "pattern", "methods"}
-        assert "'shoe_size' is no key: choose from ip, user, user_or_ip, global, header:NAME, or join several with +." in errors(
-            response
-        )
+        assert any(told.startswith("'shoe_size' is no key: choose from ip, user, ") for told in errors(response))
 
     def test_no_rule_without_a_limit(self, page: Client) -> None:
         assert "A rule needs at least one limit, such as 5 in 1m." in errors(page.post(ADD, typed()))

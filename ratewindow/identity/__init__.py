@@ -1,0 +1,27 @@
+"""Who is asking: key recipes such as ``user+header:x-api-key`` as functions of a request.
+
+An identity is always typed, ``ip:203.0.113.9``, so that a user named like an address is not that address.
+"""
+
+from ratewindow.identity.own import ratekey
+from ratewindow.identity.plain import has_failed, ip, original
+from ratewindow.identity.privacy import forms, hashed, is_hashed, shown, stored
+from ratewindow.identity.recipe import Recipe, recipe
+from ratewindow.identity.typed import joined, named, split
+
+__all__ = [
+    "Recipe",
+    "forms",
+    "has_failed",
+    "hashed",
+    "ip",
+    "is_hashed",
+    "joined",
+    "named",
+    "original",
+    "ratekey",
+    "recipe",
+    "shown",
+    "split",
+    "stored",
+]

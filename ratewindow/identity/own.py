@@ -1,0 +1,165 @@
+"""Keys that a project adds: a function with a name of its own, or one that is named by its dotted path."""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any, TypeVar
+
+from django.http import HttpRequest
+
+from ratewindow import userfunctions
+from ratewindow.identity.fields import Extractor
+from ratewindow.identity.plain import could_not
+from ratewindow.identity.spelling import Spelling
+from ratewindow.identity.typed import typed
+
+Function = TypeVar("Function", bound=Callable[[HttpRequest], Any])
+RESERVED = frozenset("ip user user_or_ip session global route path method header cookie query get post json jwt group".split())
+
+
+@dataclass(frozen=True)
+class OwnKey:
+    """A project's function. `needs_user`: on an event loop the user is loaded before it is called."""
+
+    name: str
+    function: Callable[[HttpRequest], Any]
+    needs_user: bool = True
+
+
+_own: dict[str, OwnKey] = {}
+_version = 0
+
+
+def ratekey(name: str, *, needs_user: bool = True) -> Callable[[Function], Function]:
+    """Make a function of the request a key of that name, ``@ratekey("tenant")``, for rules in the admin and in code.
+
+    It returns what tells clients apart, text or a whole number, or None where a request has none. Put it in a module
+    ``ratekeys`` of an installed app, which is imported when Django starts. Set ``needs_user=False`` where it does not
+    look at ``request.user``, so that async views need not load the user for it. ValueError names a bad name, and a
+    name that another function has.
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
+        raise ValueError(f"{name!r} is no name of a key: use at most 64 of a-z, 0-9 and _, beginning with a letter")
+    if name in RESERVED:
+        raise ValueError(f"{name!r} is a key already: choose another name")
+
+    def register(function: Function) -> Function:
+        _check(name, function)
+        known = _own.get(name)
+        if known is not None and _place(known.function) != _place(function):
+            raise ValueError(f"key {name!r} is {_place(known.function)} already: choose another name")
+        _remember(OwnKey(name, function, needs_user))
+        return function
+
+    return register
+
+
+def anonymous(function: Callable[..., Any], group: str) -> str:
+    """The name under which a function can be found that is given where a key's text is expected.
+
+    It is called with the request, or as django-ratelimit does, with group and request, where it needs two.
+    """
+    name = _place(function)
+    if "<" in name:  # a lambda, or a function in a function: a module may have several
+        name = f"{name}@{getattr(getattr(function, '__code__', None), 'co_firstlineno', 0)}"
+    if _needed(function) == 2:
+        name, function = f"{name}@{group}", partial(function, group)
+    _check(name, function)
+    base, number = name, 1
+    while name in _own and _undone(_own[name].function) != _undone(function):  # of one line, made again and again
+        number += 1
+        name = f"{base}-{number}"
+    _remember(OwnKey(name, function))
+    return name
+
+
+def version() -> int:
+    """Another number whenever a function has been added: what could not be read before may be readable now."""
+    return _version
+
+
+def known() -> dict[str, OwnKey]:
+    """The functions that have a name by now."""
+    return dict(_own)
+
+
+def find(name: str) -> OwnKey | None:
+    """The key of that name or dotted path; None where it is neither. ValueError says why a path leads nowhere."""
+    if name in _own:
+        return _own[name]
+    module, dot, attribute = name.rpartition(".")
+    if not dot or not all(step.isidentifier() for step in name.split(".")):
+        return None
+    try:
+        home = import_module(module)
+    except Exception as error:  # whatever a module may do when it is imported
+        raise ValueError(f"{name!r} is no key: {module} cannot be imported, {type(error).__name__}: {error}") from None
+    function = getattr(home, attribute, None)
+    if function is None:
+        raise ValueError(f"{name!r} is no key: {module} has no {attribute!r}")
+    _check(name, function)
+    return OwnKey(name, function)
+
+
+def extractor(key: OwnKey, spelling: Spelling) -> Extractor:
+    """The function as a part of a recipe. What it raises, and what it must not return, makes the part missing."""
+    prefix, function, where = f"{key.name}:", key.function, f"{key.name} ({_place(key.function)})"
+
+    def value(request: HttpRequest) -> str | None:
+        try:
+            told = function(request)
+            if told is not None and not isinstance(told, str):
+                told = _as_text(told)
+        except Exception as error:
+            could_not(request, where, error)
+            return None
+        if userfunctions.failing:
+            userfunctions.worked("key", where)
+        return typed(prefix, told, spelling)
+
+    return value
+
+
+def _remember(key: OwnKey) -> None:
+    global _version
+    _own[key.name] = key
+    _version += 1
+
+
+def _as_text(told: Any) -> str:
+    """Whole numbers only: the text of an object may be another one in each process, or for each request."""
+    if isinstance(told, int) and not isinstance(told, bool):
+        return str(told)
+    raise TypeError(f"it returned {type(told).__name__}: return text, a whole number or None")
+
+
+def _check(name: str, function: Any) -> None:
+    if not callable(function) or isinstance(function, type) or inspect.isbuiltin(function):
+        raise ValueError(f"{name!r} is no key: {function!r} is no function of a request")
+    if _needed(function) > 1:
+        raise ValueError(f"{name!r} is no key: {_place(function)} needs more than the request")
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+        raise ValueError(f"{name!r} is no key: {_place(function)} is async, and a key is asked for without waiting")
+
+
+def _needed(function: Callable[..., Any]) -> int:
+    """How many arguments a function cannot do without."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some things have no signature
+        return 1
+    usual = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(each.default is each.empty and each.kind in usual for each in parameters)
+
+
+def _undone(function: Any) -> Any:
+    """The function of a project of which `anonymous` has made one of the request."""
+    return function.func if isinstance(function, partial) else function
+
+
+def _place(function: Any) -> str:
+    function = _undone(function)
+    return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"

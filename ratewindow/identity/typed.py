@@ -1,0 +1,83 @@
+"""Identities as text: a part is its kind and its value, several parts are joined so that they cannot be confused."""
+
+import re
+from collections.abc import Iterable
+
+from ratewindow.address import masked_address
+from ratewindow.identity.spelling import Spelling, as_sent
+
+TEXTS = ("header", "cookie", "query", "post", "json", "jwt")  # kinds with a name: post:username:ann
+ALIASES = {"get": "query"}
+_LENGTH = re.compile(r"(\d{1,7}):")
+
+
+def typed(prefix: str, sent: str | None, spelling: Spelling) -> str | None:
+    """A part such as ``post:username:ann`` of its beginning and what the client sent; None for nothing but blanks."""
+    if not sent or sent.isspace():
+        return None
+    return prefix + (sent if spelling is as_sent else spelling(sent))
+
+
+def beginning(kind: str, name: str) -> str:
+    """``post:username:``. A claim may have a colon in its name, which must not look like the end of it."""
+    return f"{kind}:{name.replace('%', '%25').replace(':', '%3A')}:"
+
+
+def joined(values: Iterable[str]) -> str:
+    """Several typed values as one identity; their lengths keep ("a+b", "c") and ("a", "b+c") apart."""
+    return "+".join([f"{len(value)}:{value}" for value in values])
+
+
+def split(identity: str) -> tuple[str, ...]:
+    """The typed values of an identity, `joined` undone. A kind never begins with a digit, a joined identity always does."""
+    parts, at = [], 0
+    while length := _LENGTH.match(identity, at):
+        end = length.end() + int(length[1])
+        parts.append(identity[length.end() : end])
+        if end == len(identity):
+            return tuple(parts)
+        if identity[end : end + 1] != "+":
+            break
+        at = end + 1
+    return (identity,)
+
+
+def kind_and_name(part: str) -> tuple[str, str, str]:
+    """A typed value as its kind, the name of the field or an empty one, and what the client sent."""
+    kind, _, value = part.partition(":")
+    if kind not in TEXTS:
+        return kind, "", value
+    name, _, value = value.partition(":")
+    return kind, name.replace("%3A", ":").replace("%25", "%"), value
+
+
+def named(who: str | tuple[str, ...], spelling: Spelling = as_sent) -> str:
+    """An identity that a caller names, as requests have it: ``ip:2001:db8::1`` is its network there, too.
+
+    `spelling` is that of the rule it is named for. ValueError names what is no identity.
+    """
+    values = tuple([_as_requests_have_it(value, spelling) for value in ((who,) if isinstance(who, str) else who)])
+    if not values:
+        raise ValueError("() is no identity: write its kind and value, such as user:42 or ip:203.0.113.9")
+    return values[0] if len(values) == 1 else joined(values)
+
+
+def _as_requests_have_it(value: str, spelling: Spelling) -> str:
+    kind, colon, rest = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if value == "global":
+        return value
+    if not (kind and colon and rest):
+        raise ValueError(f"{value!r} is no identity: write its kind and value, such as user:42 or ip:203.0.113.9")
+    if kind == "ip":
+        return f"ip:{masked_address(rest)}"
+    kind = ALIASES.get(kind, kind)
+    if kind not in TEXTS:
+        return value if kind in _EXACT or spelling is as_sent else f"{kind}:{spelling(rest)}"
+    name, _, sent = rest.partition(":")
+    part = typed(f"{kind}:{name.lower() if kind == 'header' else name}:", sent, spelling)
+    if part is None:
+        raise ValueError(f"{value!r} is no identity: write kind, name and value, such as {kind}:{name or 'name'}:value")
+    return part
+
+
+_EXACT = frozenset(("user", "session", "route", "path", "method"))  # kinds that are no text a client has typed
