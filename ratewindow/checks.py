@@ -1,5 +1,6 @@
 """System checks: what is wrong with settings and code, said before a request meets it."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -32,9 +33,58 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[ch
 
 @checks.register(TAG)
 def check_code(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[checks.CheckMessage]:
-    """E003: one name with two rates in code."""
+    """E003: one name with two rates in code. W010: the same of throttles, of which one scope may have several."""
     _import_views()
     return list(_names_with_two_rates())
+
+
+@checks.register(TAG)
+def check_throttles(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[checks.CheckMessage]:
+    """E010: a throttle of Django REST framework without a good rate or name. W011: NUM_PROXIES, which is not read."""
+    _import_views()
+    if "ratewindow.rest_framework" not in sys.modules:
+        return []
+    from ratewindow.rest_framework import uses
+
+    found: list[checks.CheckMessage] = [
+        checks.Error(f"{problem}.", hint=f"Seen at the view {place}.", id="ratewindow.E010") for problem, place in uses.problems()
+    ]
+    if uses.names_num_proxies() and not conf.current().trusted_proxies:
+        message = "REST_FRAMEWORK['NUM_PROXIES'] is not read by the throttles of ratewindow, which know of no proxy."
+        hint = 'Write RATEWINDOW = {"TRUSTED_PROXIES": ...}: the same number, or the proxies\' networks.'
+        found.append(checks.Warning(message, hint=hint, id="ratewindow.W011"))
+    return found
+
+
+@checks.register(TAG)
+def check_moved_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[checks.CheckMessage]:
+    """W012: settings of django-ratelimit that nobody reads any more."""
+    _import_views()
+    left = [name for name in _MOVED if hasattr(settings, name)]
+    if not left or "django_ratelimit" in sys.modules:
+        return []
+    told = "; ".join(f"{name}: {_MOVED[name]}" for name in left)
+    return [
+        checks.Warning(
+            f"Settings of django-ratelimit, which nothing imports any more, have no effect: {', '.join(left)}.",
+            hint=f"In RATEWINDOW write instead {told}. See docs/migration.md.",
+            id="ratewindow.W012",
+        )
+    ]
+
+
+_MOVED = {
+    "RATELIMIT_ENABLE": "ENABLED",
+    "RATELIMIT_USE_CACHE": "REDIS",
+    "RATELIMIT_CACHE_PREFIX": "KEY_PREFIX",
+    "RATELIMIT_IPV4_MASK": "IPV4_PREFIX",
+    "RATELIMIT_IPV6_MASK": "IPV6_PREFIX",
+    "RATELIMIT_IP_META_KEY": "TRUSTED_PROXIES",
+    "RATELIMIT_FAIL_OPEN": "ON_ERROR",
+    "RATELIMIT_VIEW": "nothing, but a template 429.html",
+    "RATELIMIT_EXCEPTION_CLASS": "nothing, the answer is 429",
+    "RATELIMIT_HASH_ALGORITHM": "nothing",
+}
 
 
 def _import_views() -> None:
@@ -49,6 +99,13 @@ def _names_with_two_rates() -> Iterator[checks.CheckMessage]:
         if len(rates) > 1:
             told = ", ".join(f"{rate} per {key}" for rate, key in rates)
             places = _places({use for use in uses if use.rate is not None})
+            if any(use.shared for use in uses):
+                yield checks.Warning(
+                    f"Throttles of the scope {name!r} have two rates, which share one rule: {told} ({places}).",
+                    hint="Give each class a scope of its own.",
+                    id="ratewindow.W010",
+                )
+                continue
             yield checks.Error(
                 f"Code gives the name {name!r} two rates: {told} ({places}).",
                 hint="Use two names, or one rate.",

@@ -19,6 +19,7 @@ class CodeRate:
     methods: frozenset[str]
     place: str  # module and function, for people
     normalise: bool = False
+    shared: bool = False  # a throttle, whose scope other throttles may have, too
 
     @property
     def words(self) -> str:
@@ -27,10 +28,22 @@ class CodeRate:
 
 
 _uses: dict[str, set[CodeRate]] = {}
+_seekers: list[Callable[[], None]] = []
 
 
 def register(use: CodeRate) -> None:
     _uses.setdefault(use.name, set()).add(use)
+
+
+def seek_with(seeker: Callable[[], None]) -> None:
+    """Call `seeker` when all names in code are asked for: it registers those that a view has in its attributes."""
+    _seekers.append(seeker)
+
+
+def seek() -> None:
+    """Register what is known only by looking at the views, which must have been imported."""
+    for seeker in _seekers:
+        seeker()
 
 
 def uses() -> dict[str, set[CodeRate]]:

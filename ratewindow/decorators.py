@@ -3,7 +3,6 @@
 It also understands the words of django-ratelimit, so that a site moves over by its imports.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from typing import Any, Never, TypeVar, cast
@@ -16,10 +15,9 @@ from ratewindow.coderules import CodeRate
 from ratewindow.givenrate import GivenRate, Rate
 from ratewindow.guard import guarded
 from ratewindow.identity import own, recipe
-from ratewindow.limiter.keys import digest
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.question import Cost
-from ratewindow.rule import Rule, check_name, parse_methods
+from ratewindow.rule import Rule, check_name, name_of, parse_methods
 from ratewindow.rulebook import Rulebook
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -135,7 +133,4 @@ def _place_of(view: Any) -> str:
 
 def _name_of(view: Any) -> str:
     """A rule name from the view's own and its place in a stack of decorators: ``shop.views.search``, ``...-2``."""
-    full = f"{view.__module__}.{view.__qualname__}".replace("<locals>.", "").lower()
-    place = vars(view).get("_ratewindow_doors", 0) + 1  # not a base class's
-    name = re.sub(r"[^a-z0-9._-]", "-", full).lstrip("._-") + (f"-{place}" if place > 1 else "")
-    return name if len(name) <= 64 else f"{name[-55:].lstrip('._-')}-{re.sub('[^a-z0-9]', 'x', digest(name, 6).lower())}"
+    return name_of(view, vars(view).get("_ratewindow_doors", 0) + 1)  # not a base class's

@@ -1,11 +1,10 @@
 """A rate as code gives it: text, a function of the request, or the dotted path of one.
 
-What is wrong with a text is told at import. A function is asked at each request, and what it says wrong must neither
-break a page nor lift the limit: its last good rate holds, and the log has one error until it is right again.
+What is wrong with a text is told at import. A function is asked at each request, and what it does wrong must neither
+break a page nor lift the limit: its last good rate holds.
 """
 
 import inspect
-import logging
 import re
 from collections.abc import Callable
 from functools import cache
@@ -14,11 +13,9 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
-from ratewindow import coderules
+from ratewindow import coderules, userfunctions
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rule import Rule
-
-logger = logging.getLogger("ratewindow")
 
 Rate = str | Callable[..., str | None]  # of the request, or as django-ratelimit calls it of (group, request)
 
@@ -32,7 +29,6 @@ class GivenRate:
     def __init__(self, rate: Rate | None, key: str, methods: frozenset[str], normalise: bool = False) -> None:
         self.rate, self._key, self._methods, self._normalise = rate, key, methods, normalise
         self._good: dict[str, Rule] = {}  # the last rule by each name
-        self._wrong: set[str] = set()  # names whose function is wrong now, which the log has
         self._function = _function_of(rate)
         self.words = self._function or rate  # what is registered of it
         if self._function is None and rate is not None and not parse_rates(_text(rate)):
@@ -42,28 +38,21 @@ class GivenRate:
         """The rate as a rule of that name; None where code gives none, or a function says that none holds."""
         if self._function is None:
             return None if self.rate is None else coderules.rule_of(name, self.rate, self._key, self._methods, self._normalise)
-        told = self._function(name, request)
-        if told is None:
-            return None
         try:
-            rule = coderules.rule_of(name, _text(told), self._key, self._methods, self._normalise)
-            if not rule.windows:
-                raise ValueError("it limits nothing, return None to mean that")
-        except ValueError as error:
-            self._tell_wrong(name, error)
-            return self._good.get(name)
-        self._wrong.discard(name)
-        self._good[name] = rule
+            told = self._function(name, request)
+            rule = None if told is None else coderules.rule_of(name, _text(told), self._key, self._methods, self._normalise)
+            if rule is not None and not rule.windows:
+                raise ValueError(f"{told!r} limits nothing: return None to mean that")
+        except Exception as error:
+            last = self._good.get(name)
+            holds = f"its last good rate holds, {last.windows[0].text}" if last is not None else "requests pass"
+            userfunctions.failed("rate", name, error, holds, [name])
+            return last
+        if userfunctions.failing:
+            userfunctions.worked("rate", name)
+        if rule is not None:
+            self._good[name] = rule
         return rule
-
-    def _tell_wrong(self, name: str, error: ValueError) -> None:
-        if name in self._wrong:
-            return
-        self._wrong.add(name)
-        holds = f"its last good rate holds, {self._good[name].windows[0].text}" if name in self._good else "requests pass"
-        # In ASCII: a function may return what a client sent.
-        why = str(error).encode("ascii", "backslashreplace").decode()
-        logger.error("ratewindow: the rate function of rule %r is wrong, %s (told once): %s", name, holds, why)
 
 
 def _function_of(rate: Rate | None) -> Callable[[str, HttpRequest], Any] | None:

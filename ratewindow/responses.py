@@ -22,9 +22,9 @@ _PROBLEM_TYPES = "https://iana.org/assignments/http-problem-types"
 
 def refusal(request: HttpRequest, decision: Decision) -> HttpResponse:
     """429 Too Many Requests with an exact Retry-After, unless waiting does not help; 503 where we are to blame."""
-    logger.info("refused %s by rule %s: %s", decision.id, decision.rule, decision.reason)
-    wait_s, preferred, away = retry_after_s(decision), _preferred(request), decision.reason in _OURS
-    status = 503 if away else 429
+    log_refusal(decision)
+    wait_s, preferred, status = retry_after_s(decision), _preferred(request), status_of(decision)
+    away = status == 503
     if preferred == "text/html":
         told = {
             "decision": decision,
@@ -45,6 +45,16 @@ def refusal(request: HttpRequest, decision: Decision) -> HttpResponse:
         response["Retry-After"] = str(wait_s)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def status_of(decision: Decision) -> int:
+    """The status of the answer to a refused request."""
+    return 503 if decision.reason in _OURS else 429
+
+
+def log_refusal(decision: Decision) -> None:
+    """One line for each refused request, with the code that its answer carries."""
+    logger.info("refused %s by rule %s: %s", decision.id, decision.rule, decision.reason)
 
 
 async def arefusal(request: HttpRequest, decision: Decision) -> HttpResponse:

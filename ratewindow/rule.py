@@ -2,13 +2,16 @@
 
 import hashlib
 import re
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 from urllib.parse import unquote
 
 from ratewindow import statekeys
 from ratewindow.countwhen import CountWhen
 from ratewindow.identity import Recipe, recipe
+from ratewindow.limiter.keys import digest
 from ratewindow.limiter.types import Window
 from ratewindow.regexes import check_regex
 
@@ -92,6 +95,21 @@ class Rule:
     def beside(self) -> "Rule":
         """This rule, counting apart from the rate in code under the same name."""
         return replace(self, beside_code=True)
+
+    def seen_as(self, identity: str) -> "Rule":
+        """This rule, seeing that client in every request, whatever its key says."""
+        seen = copy(self)  # with its keys' names, which are not made anew
+        for other in ("at_once", "beside"):  # which would see whom this rule saw
+            vars(seen).pop(other, None)
+        vars(seen)["recipe"] = Recipe(self.key, (lambda request: identity,))
+        return seen
+
+
+def name_of(thing: Any, place: int = 1) -> str:
+    """A rule name from that of a view or class and, if it is not the only one there, its place."""
+    full = f"{thing.__module__}.{thing.__qualname__}".replace("<locals>.", "").lower()
+    name = re.sub(r"[^a-z0-9._-]", "-", full).lstrip("._-") + (f"-{place}" if place > 1 else "")
+    return name if len(name) <= 64 else f"{name[-55:].lstrip('._-')}-{re.sub('[^a-z0-9]', 'x', digest(name, 6).lower())}"
 
 
 def check_name(name: str) -> None:

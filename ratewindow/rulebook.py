@@ -327,10 +327,11 @@ def _emptied(**_: Any) -> None:
 
 
 def code_names() -> set[str]:
-    """The names under which code gives a rate; imports the URLconf, so that decorated views are among them."""
+    """The names under which code gives a rate; imports the URLconf, so that limited views are among them."""
     from django.urls import get_resolver
 
     _ = get_resolver().url_patterns
+    coderules.seek()
     return coderules.names()
 
 

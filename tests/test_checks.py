@@ -1,5 +1,7 @@
 """What is said before a request meets it."""
 
+import sys
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -128,3 +130,13 @@ def test_the_names_of_views_that_nobody_has_imported_are_known_to_the_checks(mon
     monkeypatch.setattr(URLResolver, "url_patterns", property(lambda self: loaded.append("urls") or patterns(self)))
     found()
     assert loaded
+
+
+@override_settings(RATELIMIT_ENABLE=False, RATELIMIT_VIEW="shop.views.slow_down")
+def test_settings_that_django_ratelimit_has_left_behind_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "django_ratelimit", ModuleType("django_ratelimit"))
+    assert found() == {}  # it is still at work
+    monkeypatch.delitem(sys.modules, "django_ratelimit")
+    told = found()["ratewindow.W012"]
+    assert "have no effect: RATELIMIT_ENABLE, RATELIMIT_VIEW." in told
+    assert "RATELIMIT_ENABLE: ENABLED; RATELIMIT_VIEW: nothing, but a template 429.html" in told

@@ -48,12 +48,14 @@ def test_what_a_function_says_wrong_breaks_no_page_and_its_last_good_rate_holds(
 
 
 def test_it_is_logged_once_until_it_is_right_again_and_then_anew(caplog: pytest.LogCaptureFixture) -> None:
-    told = iter(["5/m", "junk\r\n", "junk\r\n", "5/m", "more \u202ejunk"])
-    statuses(decorated(False, "export", lambda request: next(told)), 5)
-    assert [(record.levelname, record.message.partition(": 'junk")[0].partition(": 'more")[0]) for record in caplog.records] == [
-        ("ERROR", "ratewindow: the rate function of rule 'export' is wrong, its last good rate holds, 5/m (told once)")
-    ] * 2
-    assert all(record.message.isascii() and record.message.isprintable() for record in caplog.records)
+    told = iter(["5/m", "junk\r\n", "junk\r\n", "5/m", "more \u202ejunk", None, "junk"])
+    statuses(decorated(False, "export", lambda request: next(told)), 7)
+    assert [record.levelname for record in caplog.records] == ["ERROR"] * 3
+    for record in caplog.records:
+        assert record.message.startswith(
+            "ratewindow: the rate function of export is wrong, its last good rate holds, 5/m (told once): ValueError: '"
+        )
+        assert record.message.isascii() and record.message.isprintable()
 
 
 def test_a_function_that_was_never_right_lets_pass_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
@@ -69,9 +71,15 @@ def test_the_last_good_rate_of_one_name_is_not_anothers() -> None:
     assert given.rule("two", request) is None
 
 
-def test_an_exception_in_the_function_is_the_sites_own() -> None:
-    with pytest.raises(ZeroDivisionError):
-        statuses(decorated(False, "export", lambda request: str(1 // 0)), 1)
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_an_exception_in_the_function_is_as_wrong_as_what_it_returns(is_async: bool) -> None:
+    given = iter(["1/m"])
+    assert statuses(decorated(is_async, "export", lambda request: next(given)), 3) == [200, 429, 429]
+
+
+def test_a_path_that_leads_nowhere_is_logged_and_breaks_no_page(caplog: pytest.LogCaptureFixture) -> None:
+    assert statuses(decorated(False, "export", "nowhere.at.all"), 2) == [200, 200]
+    assert "No module named 'nowhere'" in caplog.text
 
 
 def test_a_pair_as_django_ratelimit_takes_it_is_told_how_to_be_written() -> None:

@@ -1,0 +1,244 @@
+"""The throttles of views: `RuleThrottle` for rules by name, and REST framework's own classes, counting by our limiter.
+
+A rule in the admin takes the place of a rate in code under the same name, as at a decorated view: of a throttle that is
+the name of its scope.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.functional import classproperty
+from rest_framework.request import Request
+from rest_framework.settings import api_settings
+from rest_framework.throttling import BaseThrottle
+
+from ratewindow import coderules
+from ratewindow.address import client_address
+from ratewindow.coderules import CodeRate
+from ratewindow.identity.plain import user
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.types import Decision, Window
+from ratewindow.rest_framework import sitting
+from ratewindow.rule import Rule, check_name, name_of
+from ratewindow.rulebook import Rulebook
+
+
+class _Throttle(BaseThrottle):
+    """What a throttle of ours is to REST framework; which rules it means, its subclasses say."""
+
+    asks_together = True  # with the other throttles of the view, in one call
+    decision: Decision | None = None  # of the last request
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.asks_together = cls.allow_request.__module__ == __name__  # another one may exempt a request before it asks
+
+    def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
+        """The rules that hold for this request, each as it sees the client."""
+        raise NotImplementedError(f"{type(self).__name__} says no rules: use RuleThrottle or one of REST framework's names")
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        """Whether the request may pass all throttles of the view that are asked together with this one."""
+        self.decision = sitting.decide(self, request, view)
+        return self.decision.allowed
+
+    def wait(self) -> float | None:
+        """Seconds until the request would be admitted; None when waiting does not help."""
+        return self.decision.retry_after if self.decision is not None else None
+
+    def get_ident(self, request: Request) -> str:
+        """The client's address as the rest of the site sees it: by TRUSTED_PROXIES, not by NUM_PROXIES."""
+        return client_address(request)
+
+
+class RuleThrottle(_Throttle):
+    """The rules that the view names, ``throttle_rules = ["export"]``, and those that a subclass names itself."""
+
+    throttle_rules: Iterable[str] | str = ()
+
+    def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
+        found = []
+        for name in self.names(view):
+            code = None if book.alone else coderules.rule(name)
+            found += book.named(name, code, request.method, warn=not coderules.has_rate(name))
+        return found
+
+    @classmethod
+    def names(cls, view: Any) -> list[str]:
+        """The names of the rules, of the class's and the view's."""
+        found = [*_listed(cls.throttle_rules), *_listed(getattr(view, "throttle_rules", ()))]
+        for name in found:
+            _checked(name, "throttle_rules")
+        return list(dict.fromkeys(found))
+
+
+class SimpleRateThrottle(_Throttle):
+    """A rate and a scope, which is the name of its rule. Subclasses say by `get_cache_key` what one client is."""
+
+    cache_format = "throttle_%(scope)s_%(ident)s"
+    scope: str | None = None
+    rate: str | None
+    num_requests: int | None
+    duration: float | None
+    counts_per = "user_or_ip"  # for people: what tells clients apart here
+
+    @classproperty
+    def THROTTLE_RATES(cls) -> Mapping[str, Any]:  # noqa: N802, N805
+        return api_settings.DEFAULT_THROTTLE_RATES or {}
+
+    def __init__(self) -> None:
+        if not getattr(self, "rate", None):
+            self.rate = self.get_rate()
+        self.num_requests, self.duration = self.parse_rate(self.rate)
+
+    def get_rate(self) -> str | None:
+        """The rate of the scope in DEFAULT_THROTTLE_RATES; without one, the rule of its name alone holds."""
+        if not self.scope:
+            raise ImproperlyConfigured(f"{type(self).__name__} has neither a rate nor a scope: set one of them")
+        return self.THROTTLE_RATES.get(self.scope)
+
+    def parse_rate(self, rate: str | None) -> tuple[int, float] | tuple[None, None]:
+        """How many in how many seconds, of the first limit if the rate has several."""
+        if rate is None:
+            return None, None
+        windows = _windows(rate, type(self).__name__)
+        return windows[0].limit, windows[0].period_ms / 1000
+
+    def get_cache_key(self, request: Request, view: Any) -> Any:
+        """What tells this client from others under the scope; None lets the request pass."""
+        raise NotImplementedError(f"{type(self).__name__} needs get_cache_key(request, view)")
+
+    def client(self, request: Request) -> str:
+        """The user whom REST framework has authenticated, or else the address."""
+        found = user(request)
+        if found is not None:
+            return found
+        ident = self.get_ident(request)
+        return f"ip:{ident}" if ident == client_address(request) else f"ident:{ident}"
+
+    @property
+    def rule_name(self) -> str:
+        """The scope; of a class that has only a rate, a name made from its own."""
+        return _checked(self.scope, "the scope") if self.scope else name_of(type(self))
+
+    def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
+        key = self.get_cache_key(request, view)
+        if key is None:
+            return []
+        client = self.client(request)
+        identity = client if key == client else f"key:{key}"
+        name = self.rule_name
+        code = self.code_rule(name)
+        unsaid = self.rate is None and not self.is_unlimited
+        found = book.named(name, None if book.alone else code, request.method, warn=unsaid)
+        return [rule.seen_as(identity) if rule is code or book.alone else rule for rule in found]
+
+    def code_rule(self, name: str) -> Rule | None:
+        """The rate as a rule, and known to be one; None without a rate."""
+        own_words = type(self).parse_rate is not SimpleRateThrottle.parse_rate
+        rate = type(self).parse_rate if own_words and self.rate is not None else self.rate
+        if rate is not None or not self.is_unlimited:
+            coderules.register(CodeRate(name, rate, self.counts_per, frozenset(), place_of(type(self)), shared=True))
+        if self.rate is None:
+            return None
+        if not own_words:
+            return coderules.rule_of(name, self.rate, self.counts_per, frozenset())
+        limit, period_s = self.parse_rate(self.rate)
+        return None if limit is None or period_s is None else _rule_of(name, self.counts_per, limit, period_s)
+
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether the setting says by a rate of None that nothing holds."""
+        return self.rate is None and self.scope in self.THROTTLE_RATES
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        return self.throttle_success() if super().allow_request(request, view) else self.throttle_failure()
+
+    def throttle_success(self) -> bool:
+        """Called when the request may pass."""
+        return True
+
+    def throttle_failure(self) -> bool:
+        """Called when it may not."""
+        return False
+
+
+class AnonRateThrottle(SimpleRateThrottle):
+    """Limits clients that are not logged in, by address; users pass."""
+
+    scope = "anon"
+    counts_per = "ip"
+
+    def get_cache_key(self, request: Request, view: Any) -> str | None:
+        client = self.client(request)
+        return None if client.startswith("user:") else client
+
+
+class UserRateThrottle(SimpleRateThrottle):
+    """Limits each user, and clients that are not logged in by address."""
+
+    scope = "user"
+
+    def get_cache_key(self, request: Request, view: Any) -> str | None:
+        return self.client(request)
+
+
+class ScopedRateThrottle(SimpleRateThrottle):
+    """Limits views by their `throttle_scope`, each user or address in each scope; a view without one passes."""
+
+    scope_attr = "throttle_scope"
+
+    def __init__(self) -> None:
+        """The rate is the view's."""
+
+    def get_cache_key(self, request: Request, view: Any) -> str | None:
+        return self.client(request)
+
+    def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
+        return super().rules(book, request, view) if self.take_scope(view) else []
+
+    def take_scope(self, view: Any) -> bool:
+        """Take the scope of the view, and its rate; whether it has one."""
+        self.scope = getattr(view, self.scope_attr, None)
+        if not self.scope:
+            return False
+        self.rate = self.get_rate()
+        self.num_requests, self.duration = self.parse_rate(self.rate)
+        return True
+
+
+def _windows(rate: str, place: str) -> tuple[Window, ...]:
+    try:
+        windows = parse_rates(rate)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{place}: {error}") from None
+    if not windows:
+        raise ImproperlyConfigured(f"{place}: {rate!r} limits nothing: write for example 5/m, or None")
+    return windows
+
+
+def _listed(names: Iterable[str] | str) -> Iterable[str]:
+    return (names,) if isinstance(names, str) else names
+
+
+def _checked(name: Any, place: str) -> str:
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{place}: {error}") from None
+    return str(name)
+
+
+@lru_cache(maxsize=1024)
+def _rule_of(name: str, key: str, limit: int, period_s: float) -> Rule:
+    """A rate that a class reads in its own way."""
+    try:
+        return Rule(name, (Window(limit, round(period_s * 1000)),), key=key)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: parse_rate gave {limit!r} in {period_s!r} s: {error}") from None
+
+
+def place_of(throttle: type) -> str:
+    return f"{throttle.__module__}.{throttle.__qualname__}"

@@ -1,0 +1,125 @@
+"""What is known of throttles before a request meets one: in the checks, the list of rules, and for the cleaner."""
+
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.checks import run_checks
+from django.test import override_settings
+from django.urls import include, path
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.routers import SimpleRouter
+from rest_framework.viewsets import ViewSet
+
+from ratewindow import coderules, rulebook
+from ratewindow.checks import check_names
+from ratewindow.rest_framework import AnonRateThrottle, RuleThrottle, ScopedRateThrottle, UserRateThrottle
+from tests.rest_framework.site import rate_of, throttled
+
+pytestmark = pytest.mark.django_db
+
+
+class Shop(ViewSet):
+    throttle_classes = [rate_of(UserRateThrottle, "100/h", scope="shop")]
+    throttle_scope = None
+
+    def list(self, request: Request) -> Response:
+        return Response("ok")
+
+    @action(detail=False, throttle_classes=[ScopedRateThrottle], throttle_scope="shop.export")
+    def export(self, request: Request) -> Response:
+        return Response("ok")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_in_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coderules, "_uses", {})
+
+
+@pytest.fixture
+def views(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """Addresses of a site; it is read after the test has filled it."""
+    site: Any = ModuleType("tests.rest_framework.made_urls")
+    site.urlpatterns = []
+    monkeypatch.setitem(sys.modules, site.__name__, site)
+    with override_settings(ROOT_URLCONF=site.__name__):
+        yield site.urlpatterns
+
+
+def found() -> dict[str, str]:
+    messages = [*run_checks(tags=["ratewindow"]), *check_names(None, databases=["default"])]
+    return {each.id: f"{each.msg} {each.hint or ''}".strip() for each in messages}
+
+
+def test_rates_and_names_of_throttles_are_known_before_the_first_request(views: list[Any]) -> None:
+    router = SimpleRouter()
+    router.register("shop", Shop, basename="shop")
+    views += [path("api/", include(router.urls)), path("x/", throttled(RuleThrottle, throttle_rules=["named"]))]
+    with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"shop.export": "2/h"}}):
+        assert rulebook.code_names() == {"shop", "shop.export"}
+    assert set(coderules.uses()) == {"shop", "shop.export", "named"}
+    assert {use.words for use in coderules.uses()["shop.export"]} == {"2/h"}
+
+
+def test_a_rate_of_none_names_nothing(views: list[Any]) -> None:
+    views.append(path("x/", throttled(AnonRateThrottle, UserRateThrottle)))
+    with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"anon": None, "user": None}}):
+        rulebook.code_names()
+    assert coderules.uses() == {}
+
+
+def test_a_rate_that_is_none_is_an_error_that_names_the_remedy(views: list[Any]) -> None:
+    views += [path("x/", throttled(UserRateThrottle)), path("y/", throttled(UserRateThrottle))]
+    with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"user": "10/month"}}):
+        told = [message for message in run_checks(tags=["ratewindow"]) if message.id == "ratewindow.E010"]
+    assert len(told) == 1
+    assert told[0].msg == "UserRateThrottle: rate '10/month': 'month' has no fixed length: write 30d."
+    assert "site.throttled.<locals>.Shop" in str(told[0].hint)
+
+
+def test_a_scope_that_is_no_rule_name_is_an_error(views: list[Any]) -> None:
+    views.append(path("x/", throttled(ScopedRateThrottle, throttle_scope="Log in")))
+    with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"Log in": "5/m"}}):
+        assert "for example 'log-in'" in found()["ratewindow.E010"]
+
+
+def test_a_rule_that_nobody_defined_is_a_warning(views: list[Any]) -> None:
+    views.append(path("x/", throttled(RuleThrottle, throttle_rules=["nobodys"])))
+    assert "Code names rule 'nobodys', which nobody has defined" in found()["ratewindow.W001"]
+
+
+def test_two_rates_of_one_scope_are_a_warning_as_rest_framework_allows_them(views: list[Any]) -> None:
+    views += [path("x/", throttled(rate_of(UserRateThrottle, rate))) for rate in ("1/d", "100/h")]
+    told = found()
+    assert (
+        "Throttles of the scope 'user' have two rates, which share one rule: 1/d per user_or_ip, 100/h" in told["ratewindow.W010"]
+    )
+    assert "ratewindow.E003" not in told
+
+
+@pytest.mark.parametrize(
+    ("throttle", "proxies", "told"), [(UserRateThrottle, [], True), (UserRateThrottle, 1, False), (None, [], False)]
+)
+def test_num_proxies_is_told_not_to_be_read(views: list[Any], throttle: Any, proxies: Any, told: bool) -> None:
+    views.append(path("x/", throttled(*filter(None, [throttle]))))
+    rest = {"NUM_PROXIES": 1, "DEFAULT_THROTTLE_RATES": {"user": "5/m"}}
+    with override_settings(REST_FRAMEWORK=rest, RATEWINDOW={**settings.RATEWINDOW, "TRUSTED_PROXIES": proxies}):
+        assert ("ratewindow.W011" in found()) is told
+
+
+def test_a_rate_read_in_a_classes_own_way_is_called_a_function(views: list[Any]) -> None:
+    class Pairs(UserRateThrottle):
+        rate = "2 in 60"
+
+        def parse_rate(self, rate: str | None) -> tuple[int, int]:
+            return 2, 60
+
+    views.append(path("x/", throttled(Pairs)))
+    assert rulebook.code_names() == {"user"}
+    assert coderules.rule("user") is None
+    assert found() == {}
