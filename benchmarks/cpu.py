@@ -26,11 +26,11 @@ def floor(client: redis.Redis, calls: int) -> Callable[[], float]:
 
 
 def _taken_us(client: redis.Redis, words: Sequence[Any], calls: int, keys: int) -> float:
-    before_s = _main_thread_s(client)
+    before_s = main_thread_s(client)
     load(client, words, calls, keys)
-    return (_main_thread_s(client) - before_s) / calls * 1e6
+    return (main_thread_s(client) - before_s) / calls * 1e6
 
 
-def _main_thread_s(client: redis.Redis) -> float:
+def main_thread_s(client: redis.Redis) -> float:
     info: Any = client.info("cpu")
     return float(info["used_cpu_user_main_thread"] + info["used_cpu_sys_main_thread"])

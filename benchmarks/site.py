@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
 CLIENTS = 200  # different addresses that the requests come from
+urlpatterns: list[object] = []  # views are called, not routed to
 
 
 def set_up(redis_url: str, folder: Path) -> None:
@@ -17,6 +18,7 @@ def set_up(redis_url: str, folder: Path) -> None:
     settings.configure(
         SECRET_KEY="for benchmarks only",
         ALLOWED_HOSTS=["*"],
+        ROOT_URLCONF=__name__,
         USE_TZ=True,
         INSTALLED_APPS=[
             "django.contrib.contenttypes",

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.signals import setting_changed
 from redis.exceptions import RedisError
 
-from ratewindow import conf, connection, fallback, stores
+from ratewindow import conf, connection, fallback, leasing, stores
 from ratewindow.breaker import Breaker
 from ratewindow.deadline import within
 from ratewindow.limiter import faults
@@ -29,7 +29,9 @@ def decide(question: Question, what: What = "hit") -> Decision:
     if told is not None:
         return told
     try:
-        return asked.learn(stores.store().run(question.checks, what))
+        store = stores.store()
+        leased = question.leased and what == "hit"
+        return asked.learn(leasing.run(store, question.checks) if leased else store.run(question.checks, what))
     except (RedisError, OSError) as error:
         return asked.failed(error)
 
@@ -41,7 +43,10 @@ async def adecide(question: Question, what: What = "hit") -> Decision:
     if told is not None:
         return told
     try:
-        answer = (await stores.astore()).run(question.checks, what)
+        store = await stores.astore()
+        if question.leased and what == "hit":
+            return asked.learn(await leasing.arun(store, question.checks, conf.current().timeout_s))
+        answer = store.run(question.checks, what)
         return asked.learn(answer if isinstance(answer, list) else await within(conf.current().timeout_s, answer))
     except (RedisError, OSError) as error:  # TimeoutError is an OSError
         return asked.failed(error)

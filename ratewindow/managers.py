@@ -10,7 +10,7 @@ from ratewindow.countwhen import ALWAYS, parse_count_when
 from ratewindow.identity import recipe
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.rule import APPLIES_TO, MODES, ON_ERROR, ON_MISSING, check_name, check_pattern, parse_methods
+from ratewindow.rule import APPLIES_TO, MODES, ON_ERROR, ON_MISSING, check_lease, check_name, check_pattern, parse_methods
 
 if TYPE_CHECKING:
     from ratewindow.models import RateRule, RuleWindow
@@ -77,6 +77,9 @@ class RateRuleManager(models.Manager["RateRule"]):
             if fields.get(field, known[0]) not in known:
                 raise ValueError(f"rule {name!r}: {field} {fields[field]!r} is unknown, choose from {', '.join(known)}")
         parse_count_when(fields.get("count_when", ALWAYS))
+        check_lease(
+            fields.get("lease"), bool(fields.get("penalty")), bool(fields.get("count_refused")), fields.get("count_when", ALWAYS)
+        )
         check_pattern(fields.get("applies_to", "named"), fields.get("pattern", ""))
         try:
             self.model(name=name, **fields).clean_fields()

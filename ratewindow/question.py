@@ -23,6 +23,7 @@ class Question(NamedTuple):
     checks: list[Check]
     settled: list[Decision]  # of rules that need not ask: their key is missing from the request, or its cost unknown
     rules: Sequence[Rule]  # that are asked about
+    leased: bool = False  # whether some of its units may be taken many at a time
 
     @property
     def refused(self) -> bool:
@@ -35,13 +36,15 @@ NOTHING = Question([], [], ())
 
 def ask_about(identity: str, rule: Rule, cost: int) -> Question:
     """The check of one rule for a client that is named."""
-    return Question([_check(rule, conf.current().key_prefix, identity, _units(rule, check_cost(cost)))], [], (rule,))
+    return Question(
+        [_check(rule, conf.current().key_prefix, identity, _units(rule, check_cost(cost)))], [], (rule,), rule.lease > 1
+    )
 
 
 def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1) -> Question:
     """The checks of every rule that counts this request, each for the client that the rule sees in it."""
     prefix, factor, broken = conf.current().key_prefix, -1, False
-    checks, settled = [], []
+    checks, settled, leased = [], [], False
     for rule in rules:
         identity = rule.recipe.identity(request)
         if identity is None:
@@ -59,7 +62,8 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1) -> Question
             settled.append(_uncounted(rule))
             continue
         checks.append(_check(rule, prefix, identity, _units(rule, factor)))
-    return Question(merged(checks) if len(checks) > 1 else checks, settled, rules)
+        leased = leased or rule.lease > 1
+    return Question(merged(checks) if len(checks) > 1 else checks, settled, rules, leased)
 
 
 def policy(rule: Rule) -> str:
@@ -95,7 +99,7 @@ def _check(rule: Rule, prefix: str, identity: str, cost: int) -> Check:
     if rule.is_usual:
         return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce")
     lock = prefix + rule.lock_name + client if rule.penalty_ms else ""
-    how = (rule.enforces(client), rule.count_refused, rule.penalty_ms, lock, rule.count_when is not None)
+    how = (rule.enforces(client), rule.count_refused, rule.penalty_ms, lock, rule.count_when is not None, rule.lease)
     return Check(rule.name, rule.windows, keys, cost, *how)
 
 

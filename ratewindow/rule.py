@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ratewindow import statekeys
-from ratewindow.countwhen import CountWhen
+from ratewindow.countwhen import ALWAYS, CountWhen
 from ratewindow.identity import Recipe, recipe
 from ratewindow.limiter.keys import digest
 from ratewindow.limiter.types import Window
@@ -68,7 +68,8 @@ class Rule:
     @cached_property
     def is_usual(self) -> bool:
         """Whether its name, windows, cost and mode are all that the store is told of it."""
-        return not self.penalty_ms and not self.count_refused and self.count_when is None and self.enforce_percent == 100
+        counts_each = not self.penalty_ms and not self.count_refused and self.count_when is None
+        return counts_each and self.enforce_percent == 100 and self.lease == 1
 
     def enforces(self, client: str) -> bool:
         """Whether it refuses this client, or is still in shadow for it: `client` is the tag that its keys end with.
@@ -144,6 +145,15 @@ def _check_path(pattern: str) -> None:
         raise ValueError(f"{pattern!r} is more than a path: write the part before ? and #")
     if (decoded := unquote(pattern)) != pattern:
         raise ValueError(f"{pattern!r} is percent-encoded, paths are compared decoded: write {decoded}")
+
+
+def check_lease(lease: int | None, penalty: bool, count_refused: bool, count_when: str) -> None:
+    """ValueError when a rule that must know of each request is to take units many at a time."""
+    each = "a penalty" if penalty else "refused requests that count" if count_refused else ""
+    if not each and count_when != ALWAYS:
+        each = "a condition for counting"
+    if lease and lease > 1 and each:
+        raise ValueError(f"a lease of {lease} does not go with {each}: write 1, or leave that out")
 
 
 def parse_methods(text: str) -> frozenset[str]:

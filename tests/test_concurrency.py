@@ -59,27 +59,28 @@ print(statuses.count(200), sum(request.ratewindow.reason == 'store' for request 
 """
 
 
-def admitted_by_eight_processes(environment: dict[str, str]) -> tuple[int, int]:
-    """Of 400 requests at a limit of fifty: how many were admitted, and how many decided without the store."""
+def admitted_by_eight_processes(environment: dict[str, str], program: str = PROGRAM) -> tuple[int, int]:
+    """Of all requests of a program, or of 400 at a limit of fifty: how many were admitted, and how many decided without
+    the store."""
     programs = [
         subprocess.Popen(
-            [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
         for _ in range(8)
     ]
     try:
-        for program in programs:
-            assert program.stdout is not None
-            assert program.stdout.readline() == "ready\n"
-        for program in programs:
-            assert program.stdin is not None
-            program.stdin.write("go\n")
-            program.stdin.flush()
-        told = [tuple(map(int, program.communicate()[0].split())) for program in programs]
+        for started in programs:
+            assert started.stdout is not None
+            assert started.stdout.readline() == "ready\n"
+        for started in programs:
+            assert started.stdin is not None
+            started.stdin.write("go\n")
+            started.stdin.flush()
+        told = [tuple(map(int, started.communicate()[0].split())) for started in programs]
     finally:
-        for program in programs:
-            program.kill()
-            program.wait()
+        for started in programs:
+            started.kill()
+            started.wait()
     return sum(admitted for admitted, _ in told), sum(alone for _, alone in told)
 
 

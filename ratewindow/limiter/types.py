@@ -102,6 +102,7 @@ class Check(NamedTuple):
 
     With a penalty, a refusal by these windows locks the identity out for so long; `lock` is the key of that.
     A check that only looks refuses like any other and charges nothing: what it counts is known later.
+    With a `lease` a process may take so many units at once, and spend them by itself: see leases.py.
     """
 
     rule: str
@@ -113,6 +114,7 @@ class Check(NamedTuple):
     penalty_ms: int = 0
     lock: str = ""
     only_looks: bool = False
+    lease: int = 1
 
     @property
     def tells_verdict(self) -> bool:

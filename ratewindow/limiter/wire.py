@@ -105,7 +105,7 @@ def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes 
     if len(checks) != 1:
         around = _around(checks, what)
     else:
-        _, windows, keys, cost, enforce, counts_refused, penalty_ms, _, only_looks = checks[0]
+        _, windows, keys, cost, enforce, counts_refused, penalty_ms, _, only_looks, _ = checks[0]
         around = _around_one(windows, cost, enforce, counts_refused, penalty_ms, only_looks, what)
         if around is not None and len(keys) == 1 and not penalty_ms:
             key = keys[0].encode()

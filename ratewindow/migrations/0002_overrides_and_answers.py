@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='raterule',
             name='lease',
-            field=models.PositiveIntegerField(default=1, help_text='For very hot keys: how many units a process takes from Redis at a time. 1 asks for every request.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1000000)]),
+            field=models.PositiveIntegerField(default=1, help_text='For very hot keys: how many units a process may take from Redis at a time, so that any period may admit so many more for each process. 1 asks for every request.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1000000)]),
         ),
         migrations.AddField(
             model_name='raterule',

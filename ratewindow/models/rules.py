@@ -11,7 +11,7 @@ from ratewindow.fields import PeriodField
 from ratewindow.identity import recipe
 from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.managers import RateRuleManager
-from ratewindow.rule import NAME_PATTERN, NAME_WORDS, check_pattern, parse_methods
+from ratewindow.rule import NAME_PATTERN, NAME_WORDS, check_lease, check_pattern, parse_methods
 
 
 class Mode(models.TextChoices):
@@ -108,7 +108,8 @@ class RateRule(models.Model):
     lease = models.PositiveIntegerField(
         default=1,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_COST)],
-        help_text="For very hot keys: how many units a process takes from Redis at a time. 1 asks for every request.",
+        help_text="For very hot keys: how many units a process may take from Redis at a time, so that any period may admit so "
+        "many more for each process. 1 asks for every request.",
     )
     on_error = models.CharField("while Redis is away", max_length=8, choices=OnError.choices, blank=True, default=OnError.DEFAULT)
     response_status = models.PositiveSmallIntegerField(
@@ -138,6 +139,7 @@ class RateRule(models.Model):
             "pattern": lambda: check_pattern(self.applies_to, self.pattern),
             "methods": lambda: parse_methods(self.methods),
             "count_when": lambda: parse_count_when(self.count_when),
+            "lease": lambda: check_lease(self.lease, bool(self.penalty), self.count_refused, self.count_when),
         }
         for field, check in checks.items():
             try:
