@@ -74,7 +74,7 @@ class _Asked:
     def learn(self, reply: list[int]) -> Decision:
         """The answer in the store's reply; a refusal is remembered."""
         breaker.succeeded()
-        told = self._dated(decision(self.question.checks, reply, self.what))
+        told = self._dated(decision(self.question.checks, reply, self.what), time.time() - self.at_s)
         if self.what == "hit" and not told.allowed and not connection.in_memory():
             refusals.learn(self.question.checks, reply, self.asked_ms)
         return told
@@ -86,12 +86,16 @@ class _Asked:
             breaker.failed(error)
         else:
             _report(fault, error)
-        return fallback.unanswered(self.question, self.what, f"store:{fault.name}")
+        told = fallback.unanswered(self.question, self.what, f"store:{fault.name}")
+        took_s = time.time() - self.at_s
+        for part in told.decisions:
+            part.took_s = took_s if part.cause else 0.0
+        return told
 
-    def _dated(self, told: Decision) -> Decision:
-        told.at_s = self.at_s
+    def _dated(self, told: Decision, took_s: float = 0.0) -> Decision:
+        told.at_s, told.took_s = self.at_s, took_s
         for part in told.parts:
-            part.at_s = self.at_s
+            part.at_s, part.took_s = self.at_s, took_s
         return Decision.of([*told.decisions, *self.question.settled]) if self.question.settled else told
 
 

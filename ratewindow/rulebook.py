@@ -194,7 +194,7 @@ def read_switch() -> Switch | None:
     row = LimitSwitch.objects.order_by("-changed_at").first()
     if row is None:
         return None
-    return Switch(row.off, row.until and row.until.timestamp(), row.reason, row.changed_by, row.changed_at.timestamp())
+    return Switch(row.off, row.until.timestamp() if row.until else None, row.reason, row.changed_by, row.changed_at.timestamp())
 
 
 def read_rules() -> list[Rule]:

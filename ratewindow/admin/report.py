@@ -12,6 +12,7 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 
 from ratewindow.admin import reportparts
+from ratewindow.admin.reasons import reasons
 from ratewindow.admin.reportform import ReportForm
 from ratewindow.models import ThrottleStat
 from ratewindow.reporting import chart
@@ -63,6 +64,7 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "summary": summary(found),
             "span": chart.span(found),
             "figures": reportparts.figures(found.total),
+            "reasons": reasons(found.total),
             "rules": reportparts.rule_lines(found, request.user.has_perm("ratewindow.view_raterule")),
             "steps": list(reversed(chart.steps(found))),
             "chart": chart.chart_data(found),

@@ -162,6 +162,7 @@ class Decision:
     later: tuple["Decision", ...] = ()  # what was charged more, once the cost of the work was known
     at_s: float = 0.0  # this process's clock when the store was asked
     cause: str = ""  # why it was decided without the store, such as store:timeout
+    took_s: float = 0.0  # how long the store took to answer, or to fail; 0 where it was not asked
 
     def __bool__(self) -> bool:
         return self.allowed

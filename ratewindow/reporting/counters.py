@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ratewindow import conf, connection, housekeeping
+from ratewindow import conf, connection, housekeeping, userfunctions
 from ratewindow.limiter.types import Decision
-from ratewindow.reporting import minutes
-from ratewindow.reporting.sums import Sums
+from ratewindow.reporting import latency, minutes, tallies
+from ratewindow.reporting.sums import NUMBERS, Sums
 
 logger = logging.getLogger("ratewindow")
 
@@ -26,17 +26,44 @@ _PLACES = {"passed": (0,), "refused": (1,), "other": (2,), "would_refuse": (0, 3
 _FALLBACK = 4
 
 
+class _Line:
+    """One rule's sums of a minute, while they grow."""
+
+    __slots__ = ("numbers", "reasons", "spans")
+
+    def __init__(self) -> None:
+        self.numbers = [0] * len(NUMBERS)
+        self.reasons: dict[str, int] = {}
+        self.spans = [0] * latency.SPANS
+
+    def explain(self, decision: Decision) -> None:
+        """Why it was refused, or decided without the store."""
+        if decision.outcome == "refused":
+            self.count(decision.reason)
+        if decision.cause:
+            self.count(decision.cause)
+        if decision.cause or decision.reason == "store":
+            self.numbers[_FALLBACK] += 1
+
+    def count(self, reason: str) -> None:
+        if reason in self.reasons or len(self.reasons) < tallies.MOST_NAMES:
+            self.reasons[reason] = self.reasons.get(reason, 0) + 1
+
+    def frozen(self) -> Sums:
+        return Sums.of(self.numbers, dict(self.reasons), latency.tally_of(self.spans))
+
+
 @dataclass
 class _Sheet:
     """One minute's sums. A minute that is opened again gets another token, and so adds to what was sent before."""
 
     token: str
-    sums: dict[str, list[int]] = field(default_factory=dict)
+    lines: dict[str, _Line] = field(default_factory=dict)
     changes: int = 0
     sent: int = 0  # the value of `changes` that Redis is known to have
 
     def frozen(self) -> dict[str, Sums]:
-        return {rule: Sums(*numbers) for rule, numbers in self.sums.items()}
+        return {rule: line.frozen() for rule, line in self.lines.items()}
 
 
 class Counters:
@@ -61,17 +88,35 @@ class Counters:
         with self._lock:
             sheet = self._sheets.get(minute) or self._open(minute)
             for decision in decisions:
-                numbers = sheet.sums.get(decision.rule)
-                if numbers is None:
-                    if len(sheet.sums) >= MOST_RULES:
-                        self._tell(f"more than {MOST_RULES} rules met in a minute: the others are not counted")
-                        continue
-                    numbers = sheet.sums[decision.rule] = [0] * len(Sums._fields)
+                line = sheet.lines.get(decision.rule) or self._line(sheet, decision.rule)
+                if line is None:
+                    continue
                 for place in _PLACES[decision.outcome]:
-                    numbers[place] += 1
-                if decision.reason == "store":
-                    numbers[_FALLBACK] += 1
+                    line.numbers[place] += 1
+                if decision.reason:
+                    line.explain(decision)
+                if decision.took_s:
+                    line.spans[latency.span_of(decision.took_s)] += 1
                 sheet.changes += 1
+
+    def note(self, rule: str, cause: str) -> None:
+        """Count what went wrong for a rule, beside its decisions: a function of the site's own."""
+        if not conf.current().stats:
+            return
+        minute = int(self._clock_s()) // minutes.MINUTE_S
+        with self._lock:
+            sheet = self._sheets.get(minute) or self._open(minute)
+            line = sheet.lines.get(rule) or self._line(sheet, rule)
+            if line is not None:
+                line.count(cause)
+                sheet.changes += 1
+
+    def _line(self, sheet: _Sheet, rule: str) -> _Line | None:
+        if len(sheet.lines) >= MOST_RULES:
+            self._tell(f"more than {MOST_RULES} rules met in a minute: the others are not counted")
+            return None
+        line = sheet.lines[rule] = _Line()
+        return line
 
     def flush(self) -> None:
         """Send the sums of all minutes with news; when that fails nothing is lost, and the next call repeats it."""
@@ -135,6 +180,7 @@ def flush_last() -> None:
         logger.warning("ratewindow: the last counts of this process could not be sent: %s", error)
 
 
+userfunctions.listen(_process.note)
 housekeeping.every(lambda: FLUSH_S, flush)
 atexit.register(flush_last)
 if hasattr(os, "register_at_fork"):

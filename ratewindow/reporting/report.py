@@ -12,9 +12,10 @@ from django.db.models import QuerySet, Sum
 from ratewindow import connection
 from ratewindow.models import ThrottleStat
 from ratewindow.reporting import counters, minutes
+from ratewindow.reporting.details import details
 from ratewindow.reporting.periods import Period
 from ratewindow.reporting.stored import SPANS, Resolution, minute_start, span_start, sums_of
-from ratewindow.reporting.sums import NOTHING, Sums
+from ratewindow.reporting.sums import NOTHING, NUMBERS, Sums
 
 Key = TypeVar("Key")
 Counted = dict[tuple[datetime, str], Sums]  # by start and rule
@@ -22,7 +23,7 @@ Counted = dict[tuple[datetime, str], Sums]  # by start and rule
 
 @dataclass(frozen=True)
 class Report:
-    """Sums of a period: by step for the chart, by rule for the table."""
+    """Sums of a period: by step for the chart, by rule for the table; only those by rule have reasons and latency."""
 
     period: Period
     steps: Mapping[datetime, Sums]
@@ -59,7 +60,9 @@ def report(period: Period, rule: str = "", now_s: float | None = None) -> Report
     for name, *numbers in _added_up(settled, "rule"):
         _add(by_rule, name, Sums(*numbers))
     for (start, name), sums in fresh.items():
-        _add(steps, period.step_of(start), sums)
+        _add(steps, period.step_of(start), Sums.of(sums.numbers))
+        _add(by_rule, name, Sums.of(sums.numbers))  # `details` has the rest
+    for name, sums in details(period, rows, waiting).items():
         _add(by_rule, name, sums)
     return Report(period, steps, by_rule, live)
 
@@ -104,7 +107,7 @@ def _in_coarser(
 
 
 def _added_up(rows: "QuerySet[ThrottleStat]", by: str) -> Iterable[tuple[Any, ...]]:
-    return rows.order_by().values_list(by).annotate(*(Sum(name) for name in Sums._fields))
+    return rows.order_by().values_list(by).annotate(*(Sum(name) for name in NUMBERS))
 
 
 def _add(to: dict[Key, Sums], key: Key, sums: Sums) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from django.db import transaction
 
 from ratewindow.models import ThrottleStat
-from ratewindow.reporting.sums import NOTHING, Sums
+from ratewindow.reporting.sums import NOTHING, Sums, of_columns
 
 Resolution = ThrottleStat.Resolution
 SPANS = {Resolution.MINUTE: timedelta(minutes=1), Resolution.HOUR: timedelta(hours=1), Resolution.DAY: timedelta(days=1)}
@@ -27,7 +27,7 @@ def span_start(moment: datetime, resolution: Resolution) -> datetime:
 
 
 def sums_of(row: ThrottleStat) -> Sums:
-    return Sums(*(getattr(row, name) for name in Sums._fields))
+    return of_columns({name: getattr(row, name) for name in Sums._fields})
 
 
 def set_rows(resolution: Resolution, rows: Rows) -> int:
@@ -53,8 +53,8 @@ def set_rows(resolution: Resolution, rows: Rows) -> int:
             stored = sums_of(row)
             sums = rows.get((row.start, row.rule), NOTHING).at_least(stored)
             if sums != stored:
-                for name, number in sums._asdict().items():
-                    setattr(row, name, number)
+                for name, value in sums._asdict().items():
+                    setattr(row, name, dict(value) if isinstance(value, Mapping) else value)
                 raised.append(row)
         ThrottleStat.objects.bulk_update(raised, Sums._fields, BATCH)
     return len(raised)

@@ -202,3 +202,22 @@ def test_nobody_adds_changes_or_deletes_what_was_counted(admin_client):
     assert {admin_client.post(base + path).status_code for path in ("add/", "1/change/", "1/delete/")} == {404}
     admin_client.post(base, {"action": "delete_selected", "_selected_action": ThrottleStat.objects.get().pk, "post": "yes"})
     assert ThrottleStat.objects.count() == 1
+
+
+def test_reasons_are_told_in_words_and_by_their_names(page):
+    row(passed=90, refused=10, fallback=4, reasons={"limit": 9, "block": 1, "store:timeout": 4}, latency={"0.128": 96, "65.5": 4})
+    html = page()
+    part = html[html.index('id="rw-reasons"') :]
+    assert part.index("Over the limit <code>limit</code>") < part.index("Blocked <code>block</code>")
+    assert "Redis did not answer in time <code>store:timeout</code>" in part
+    assert re.search(r"Half of all decisions took at most 0\.1\d? ms", part)
+
+
+def test_a_reason_of_a_newer_version_is_shown_as_it_is(page):
+    row(passed=1, refused=1, reasons={"store:quantum": 1})
+    assert "<code>store:quantum</code>" in page()
+
+
+def test_without_any_there_are_no_reasons(page):
+    row(passed=1)
+    assert "rw-reasons" not in page()

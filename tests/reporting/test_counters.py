@@ -9,9 +9,11 @@ import redis
 from django.test import override_settings
 
 from ratewindow import connection, statekeys
-from ratewindow.reporting import counters, minutes
+from ratewindow.limiter.types import Decision
+from ratewindow.reporting import counters, minutes, tallies
 from ratewindow.reporting.counters import Counters
 from ratewindow.reporting.sums import Sums
+from tests.doors import decorated, statuses
 from tests.reporting.conftest import NOW_S
 from tests.reporting.made import NOW_MINUTE, decision
 
@@ -43,7 +45,7 @@ def test_a_request_counts_once_for_each_rule_it_met(process):
     process.record([decision("login"), decision("api"), decision("search", "would_refuse", "limit")])
     process.flush()
     assert in_redis() == {
-        "login": Sums(passed=1, refused=1),
+        "login": Sums(passed=1, refused=1, reasons={"limit": 1}),
         "api": Sums(passed=1, other=1),
         "search": Sums(passed=1, would_refuse=1),
     }
@@ -53,7 +55,41 @@ def test_what_was_decided_without_the_store_is_counted_as_such_too(process):
     process.record([decision("login", "passed", "store")])
     process.record([decision("login", "refused", "store")])
     process.flush()
-    assert in_redis() == {"login": Sums(passed=1, refused=1, fallback=2)}
+    assert in_redis() == {"login": Sums(passed=1, refused=1, fallback=2, reasons={"store": 1})}
+
+
+def test_refusals_are_counted_by_reason_and_what_failed_by_its_class(process):
+    for reason in ("limit", "limit", "penalty", "block", "cost", "missing"):
+        process.record([decision("login", "refused", reason)])
+    process.record([Decision(rule="login", reason="store", cause="store:timeout")])
+    process.record([Decision(False, rule="login", reason="limit", outcome="refused", cause="store:oom")])  # by its share
+    process.record([decision("login", "would_refuse", "limit")])
+    process.note("login", "function:cost")
+    process.flush()
+    told = {"limit": 3, "penalty": 1, "block": 1, "cost": 1, "missing": 1}
+    told |= {"store:timeout": 1, "store:oom": 1, "function:cost": 1}
+    assert in_redis()["login"].reasons == told
+    assert in_redis()["login"].fallback == 2
+
+
+def test_different_reasons_are_bounded(process):
+    for number in range(tallies.MOST_NAMES + 5):
+        process.note("login", f"function:f{number}")
+    process.flush()
+    assert len(in_redis()["login"].reasons) == tallies.MOST_NAMES
+
+
+def test_how_long_the_store_took_is_counted_where_it_was_asked(process):
+    for took_s in (0.000_1, 0.000_1, 0.05, 0.0):
+        process.record([Decision(rule="login", took_s=took_s)])
+    process.flush()
+    assert in_redis()["login"].latency == {"0.128": 2, "65.5": 1}
+
+
+def test_a_decision_tells_how_long_it_took():
+    statuses(decorated(False, "login", "5/m"), 2)
+    ((_, told),) = counters.held().items()
+    assert sum(told["login"].latency.values()) == 2
 
 
 def test_sums_sent_twice_do_not_double(process):

@@ -13,7 +13,7 @@ from ratewindow.reporting import chart, counters, minutes
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.reporting.periods import CHOICES, MOST_STEPS, between, last
 from ratewindow.reporting.report import Report, report
-from ratewindow.reporting.stored import minute_start
+from ratewindow.reporting.stored import Resolution, minute_start, span_start
 from ratewindow.reporting.summary import percent, summary
 from ratewindow.reporting.sums import Sums
 from tests.reporting.conftest import NOW_S
@@ -71,9 +71,44 @@ def test_the_steps_add_up_to_the_table(choice):
         row(hours * 60 + 300, "hour", passed=7)
         row(hours * 60 + 300, passed=7)
     found = asked(choice)
-    steps = [sum(column) for column in zip(*found.steps.values(), strict=True)]
-    assert Sums(*steps) == found.total
+    steps = tuple(sum(column) for column in zip(*(sums.numbers for sums in found.steps.values()), strict=True))
+    assert steps == found.total.numbers
     assert len(found.steps) <= MOST_STEPS + 2
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_reasons_and_latency_are_those_of_all_that_was_counted_whether_it_is_collected_or_not(choice):
+    minute = Sums(passed=4, refused=3, fallback=1, reasons={"limit": 3, "store:timeout": 1}, latency={"0.128": 6, "65.5": 1})
+    for ago in (0, 1, 5, 14):
+        sent(ago, {"login": minute, "api": Sums(passed=1, latency={"0.128": 1})})
+    before = asked(choice)
+    assert before.rules["login"].reasons == {"limit": 12, "store:timeout": 4}
+    assert before.total.latency == {"0.128": 28, "65.5": 4}
+    collect_stats(NOW_S)
+    sent(1, {"login": minute}, "late")
+    after = asked(choice)
+    assert after.rules["login"].reasons == {"limit": 15, "store:timeout": 5}
+    assert after.total.refused == sum(count for name, count in after.total.reasons.items() if ":" not in name)
+
+
+def test_a_day_of_minutes_is_read_in_hours_and_nothing_is_missed_at_its_ends(django_assert_max_num_queries):
+    minutes_of_day = [*range(0, 24 * 60, 7), 24 * 60 - 1, 24 * 60 + 16]  # the last one before it
+    for ago in minutes_of_day:
+        row(ago, refused=1, reasons={"limit": 1}, latency={"0.128": 1})
+    for start in {span_start(minute_start(NOW_MINUTE - ago), Resolution.HOUR) for ago in minutes_of_day}:
+        inside = [ago for ago in minutes_of_day if span_start(minute_start(NOW_MINUTE - ago), Resolution.HOUR) == start]
+        ThrottleStat.objects.create(
+            rule="login", resolution="hour", start=start, refused=len(inside), reasons={"limit": len(inside)}, latency={}
+        )
+    with django_assert_max_num_queries(12):
+        found = asked("24h")
+    assert found.total.reasons == {"limit": found.total.refused} == {"limit": len(minutes_of_day) - 1}
+
+
+@pytest.mark.parametrize("junk", [[], "x", {"limit": "5"}, {"limit": -1}, {"a b": 1}, {"limit": None}, 7])
+def test_what_people_write_into_a_row_does_not_break_the_report(junk):
+    row(5, refused=1, reasons=junk, latency=junk)
+    assert asked().total == Sums(refused=1)
 
 
 def test_an_hour_with_open_minutes_is_its_collected_part_and_the_open_ones():
@@ -123,7 +158,7 @@ def test_a_report_asks_the_same_few_questions_however_much_there_is(django_asser
     for ago in range(60):
         sent(ago, {f"rule-{number}": Sums(passed=1) for number in range(20)})
     collect_stats(NOW_S)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         assert asked().total == Sums(passed=1200)
 
 

@@ -1,0 +1,80 @@
+"""Why requests were refused, and why some were decided without Redis, in words."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ratewindow.reporting.latency import Percentiles, percentiles
+from ratewindow.reporting.summary import number, percent
+from ratewindow.reporting.sums import Sums
+
+_REFUSED = {
+    "limit": "Over the limit",
+    "penalty": "Locked out by a penalty",
+    "block": "Blocked",
+    "cost": "Costs more than the limit",
+    "missing": "No such user, header or field",
+    "store": "Redis away, and the rule refuses then",
+    "function": "A function of the site failed, and the rule refuses then",
+}
+_FAILED = {
+    "store:timeout": "Redis did not answer in time",
+    "store:connection": "Redis could not be reached",
+    "store:loading": "Redis was loading its data",
+    "store:busy": "Redis was busy with a script",
+    "store:oom": "Redis was out of memory",
+    "store:readonly": "Redis was read-only, such as a replica",
+    "store:auth": "Redis refused the password",
+    "store:noperm": "Redis did not permit a command",
+    "store:misconf": "Redis could not save its data, and refused writes",
+    "store:noreplicas": "Redis had too few replicas, and refused writes",
+    "store:masterdown": "Redis had lost its master",
+    "store:maxclients": "Redis had too many clients",
+    "store:pool": "No connection was free",
+    "store:cluster": "A part of the cluster was away",
+    "store:sentinel": "The Sentinels knew of no master",
+    "store:protocol": "The answer was none of Redis",
+    "store:wrongtype": "Another program wrote under our key",
+    "store:script": "Redis refused the script",
+    "function:cost": "The site's function for a cost failed",
+    "function:rate": "The site's function for a rate failed",
+    "function:key": "The site's function for a key failed",
+}
+
+
+@dataclass(frozen=True)
+class Reason:
+    words: str
+    name: str  # as it is in the log and in `Decision`
+    count: str
+    share: str
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Both lists, most frequent first, and how long decisions took."""
+
+    refused: list[Reason]
+    failed: list[Reason]
+    latency: Percentiles | None
+
+    def __bool__(self) -> bool:
+        return bool(self.refused or self.failed or self.latency)
+
+
+def reasons(total: Sums) -> Reasons:
+    return Reasons(
+        list(_told(total, _REFUSED, total.refused, failed=False)),
+        list(_told(total, _FAILED, total.met, failed=True)),
+        percentiles(total.latency),
+    )
+
+
+def in_words(cause: str) -> str:
+    """What failed: ``store:timeout`` is ``Redis did not answer in time``."""
+    return _FAILED.get(cause, cause)
+
+
+def _told(total: Sums, words: dict[str, str], whole: int, *, failed: bool) -> Iterator[Reason]:
+    for name, count in sorted(total.reasons.items(), key=lambda item: (-item[1], item[0])):
+        if (":" in name) == failed:
+            yield Reason(words.get(name, name), name, number(count), percent(count, whole))

@@ -1,0 +1,55 @@
+"""How long decisions took: a histogram whose spans each are 1.4 times as long as the one before."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ratewindow.reporting.tallies import Tally
+
+SPANS = 50
+
+# In span n are those that took less than the square root of 2^n microseconds, and not less than that of 2^(n - 1).
+BOUNDS = tuple(f"{2 ** (number / 2) / 1000:.3g}" for number in range(SPANS))
+_NUMBERS = {bound: number for number, bound in enumerate(BOUNDS)}
+
+
+def span_of(took_s: float) -> int:
+    """The number of the span for a time."""
+    took_us = int(took_s * 1_000_000)
+    number = (took_us * took_us).bit_length()  # the whole of a logarithm, without one
+    return number if 0 < number < SPANS else SPANS - 1 if number else 1
+
+
+def tally_of(counts: Sequence[int]) -> Tally:
+    """Counts by number of their span as they are kept: by the span's upper bound in milliseconds."""
+    return {BOUNDS[number]: count for number, count in enumerate(counts) if count}
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """Milliseconds within which half, 95 and 99 of a hundred decisions were made; to about a tenth."""
+
+    count: int
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+
+
+def percentiles(tally: Tally) -> Percentiles | None:
+    """None when nothing was decided."""
+    spans = sorted((_NUMBERS[bound], count) for bound, count in tally.items() if bound in _NUMBERS)
+    total = sum(count for _, count in spans)
+    if not total:
+        return None
+    p50, p95, p99 = (_within_ms(spans, total * share / 100) for share in (50, 95, 99))
+    return Percentiles(total, p50, p95, p99)
+
+
+def _within_ms(spans: Iterable[tuple[int, int]], wanted: float) -> float:
+    """The time within which so many were decided, as if those of one span were spread evenly over it."""
+    before, highest_ms = 0, 0.0
+    for number, count in spans:
+        lowest_ms, highest_ms = (2 ** (each / 2) / 1000 for each in (number - 1, number))
+        if before + count >= wanted:
+            return lowest_ms + (highest_ms - lowest_ms) * max(0.0, (wanted - before) / count)
+        before += count
+    return highest_ms
