@@ -43,8 +43,9 @@ def find_program() -> str | None:
 
 
 @contextlib.contextmanager
-def start(program: str) -> Iterator[str]:
-    port = free_port()
+def start(program: str, port: int | None = None) -> Iterator[str]:
+    """A server of our own, empty; on a port that is named it can come back after its end."""
+    port = port or free_port()
     with tempfile.TemporaryDirectory(prefix="ratewindow-redis-") as folder, (Path(folder) / "log").open("w+") as log:
         options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]
         # Its own session: Ctrl-C in the terminal is for us, and what uses the server ends before it.

@@ -6,10 +6,12 @@ import threading
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection as database
+from django.db.backends.utils import CursorWrapper
 from django.test import TransactionTestCase, override_settings
-from django.test.utils import CaptureQueriesContext
 
+import ratewindow
 from ratewindow import connection, rulebook, statekeys
 from ratewindow.models import RateRule
 from ratewindow.rule import Rule
@@ -25,7 +27,7 @@ def watch() -> None:
 
 
 def define(name: str, rate: str, **fields: Any) -> RateRule:
-    return RateRule.objects.define(name, rate, mode="enforce", **fields)[0]
+    return RateRule.objects.define(name, rate, **{"mode": "enforce", **fields})[0]
 
 
 def test_the_process_that_edits_obeys_at_once_and_the_others_see_a_new_token(redis_client: Any) -> None:
@@ -80,8 +82,6 @@ def test_what_no_signal_told_is_seen_after_half_a_minute(monkeypatch: pytest.Mon
 
 
 def test_an_announcement_that_redis_did_not_take_is_made_up_for(redis_client: Any, caplog: pytest.LogCaptureFixture) -> None:
-    from django.conf import settings
-
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}):
         define("login", "1/m")
         assert "other processes learn of the edited rules within 30 s" in caplog.text
@@ -234,12 +234,36 @@ def test_a_rule_without_limits_refuses_nobody() -> None:
     assert statuses(behind_middleware(decorated(False, "empty")), 2) == [200, 200]
 
 
-def test_a_request_issues_no_sql_of_ours() -> None:
-    define("all", "100/m", applies_to="all")
-    site = behind_middleware(decorated(False, rate="50/m"))
-    with CaptureQueriesContext(database) as captured:
-        assert statuses(site, 5) == [200] * 5
-    assert not captured.captured_queries
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that is sent to a database, by whatever thread."""
+    seen: list[str] = []
+    execute = CursorWrapper.execute
+
+    def noted(self: CursorWrapper, sql: str, *arguments: Any) -> Any:
+        seen.append(sql)
+        return execute(self, sql, *arguments)
+
+    monkeypatch.setattr(CursorWrapper, "execute", noted)
+    return seen
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_a_request_issues_no_sql_of_ours(is_async: bool, statements: list[str], redis_client: Any) -> None:
+    define("all", "100/m", applies_to="all", key="user_or_ip")
+    define("some", "2/m; 50/h", prefix="/some/", penalty="10s")
+    define("beside", "5/m", mode="shadow", applies_to="all", key="header:x-api-key", overwrite=True)
+    site = behind_middleware(decorated(is_async, "in.code", rate="50/m"))
+    assert statements, "nothing would be noticed"
+    statements.clear()
+    assert statuses(site, 3, "/some/") == [200, 200, 429]
+    assert statuses(site, 3, "/other/", headers={"x-api-key": "one"}) == [200] * 3
+    redis_client.set(statekeys.token(), "an edit elsewhere")
+    assert statuses(site, 2, "/other/") == [200, 200]
+    assert ratewindow.hit("all", "ip:203.0.113.9").remaining == 99
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}):
+        assert statuses(site, 5, "/other/") == [200] * 5
+    assert statements == []
 
 
 def test_counts_stay_when_only_the_limit_is_edited() -> None:

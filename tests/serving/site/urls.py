@@ -39,5 +39,5 @@ urlpatterns = [
     re_path(r"^prefix/found/$", views.plain),
     path("login/", views.plain, name="login"),
     re_path(r"^search", views.plain),
-    re_path(r"(?i)^loud/$", views.plain),
+    re_path(r"^[Ll][Oo][Uu][Dd]/$", views.plain),  # with (?i), the admin could reverse none of its own
 ]

@@ -202,7 +202,7 @@ def state(request: HttpRequest) -> HttpResponse:
             "threads": sorted(thread.name for thread in threading.enumerate()),
             "dripping": dripping,
             "stores_of_loops": len(stores._of_loop),
-            "rules": sorted(rulebook.current().by_name),
+            "limits": {rule.name: [window.limit for window in rule.windows] for rule in rulebook.current().by_name.values()},
             "descriptors": len(os.listdir("/proc/self/fd")),
         }
     )

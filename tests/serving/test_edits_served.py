@@ -1,0 +1,157 @@
+"""Edits of rules while four workers of gunicorn and two of uvicorn run: however they are made, all obey.
+
+How soon is not asserted here, since a busy machine has its own pace: `tests.serving.edits` measures it. What tells
+a signalled edit from one that is only found is that the second waits for the next reading, which is far away here
+unless a test brings it near.
+"""
+
+import os
+import signal
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.serving.edits import Editor, edit_in_the_admin, editing, told_by_rules, until_all_obey
+from tests.serving.servers import KINDS, Place, new_address, place, until
+
+pytestmark = pytest.mark.slow
+
+NEVER_S = "100000"  # no reading but the first, unless there is news
+
+
+class Fleet:
+    """The servers, and the process beside them in which rules are edited."""
+
+    def __init__(self, place: Place, editor: Editor, reread_s: str, kinds: tuple[str, ...] = ("preload", "uvicorn")) -> None:
+        self.place, self.editor = place, editor
+        self.servers = [place.serve(kind, {"SERVED_REREAD_S": reread_s}, REFRESH="300ms") for kind in kinds]
+
+    def said(self) -> str:
+        return "".join(served.said() for served in self.servers)
+
+
+@pytest.fixture(scope="module")
+def fleet(site_database: Path) -> Iterator[Fleet]:
+    """For tests that leave Redis and the database as they are."""
+    with place(site_database) as made, editing(made) as editor:
+        yield Fleet(made, editor, NEVER_S)
+
+
+@pytest.fixture
+def own_fleet(served_place: Place) -> Iterator[Fleet]:
+    """For tests that break something."""
+    with editing(served_place) as editor:
+        yield Fleet(served_place, editor, NEVER_S)
+
+
+@pytest.mark.parametrize("how", ["save", "loaddata"])
+def test_an_edit_that_signals_tell_of_is_obeyed_by_all_workers(fleet: Fleet, how: str) -> None:
+    for limit in (2001, 2002, 2003):
+        fleet.editor.edit(how, limit=limit)
+        until_all_obey(fleet.servers, limit)
+
+
+def test_an_edit_in_the_admin_is_obeyed_by_all_workers(fleet: Fleet) -> None:
+    for limit in (3001, 3002):
+        edit_in_the_admin(fleet.servers[0], limit)
+        until_all_obey(fleet.servers, limit)
+
+
+@pytest.mark.parametrize("how", ["update", "sql"])
+def test_an_edit_that_nothing_tells_of_is_obeyed_after_the_next_reading(served_place: Place, how: str) -> None:
+    with editing(served_place) as editor:
+        fleet = Fleet(served_place, editor, reread_s="0.5")
+        editor.edit(how, limit=4001)
+        until_all_obey(fleet.servers, 4001)
+
+
+def test_a_rule_that_is_deleted_holds_nowhere(own_fleet: Fleet) -> None:
+    own_fleet.editor.edit("delete")
+    until_all_obey(own_fleet.servers, "", told_by_rules)
+    assert not own_fleet.servers[0].get("/edited/", new_address()).has("X-RateLimit-Limit")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("preload", "uvicorn")])
+def test_an_edit_is_obeyed_by_workers_of_every_kind(served_place: Place, kind: str) -> None:
+    with editing(served_place) as editor:
+        fleet = Fleet(served_place, editor, NEVER_S, (kind,))
+        editor.edit("save", limit=5001)
+        until_all_obey(fleet.servers, 5001)
+
+
+def test_an_edit_while_redis_is_down_is_obeyed_and_so_is_one_after_it_came_back_empty(own_fleet: Fleet) -> None:
+    own_fleet.place.stop_redis()
+    own_fleet.editor.edit("save", limit=6001)
+    until_all_obey(own_fleet.servers, 6001, told_by_rules)
+    own_fleet.place.start_redis()
+    own_fleet.editor.edit("save", limit=6002)
+    until_all_obey(own_fleet.servers, 6002, told_by_rules)
+    until(lambda: own_fleet.servers[1].get("/edited/", new_address()).has("X-RateLimit-Limit"), "Redis was not used again")
+    until_all_obey(own_fleet.servers, 6002)
+
+
+def test_an_edit_after_redis_lost_its_data_is_obeyed(own_fleet: Fleet) -> None:
+    own_fleet.editor.edit("save", limit=7001)
+    until_all_obey(own_fleet.servers, 7001)
+    own_fleet.place.redis.flushall()
+    own_fleet.editor.edit("save", limit=7002)
+    until_all_obey(own_fleet.servers, 7002)
+
+
+def test_while_the_database_is_down_the_last_good_rules_hold_and_afterwards_edits_act(own_fleet: Fleet) -> None:
+    place = own_fleet.place
+    own_fleet.editor.edit("save", limit=8001)
+    until_all_obey(own_fleet.servers, 8001)
+    place.stop_database()
+    place.redis.delete("rw:token")  # what makes each process read
+    until(lambda: own_fleet.said().count("the rules cannot be read") >= 6, "nobody tried to read")
+    until_all_obey(own_fleet.servers, 8001)
+    assert own_fleet.servers[0].statuses("/path/", 3) == [200, 200, 429]
+    assert own_fleet.servers[1].statuses("/path/", 3) == [200, 200, 429]
+    place.start_database()
+    own_fleet.editor.edit("save", limit=8002)
+    until_all_obey(own_fleet.servers, 8002)
+    assert own_fleet.said().count("the rules cannot be read") == 6  # once for each process
+
+
+def _alter(place: Place, *statements: str) -> None:
+    with sqlite3.connect(place.database, timeout=20) as database:
+        for statement in statements:
+            database.execute(statement)
+    database.close()
+
+
+def test_an_older_version_survives_columns_and_rows_that_it_does_not_know(own_fleet: Fleet) -> None:
+    """A rolling deploy: the newer version has migrated, and somebody uses what it brought."""
+    column = "ALTER TABLE ratewindow_raterule ADD COLUMN mood varchar(9) NOT NULL DEFAULT 'calm'"
+    newer = "UPDATE ratewindow_rulewindow SET algorithm = 'crystal_ball' WHERE rule_id = (SELECT id FROM ratewindow_raterule"
+    _alter(own_fleet.place, column, f"{newer} WHERE name = 'by.path')")
+    own_fleet.editor.edit("save", limit=9001)
+    until_all_obey(own_fleet.servers, 9001)
+    for served in own_fleet.servers:
+        assert served.statuses("/path/", 3) == [200, 200, 429]  # as it was before
+    started = own_fleet.place.serve("sync", REFRESH="300ms")
+    assert "rule 'by.path' is left out, it cannot be enforced" in started.said()
+    until_all_obey([started], 9001)
+    assert started.statuses("/form/", 2, method="POST") == [200, 429]
+
+
+def test_a_newer_version_serves_before_the_table_is_migrated_and_reads_once_it_is(served_place: Place) -> None:
+    _alter(served_place, "ALTER TABLE ratewindow_raterule DROP COLUMN message")
+    started = served_place.serve("uvicorn", REFRESH="300ms")
+    assert started.statuses("/edited/", 2) == [200, 200]
+    assert started.statuses("/sync/", 3) == [200, 200, 429]  # a rate in code needs no row
+    assert started.said().count("the rules cannot be read") == started.workers_wanted
+    _alter(served_place, "ALTER TABLE ratewindow_raterule ADD COLUMN message varchar(200) NOT NULL DEFAULT ''")
+    until_all_obey([started], 1000)
+
+
+def test_a_worker_that_was_killed_is_replaced_by_one_that_obeys(fleet: Fleet) -> None:
+    gunicorn = fleet.servers[0]
+    victim = next(iter(gunicorn.workers()))
+    fleet.editor.edit("save", limit=2777)
+    os.kill(victim, signal.SIGKILL)
+    until(lambda: victim not in gunicorn.workers(), "the worker did not die")
+    until_all_obey([gunicorn], 2777)
