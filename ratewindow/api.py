@@ -13,7 +13,7 @@ from typing import Any, TypeGuard, cast
 
 from django.http import HttpRequest
 
-from ratewindow import charging, coderules, conf, gate, guard, rulebook, stores
+from ratewindow import charging, coderules, conf, gate, guard, responses, rulebook, stores
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import named, original
 from ratewindow.limiter.durations import parse_duration
@@ -35,7 +35,10 @@ def hit(rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception
     which the middleware answers.
     """
     what: What = "force" if force else "hit"
-    return _settled(who, gate.decide(_question(rulebook.current(), rule, who, cost), what), raise_exception)
+    told = _joined(who, gate.decide(_question(rulebook.current(), rule, who, cost), what))
+    if not told.allowed and _is_request(who):
+        responses.announce(original(who), told)
+    return _admitted(told, raise_exception)
 
 
 def peek(rule: str, who: Who, cost: int = 1) -> Decision:
@@ -70,7 +73,10 @@ def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta) -> 
 async def ahit(rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False) -> Decision:
     """`hit`, awaited."""
     what: What = "force" if force else "hit"
-    return _settled(who, await gate.adecide(await _aquestion(rule, who, cost), what), raise_exception)
+    told = _joined(who, await gate.adecide(await _aquestion(rule, who, cost), what))
+    if not told.allowed and _is_request(who):
+        await responses.aannounce(original(who), told)
+    return _admitted(told, raise_exception)
 
 
 async def apeek(rule: str, who: Who, cost: int = 1) -> Decision:
@@ -134,11 +140,16 @@ def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:
     return row if row.count_when is None else row.at_once
 
 
-def _settled(who: Who, told: Decision, raise_exception: bool) -> Decision:
+def _joined(who: Who, told: Decision) -> Decision:
+    """The decision, counted: by the guard around the request, which also writes the headers, or here."""
     if _is_request(who) and hasattr(who, "ratewindow"):
-        guard.join(original(who), told)  # the guard around it counts, and writes the headers
+        guard.join(original(who), told)
     else:
         counters.record(told.decisions)
+    return told
+
+
+def _admitted(told: Decision, raise_exception: bool) -> Decision:
     if raise_exception and not told.allowed:
         raise RateLimited(told)
     return told

@@ -75,11 +75,16 @@ class Visit:
         if self.counts_later and not self.refused:
             afterwards.wait(self.request, self.rules, decision)
 
+    @property
+    def decision(self) -> Decision:
+        """Of all rules that the request has met by now."""
+        return self.request.ratewindow  # type: ignore[attr-defined, no-any-return]
+
     def refusal(self) -> HttpResponseBase:
-        return responses.refusal(self.request, self.request.ratewindow)  # type: ignore[attr-defined]
+        return responses.refusal(self.request, self.decision)
 
     async def arefusal(self) -> HttpResponseBase:
-        return await responses.arefusal(self.request, self.request.ratewindow)  # type: ignore[attr-defined]
+        return await responses.arefusal(self.request, self.decision)
 
     @property
     def waits(self) -> bool:
@@ -88,7 +93,7 @@ class Visit:
 
     def answer(self, response: HttpResponseBase) -> HttpResponseBase:
         if self.outermost and isinstance(response, HttpResponseBase):  # else Django says what a view must return
-            headers.write(response, self.request.ratewindow)  # type: ignore[attr-defined]
+            headers.write(response, self.decision)
         return response
 
     def leave(self) -> None:
@@ -108,7 +113,10 @@ def guarded(handler: Handler, door: Door) -> Handler:
                     for rule in rules:
                         if rule.recipe.loaders:
                             await rule.recipe.load(request)
-                    visit.settle(await gate.adecide(visit.question()))
+                    decision = await gate.adecide(visit.question())
+                    visit.settle(decision)
+                    if not decision.allowed:
+                        await responses.aannounce(visit.request, visit.decision)
                 response = await (visit.arefusal() if visit.refused else handler(request, *args, **kwargs))
                 if visit.waits:
                     await afterwards.acount(visit.request, getattr(response, "status_code", None))
@@ -127,7 +135,10 @@ def guarded(handler: Handler, door: Door) -> Handler:
         visit = Visit(request, door)
         try:
             if visit.meet(rulebook.current()):
-                visit.settle(gate.decide(visit.question()))
+                decision = gate.decide(visit.question())
+                visit.settle(decision)
+                if not decision.allowed:
+                    responses.announce(visit.request, visit.decision)
             response = visit.refusal() if visit.refused else handler(request, *args, **kwargs)
             if visit.waits:
                 afterwards.count(visit.request, getattr(response, "status_code", None))
@@ -146,6 +157,11 @@ def decisions_of(request: HttpRequest) -> tuple[Decision, ...]:
     """What has been decided about this request so far, one decision for each rule."""
     decision: Decision | None = getattr(request, "ratewindow", None)
     return () if decision is None else decision.decisions  # a refused one is false
+
+
+def knows(request: HttpRequest, decision: Decision) -> bool:
+    """Whether this decision is among those about the request."""
+    return any(part is each for part in decision.decisions for each in decisions_of(request))
 
 
 def tell_refused(request: HttpRequest) -> None:

@@ -41,4 +41,6 @@ class RateWindowMiddleware:
         if not isinstance(exception, RateLimited):
             return None
         guard.tell_refused(request)
+        if not guard.knows(request, exception.decision):  # else it has been announced
+            responses.announce(request, exception.decision)
         return responses.refusal(request, exception.decision)

@@ -1,55 +1,72 @@
-"""The answer to a refused request: 429 as a page, as text or as problem+json, whichever the client prefers."""
+"""The answer to a refused request: a page, text or problem+json, whichever the client prefers, and who else is told."""
 
 import json
 import logging
+from typing import NamedTuple
 
 from asgiref.sync import sync_to_async
-from django.core.exceptions import ImproperlyConfigured
-from django.http import HttpRequest, HttpResponse
-from django.template.loader import render_to_string
-from django.templatetags.static import static
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
+from ratewindow import problems, refusalpages, rulebook, userfunctions
 from ratewindow.headers import retry_after_s
 from ratewindow.limiter.types import Decision
+from ratewindow.models import RateRule
+from ratewindow.signals import throttled
 
 logger = logging.getLogger("ratewindow.refusals")
 
-# Text comes first: it is what a client gets that has no preference.
+# Text comes first: it is what a client gets that has no preference, but for a page that the site's code makes.
 _TYPES = ("text/plain", "text/html", "application/problem+json", "application/json")
-_OURS = ("store", "function")  # reasons of a refusal that no client has deserved
-_PROBLEM_TYPES = "https://iana.org/assignments/http-problem-types"
+_PAGE_FIRST = ("text/html", "text/plain", "application/problem+json", "application/json")
 
 
-def refusal(request: HttpRequest, decision: Decision) -> HttpResponse:
-    """429 Too Many Requests with an exact Retry-After, unless waiting does not help; 503 where we are to blame."""
+class _Told(NamedTuple):
+    """What each form of the answer says."""
+
+    decision: Decision
+    status: int
+    is_busy: bool  # it is about us, not about the client
+    title: str
+    message: str  # the rule's own
+    wait_s: int | None
+
+    @property
+    def detail(self) -> str:
+        return self.message or _sentence(self)
+
+
+def refusal(request: HttpRequest, decision: Decision) -> HttpResponseBase:
+    """The answer, with an exact Retry-After unless waiting does not help: 429 or what the rule says, 503 where we are to
+    blame. What the site's own page does wrong is told to the log, and the client gets text."""
     log_refusal(decision)
-    wait_s, preferred, status = retry_after_s(decision), _preferred(request), status_of(decision)
-    away = status == 503
-    if preferred == "text/html":
-        told = {
-            "decision": decision,
-            "away": away,
-            "title": "The service is busy" if away else "Too many requests",
-            "retry_after_s": wait_s,
-            "wait": _in_words(wait_s),
-            "stylesheet": _stylesheet(),
-        }
-        page = render_to_string("ratewindow/429.html", told, request)
-        response = HttpResponse(page, status=status)
-    elif preferred == "text/plain":
-        response = HttpResponse(f"{_sentence(wait_s, away)}\n", status=status, content_type="text/plain; charset=utf-8")
-    else:
-        problem = _unable(decision, wait_s) if away else _problem(decision, wait_s)
-        response = HttpResponse(json.dumps(problem), status=status, content_type="application/problem+json")
-    if wait_s is not None:
-        response["Retry-After"] = str(wait_s)
-    response["Cache-Control"] = "no-store"
-    return response
+    told, form = _told(decision), _form(request, decision)
+    try:
+        response = _FORMS[form](request, told)
+        if userfunctions.failing and form in _BY_SITE:
+            userfunctions.worked("refusal page", form)
+    except Exception as error:
+        userfunctions.failed("refusal page", form, error, "who is refused gets plain text", filter(None, [decision.rule]))
+        response = _plain(told._replace(status=503 if told.is_busy else 429, message=""))
+    if told.wait_s is not None:
+        response.headers.setdefault("Retry-After", str(told.wait_s))
+    response.headers.setdefault("Cache-Control", "no-store")
+    return _without_body(response) if request.method == "HEAD" else response
+
+
+async def arefusal(request: HttpRequest, decision: Decision) -> HttpResponseBase:
+    """`refusal` on the event loop; a page goes to a thread, since the site's context processors may ask the database."""
+    if _form(request, decision) in _BY_SITE:
+        return await sync_to_async(refusal)(request, decision)
+    return refusal(request, decision)
 
 
 def status_of(decision: Decision) -> int:
     """The status of the answer to a refused request."""
-    return 503 if decision.reason in _OURS else 429
+    if decision.reason in problems.OURS:
+        return 503
+    rule = rulebook.held().by_name.get(decision.rule)
+    # A row in shadow has not refused: the rate in code beside it has.
+    return rule.response_status if rule is not None and rule.mode == "enforce" else 429
 
 
 def log_refusal(decision: Decision) -> None:
@@ -57,26 +74,76 @@ def log_refusal(decision: Decision) -> None:
     logger.info("refused %s by rule %s: %s", decision.id, decision.rule, decision.reason)
 
 
-async def arefusal(request: HttpRequest, decision: Decision) -> HttpResponse:
-    """`refusal` on the event loop; a page goes to a thread, since the site's context processors may ask the database."""
-    if _preferred(request) == "text/html":
-        return await sync_to_async(refusal)(request, decision)
-    return refusal(request, decision)
+def announce(request: HttpRequest, decision: Decision) -> None:
+    """Tell whoever listens to `throttled` of a refused request; what a listener raises is logged by Django."""
+    if throttled.has_listeners(RateRule):
+        throttled.send_robust(RateRule, request=request, decision=decision)
 
 
-def _preferred(request: HttpRequest) -> str:
+async def aannounce(request: HttpRequest, decision: Decision) -> None:
+    """`announce`, awaited."""
+    if throttled.has_listeners(RateRule):
+        await throttled.asend_robust(RateRule, request=request, decision=decision)
+
+
+def _told(decision: Decision) -> _Told:
+    is_busy, rule = decision.reason in problems.OURS, rulebook.held().by_name.get(decision.rule)
+    message = rule.message if rule is not None and rule.mode == "enforce" and not is_busy else ""
+    title = "The service is busy" if is_busy else "Too many requests"
+    return _Told(decision, status_of(decision), is_busy, title, message, retry_after_s(decision))
+
+
+def _form(request: HttpRequest, decision: Decision) -> str:
+    """Which form of the answer this client prefers; a page of the site's code comes before text, as its other errors."""
+    by_code = decision.reason not in problems.OURS and refusalpages.handler429(request) is not None
+    types = _PAGE_FIRST if by_code else _TYPES
     try:
-        return request.get_preferred_type(_TYPES) or "text/plain"
+        preferred = request.get_preferred_type(types) or types[0]
     except (TypeError, ValueError):  # Django trips over some parameters, such as q*=unknown'en'1
-        return "text/plain"
+        preferred = types[0]
+    if preferred == "text/html":
+        return "handler429" if by_code else "template"
+    return "text" if preferred == "text/plain" else "problem"
 
 
-def _stylesheet() -> str:
-    """The page's stylesheet, or nothing: a site without static files, or that has not collected ours, has its page."""
-    try:
-        return static("ratewindow/429.css")
-    except (ImproperlyConfigured, ValueError):
-        return ""
+def _by_handler(request: HttpRequest, told: _Told) -> HttpResponseBase:
+    return refusalpages.by_handler(refusalpages.handler429(request), request, told.decision, told.status)
+
+
+def _by_template(request: HttpRequest, told: _Told) -> HttpResponse:
+    context = {
+        **told._asdict(),
+        "detail": told.detail,
+        "retry_after_s": told.wait_s,
+        "wait": _in_words(told.wait_s),
+    }
+    return HttpResponse(refusalpages.page(request, context, told.is_busy), status=told.status)
+
+
+def _as_text(request: HttpRequest, told: _Told) -> HttpResponse:
+    return _plain(told)
+
+
+def _plain(told: _Told) -> HttpResponse:
+    return HttpResponse(f"{told.detail}\n", status=told.status, content_type="text/plain; charset=utf-8")
+
+
+def _as_problem(request: HttpRequest, told: _Told) -> HttpResponse:
+    body = problems.problem(told.decision, told.status, told.title, told.detail)
+    return HttpResponse(json.dumps(body), status=told.status, content_type="application/problem+json")
+
+
+_FORMS = {"handler429": _by_handler, "template": _by_template, "text": _as_text, "problem": _as_problem}
+_BY_SITE = ("handler429", "template")
+
+
+def _without_body(response: HttpResponseBase) -> HttpResponseBase:
+    """What HEAD gets: the header of the answer, with the length that its body would have."""
+    if isinstance(response, HttpResponse):
+        length = len(response.content)
+        response.content = b""
+        response.headers.setdefault("Content-Length", str(length))
+    return response
 
 
 def _in_words(wait_s: int | None) -> str:
@@ -93,39 +160,8 @@ def _in_seconds(wait_s: int) -> str:
     return f"{wait_s} second{'' if wait_s == 1 else 's'}"
 
 
-def _sentence(wait_s: int | None, away: bool = False) -> str:
-    if away:
-        return f"The service is busy. Try again in {_in_seconds(wait_s or 1)}."
-    if wait_s is None:
-        return "Too many requests. Waiting does not help."
-    return f"Too many requests. Try again in {_in_seconds(wait_s)}."
-
-
-def _problem(decision: Decision, wait_s: int | None) -> dict[str, object]:
-    """Problem details of RFC 9457, with the member that the rate limit headers draft defines."""
-    violated = [
-        part.rule if len(part.windows) == 1 else f"{part.rule}:{answer.window.text}"
-        for part in decision.decisions
-        if not part.allowed
-        for answer in part.windows
-        if answer.wait_ms
-    ]
-    return {
-        "type": f"{_PROBLEM_TYPES}#{'abnormal-usage-detected' if decision.reason == 'penalty' else 'quota-exceeded'}",
-        "title": "Too many requests",
-        "status": 429,
-        "detail": _sentence(wait_s),
-        "violated-policies": violated or [decision.rule],
-        "code": decision.id,
-    }
-
-
-def _unable(decision: Decision, wait_s: int | None) -> dict[str, object]:
-    """Nobody asked too often: the limit could not be looked at."""
-    return {
-        "type": f"{_PROBLEM_TYPES}#temporary-reduced-capacity",
-        "title": "The service is busy",
-        "status": 503,
-        "detail": _sentence(wait_s, away=True),
-        "code": decision.id,
-    }
+def _sentence(told: _Told) -> str:
+    what = "Requests from here are blocked" if told.decision.reason == "block" else told.title
+    if told.wait_s is None:
+        return f"{what}." if told.is_busy else f"{what}. Waiting does not help."
+    return f"{what}. Try again in {_in_seconds(told.wait_s)}."

@@ -36,7 +36,7 @@ from ratewindow.limiter.limiter import check_cost
 from ratewindow.matching import Index
 from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.regexes import check_regex
-from ratewindow.rule import Rule, parse_methods
+from ratewindow.rule import Rule, check_name, parse_methods
 from ratewindow.switch import ON, Switch, from_text
 
 logger = logging.getLogger("ratewindow")
@@ -218,6 +218,7 @@ def read_rules() -> list[Rule]:
 
 
 def _freeze(row: RateRule) -> Rule:
+    check_name(row.name)  # raw SQL and fixtures check nothing, and it goes into headers
     rule = Rule(
         name=row.name,
         windows=tuple(window.freeze() for window in row.windows.all()),

@@ -115,3 +115,17 @@ def test_who_was_just_refused_is_refused_by_the_edited_rule_too(edited: dict[str
     assert statuses(view, 2) == [200, 429]
     RateRule.objects.define("login", "1/m", prefix="/", mode="enforce", overwrite=True, **edited)
     assert statuses(view, 1) == [429]
+
+
+@is_async
+@pytest.mark.parametrize("returned", [None, "text", 42])
+def test_what_is_no_response_goes_to_django_which_says_what_is_wrong(is_async: bool, returned: Any) -> None:
+    def view(request: HttpRequest) -> Any:
+        return returned
+
+    async def aview(request: HttpRequest) -> Any:
+        return returned
+
+    RateRule.objects.define("login", "5/m", count_when="5xx", mode="enforce")
+    limited: Callable[..., Any] = ratelimit("login")(aview if is_async else view)
+    assert answer(limited, RequestFactory().get("/")) == returned

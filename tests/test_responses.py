@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from django.contrib.staticfiles.finders import find
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
 
-from ratewindow import RateLimited, ratelimit
+import ratewindow
+from ratewindow import RateLimited, gate, ratelimit, rulebook, userfunctions
 from ratewindow.limiter.types import Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
 from ratewindow.responses import refusal
+from ratewindow.testing import override_rules
 from tests.doors import answer, behind_middleware, decorated, get, plain
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -215,17 +218,15 @@ def test_the_page_may_ask_the_database_under_asgi_too(is_async: bool) -> None:
         assert get(view, headers={"Accept": "text/html"}).status_code == 429
 
 
-def test_a_site_can_bring_its_own_page(tmp_path: Any) -> None:
-    (tmp_path / "ratewindow").mkdir()
-    (tmp_path / "ratewindow" / "429.html").write_text("Slow down, {{ decision.rule }}, for {{ retry_after_s }} s")
-    with override_settings(TEMPLATES=[{**settings.TEMPLATES[0], "DIRS": [str(tmp_path)]}]):
-        assert refuse(Accept="text/html").content == b"Slow down, login, for 42 s"
-
-
 @is_async
-def test_head_is_refused_like_get(is_async: bool) -> None:
+@pytest.mark.parametrize("accept", ["*/*", "text/html", "application/json"])
+def test_head_is_refused_like_get_and_without_a_body(is_async: bool, accept: str) -> None:
     view = decorated(is_async, "head", "1/m")
-    assert [get(view, method="HEAD").status_code for _ in range(2)] == [200, 429]
+    assert get(view, method="HEAD").status_code == 200
+    head, whole = (get(view, method=method, headers={"accept": accept}) for method in ("HEAD", "GET"))
+    assert (head.status_code, head.content) == (429, b"")
+    assert head["Content-Type"] == whole["Content-Type"]
+    assert abs(int(head["Content-Length"]) - len(whole.content)) <= 2  # a second may have passed
 
 
 def test_a_refusal_is_not_decorated_by_the_view() -> None:
@@ -257,3 +258,80 @@ def test_who_is_refused_because_the_store_is_away_is_not_to_blame(accept: str) -
     assert "2 seconds" in said
     if "json" in accept:
         assert json.loads(said)["type"] == "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+
+
+@is_async
+@pytest.mark.parametrize("status", [400, 403, 404, 429, 503])
+def test_a_rule_says_the_status_of_its_refusals_and_the_headers_stay(is_async: bool, status: int) -> None:
+    RateRule.objects.define("api", "1/m", mode="enforce", response_status=status)
+    view = decorated(is_async, "api")
+    get(view)
+    for accept in ("*/*", "text/html", "application/json"):
+        response = get(view, headers={"accept": accept})
+        assert response.status_code == status
+        assert int(response["Retry-After"]) >= 1
+        assert response["RateLimit"].startswith('"api";r=0;t=')
+    assert json.loads(response.content)["status"] == status
+
+
+EVIL = '<script>alert(1)</script> "quoted" =1+1 \u202e\u0000 \U0001f680'
+
+
+def test_a_rules_message_is_read_in_every_form_and_run_in_none() -> None:
+    RateRule.objects.create(name="login", mode="enforce", message=EVIL)
+    assert refuse().content.decode() == f"{EVIL}\n"
+    assert json.loads(refuse(Accept="application/json").content)["detail"] == EVIL
+    page = refuse(Accept="text/html").content.decode()
+    assert "<script>" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &quot;quoted&quot;" in page
+    assert "You can try again in <strong>42 seconds</strong>." in page
+
+
+def test_a_message_that_cannot_be_written_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    with override_rules(login="5/m"):
+        rule = rulebook.held().by_name["login"]
+        monkeypatch.setitem(rulebook.held().by_name, "login", replace(rule, message="\ud800"))
+        assert refuse().content == refuse(Accept="text/html").content == b"Too many requests. Try again in 42 seconds.\n"
+        assert json.loads(refuse(Accept="application/json").content)["detail"] == "\ud800"
+    userfunctions.failing.clear()
+
+
+def test_the_rule_that_decides_says_status_and_message() -> None:
+    RateRule.objects.define("minute", "1/m", prefix="/", mode="enforce", response_status=403, message="Not so fast.")
+    RateRule.objects.define("hour", "2/h", prefix="/", mode="enforce", response_status=400, message="That is all.")
+    site = behind_middleware(plain(False))
+    get(site)
+    told = get(site)
+    assert (told.status_code, told.content) == (403, b"Not so fast.\n")
+    assert ratewindow.hit("hour", "ip:127.0.0.1")
+    gate.refusals.forget()
+    told = get(site)  # which waits longer for the hour
+    assert (told.status_code, told.content) == (400, b"That is all.\n")
+
+
+def test_a_row_in_shadow_says_nothing_for_the_rate_in_code_beside_it() -> None:
+    RateRule.objects.define("login", "9/m", response_status=403, message="Not so fast.")
+    view = decorated(False, "login", "1/m")
+    get(view)
+    told = get(view)
+    assert (told.status_code, told.content[:18]) == (429, b"Too many requests.")
+
+
+def test_who_is_blocked_is_told_so() -> None:
+    blocked = Decision(allowed=False, reason="block", outcome="refused", id="k7f2q")
+    told = json.loads(refuse(blocked, Accept="application/json").content)
+    assert told["type"].endswith("#abnormal-usage-detected")
+    assert "violated-policies" not in told
+    assert refuse(blocked).content == b"Requests from here are blocked. Waiting does not help.\n"
+    assert "waiting does not change that" in refuse(blocked, Accept="text/html").content.decode()
+
+
+@pytest.mark.parametrize("name", ["a\r\nSet-Cookie: x=1", 'a"b', "a\x00b", "é", "A", ""])
+def test_a_name_that_only_raw_sql_can_write_reaches_neither_header_nor_log(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    RateRule.objects.define("login", "0/m", prefix="/", mode="enforce")
+    RateRule.objects.update(name=name)
+    with caplog.at_level(logging.INFO, "ratewindow"):
+        rulebook.reload()
+        told = get(behind_middleware(plain(False)))
+    assert not [value for _, value in told.items() if "\n" in value or "\r" in value or (name and name in value)]
+    assert not [line for line in caplog.messages if "\n" in line or "\x00" in line]

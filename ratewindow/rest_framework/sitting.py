@@ -67,7 +67,7 @@ class Sitting:
         if self.visit.outermost:
             plain._ratewindow_outermost = self  # type: ignore[attr-defined]
         if not self.decision.allowed:
-            responses.log_refusal(self.decision)
+            self._tell(self.decision)
         self._attend()
 
     def ask_alone(self, throttle: Throttle, request: Request) -> Decision:
@@ -81,7 +81,7 @@ class Sitting:
         told, _ = self._ask((throttle,), request)
         if not told.allowed:
             self.decision = told
-            responses.log_refusal(told)
+            self._tell(told)
         return told
 
     def _ask(
@@ -102,6 +102,10 @@ class Sitting:
             visit.settle(now)
         parts = [part for part in guard.decisions_of(self.plain) if (part.rule, part.mode) in door.names]
         return (Decision.of(parts) if parts else now), visit
+
+    def _tell(self, refused: Decision) -> None:
+        responses.log_refusal(refused)
+        responses.announce(self.plain, refused)
 
     def _attend(self) -> None:
         """End with the view; one that is no view of REST framework has no end to wait for."""

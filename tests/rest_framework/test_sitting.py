@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
 import ratewindow
-from ratewindow import RateLimited, guard, ratelimit
+from ratewindow import RateLimited, guard, ratelimit, signals
 from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
@@ -282,3 +282,17 @@ def test_a_view_within_a_view_is_one_request(recorded: list[list[tuple[str, str]
     outer = throttled(BURST, inside=lambda request: inner(request._request).data)
     ask(outer)
     assert recorded == [[("burst", "passed"), ("inner", "passed")]]
+
+
+def test_who_listens_to_refusals_hears_of_those_of_throttles_once() -> None:
+    heard: list[Decision] = []
+
+    def listen(decision: Decision, **_: Any) -> None:
+        heard.append(decision)
+
+    signals.throttled.connect(listen)
+    try:
+        assert statuses(throttled(DAY, BURST), 4) == [200, 200, 429, 429]
+    finally:
+        signals.throttled.disconnect(listen)
+    assert [decision.rule for decision in heard] == ["day", "day"]

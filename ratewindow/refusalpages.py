@@ -1,0 +1,89 @@
+"""The page of a refused visitor: the site's own by ``handler429`` or template, else ours."""
+
+import inspect
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from asgiref.sync import async_to_sync, iscoroutinefunction
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest, HttpResponseBase
+from django.template import TemplateDoesNotExist
+from django.template.loader import get_template
+from django.templatetags.static import static
+from django.urls import get_resolver
+from django.urls.utils import get_callable
+
+from ratewindow.exceptions import RateLimited
+from ratewindow.limiter.types import Decision
+
+Handler = Callable[..., Any]
+
+_PACKAGED = str(Path(__file__).parent / "templates")
+
+
+def handler429(request: HttpRequest) -> Any:
+    """What the root URLconf gives as `handler429`, a function or the path of one; None without it."""
+    return getattr(get_resolver(getattr(request, "urlconf", None)).urlconf_module, "handler429", None)
+
+
+def by_handler(handler: Any, request: HttpRequest, decision: Decision, status: int) -> HttpResponseBase:
+    """What the site's handler answers; it finds the decision at `request.ratewindow`.
+
+    A handler that says no status of its own, or the usual one, answers with the rule's.
+    """
+    response = _called(get_callable(handler), request, decision)
+    if not isinstance(response, HttpResponseBase):
+        raise TypeError(f"handler429 must return an HttpResponse, not {type(response).__name__}")
+    if not getattr(response, "is_rendered", True):
+        response.render()  # type: ignore[attr-defined]  # a middleware's answer is rendered by nobody else
+    if response.status_code in (200, 429):
+        response.status_code = status
+    return response
+
+
+def page(request: HttpRequest, told: dict[str, Any], is_busy: bool) -> str:
+    """The page as text. `told` is its context."""
+    name = "503.html" if is_busy else "429.html"
+    return str(_template(name).render({**told, "stylesheet": _stylesheet()}, request))
+
+
+def _called(handler: Handler, request: HttpRequest, decision: Decision) -> Any:
+    before = getattr(request, "ratewindow", None)
+    request.ratewindow = decision  # type: ignore[attr-defined]  # of an exception, another than the request's
+    try:
+        call = async_to_sync(handler) if iscoroutinefunction(handler) else handler
+        return call(request, exception=RateLimited(decision)) if _takes_exception(handler) else call(request)
+    finally:
+        if before is not None:
+            request.ratewindow = before  # type: ignore[attr-defined]
+
+
+@lru_cache(maxsize=32)
+def _takes_exception(handler: Handler) -> bool:
+    """Whether it cannot be called without an exception, as Django's own handlers and those of django-ratelimit."""
+    parameters = [*inspect.signature(handler).parameters.values()][1:]
+    return any(each.name == "exception" and each.default is each.empty for each in parameters)
+
+
+def _template(name: str) -> Any:
+    """The site's ``ratewindow/429.html``, else its ``429.html``, else ours."""
+    try:
+        found = get_template(f"ratewindow/{name}")
+    except TemplateDoesNotExist:
+        return get_template(name)
+    if str(getattr(getattr(found, "origin", None), "name", "")).startswith(_PACKAGED):
+        try:
+            return get_template(name)
+        except TemplateDoesNotExist:
+            pass
+    return found
+
+
+def _stylesheet() -> str:
+    """Our page's stylesheet, or nothing: a site without static files, or that has not collected ours, has its page."""
+    try:
+        return static("ratewindow/429.css")
+    except (ImproperlyConfigured, ValueError):
+        return ""
