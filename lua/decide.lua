@@ -40,41 +40,47 @@ if ARGV[2] == '17' and #KEYS == 1 and (what == 'hit' or what == 'peek') then
   return {algorithm.answer(what, 1, key, limit, period, parameter, now, algorithm.read(key, limit, period, parameter, now))}
 end
 
--- The same for any number of windows of rules that enforce and nothing else. They are read one behind the other, what was
--- read stays on the stack, and on the way back, when it is known of all whether there is room, each answers: no tables.
+-- The same for any number of windows of rules that enforce or look, and nothing else. They are read one behind the other,
+-- what was read stays on the stack, and on the way back, when it is known of all whether there is room, each answers: no
+-- tables.
 local function is_plain()
   local at = 2
   while ARGV[at] do
-    local kind = ARGV[at] % 16
-    if kind ~= 1 and kind ~= 9 then return false end
-    at = at + (ARGV[at] - kind) / 4 + (kind == 9 and 2 or 1)
+    local kind = math.abs(ARGV[at])
+    local rest = kind % 16
+    if rest ~= 1 and rest ~= 9 then return false end
+    at = at + (kind - rest) / 4 + (rest == 9 and 2 or 1)
   end
   return true
 end
 
 if (what == 'hit' or what == 'peek') and is_plain() then
-  local function answered(algorithm, cost, key, limit, period, parameter, room, capacity, a, b, c, d, e, ...)
+  local function answered(algorithm, charges, cost, key, limit, period, parameter, room, capacity, a, b, c, d, e, ...)
     local remaining, wait, reset, charged_at = algorithm.answer(
-      cost > 0 and what or 'peek', cost, key, limit, period, parameter, now, room, capacity, a, b, c, d, e)
+      charges and what or 'peek', cost, key, limit, period, parameter, now, room, capacity, a, b, c, d, e)
     return remaining, wait, reset, charged_at, ...
   end
 
   -- The next window is at these places of ARGV and KEYS, and its rule has so many `left`.
-  local function visit(at, number, left, cost)
+  local function visit(at, number, left, cost, charges)
     if left == 0 then
       if not ARGV[at] then return end
-      local kind = ARGV[at] % 16
-      left, cost, at = (ARGV[at] - kind) / 16, 1, at + 1
-      if kind == 9 then cost, at = ARGV[at] + 0, at + 1 end
+      local kind = ARGV[at] + 0
+      charges, kind, cost, at = kind > 0, math.abs(kind), 1, at + 1
+      if kind % 16 == 9 then
+        cost, at = ARGV[at] + 0, at + 1
+        charges = charges and cost > 0
+      end
+      left = math.floor(kind / 16)
     end
     local algorithm, key = algorithms[ARGV[at]], KEYS[number]
     local limit, period, parameter = ARGV[at + 1] + 0, ARGV[at + 2] + 0, tonumber(ARGV[at + 3]) or ARGV[at + 3]
     local room, capacity, a, b, c, d, e = algorithm.read(key, limit, period, parameter, now)
     if cost > room then what = 'peek' end
-    return answered(algorithm, cost, key, limit, period, parameter, room, capacity, a, b, c, d, e,
-      visit(at + 4, number + 1, left - 1, cost))
+    return answered(algorithm, charges, cost, key, limit, period, parameter, room, capacity, a, b, c, d, e,
+      visit(at + 4, number + 1, left - 1, cost, charges))
   end
-  return {visit(2, 1, 0, 1)}
+  return {visit(2, 1, 0)}
 end
 
 -- A window is a list: its algorithm, what this is told of it, and what it read.
