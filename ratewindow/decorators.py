@@ -59,7 +59,10 @@ def ratelimit(
         raise ValueError('ratelimit() needs a rule\'s name, a rate, or both: @ratelimit("login") or @ratelimit(rate="5/m")')
     if called is not None:
         check_name(called)
-    key = key if isinstance(key, str) or not callable(key) else own.anonymous(key, called or "")
+    if isinstance(key, str):
+        key = own.of_group(key, called or "")
+    elif callable(key):
+        key = own.anonymous(key, called or "")
     recipe(key, normalise)
     allowed_methods = _methods(_one_of("methods", methods, "method", method))
     if not callable(cost):

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -74,6 +75,17 @@ def anonymous(function: Callable[..., Any], group: str) -> str:
         name = f"{base}-{number}"
     _remember(OwnKey(name, function))
     return name
+
+
+def of_group(path: str, group: str) -> str:
+    """The key for a dotted path as django-ratelimit reads it: of a function that needs group and request, `anonymous`."""
+    module, dot, attribute = path.rpartition(".")
+    if dot and all(step.isidentifier() for step in path.split(".")):
+        with suppress(Exception):  # `find` says what is wrong with it
+            function = getattr(import_module(module), attribute)
+            if _needed(function) == 2:
+                return anonymous(function, group)
+    return path
 
 
 def version() -> int:

@@ -278,3 +278,14 @@ def test_the_view_of_a_rule_by_an_own_key_is_limited_by_it() -> None:
     ratekey("tenant")(tenant)
     view = ratewindow.ratelimit(rate="1/m", key="tenant")(plain(False))
     assert [get(view, headers={"x-tenant": each}).status_code for each in "aabb"] == [200, 429, 200, 429]
+
+
+def test_a_decorator_takes_the_path_of_a_function_of_group_and_request() -> None:
+    view = decorated(False, group="shop", rate="1/m", key="tests.identity.test_own.of_two")
+    assert statuses(view, 2) == [200, 429]
+    assert statuses(view, 2, method="POST") == [200, 429]
+
+
+def test_a_path_that_leads_nowhere_is_told_by_the_decorator_as_ever() -> None:
+    with pytest.raises(ValueError, match="nowhere cannot be imported"):
+        decorated(False, rate="1/m", key="nowhere.at_all")
