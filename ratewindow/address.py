@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from ratewindow import conf
+from ratewindow import addresswatch, conf
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 LONGEST = 100  # characters of an address with brackets, port and scope; what is longer is not even remembered
@@ -22,7 +22,10 @@ def client_address(request: HttpRequest) -> str:
     peer = meta.get("REMOTE_ADDR") or ""
     forwarded = meta.get("HTTP_X_FORWARDED_FOR") if settings.trusted_proxies else None
     address = _walk(peer, forwarded, settings.trusted_proxies) if forwarded else _parse(peer)
-    return _masked(address, settings.ipv4_prefix, settings.ipv6_prefix)
+    client = _masked(address, settings.ipv4_prefix, settings.ipv6_prefix)
+    if addresswatch.watching:
+        addresswatch.see(meta, client)
+    return client
 
 
 def masked_address(text: str) -> str:

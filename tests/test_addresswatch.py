@@ -1,0 +1,128 @@
+"""The two classic mistakes behind a proxy, told once, from a sample of requests."""
+
+import logging
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import RequestFactory, override_settings
+
+from ratewindow import addresswatch
+from ratewindow.address import client_address
+from ratewindow.addresswatch import AGAIN_S, SAMPLE, address_warnings
+
+
+@pytest.fixture(autouse=True)
+def _like_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("watching", True), ("_sample", addresswatch._Sample()), ("_warnings", []), ("_told", {})):
+        monkeypatch.setattr(addresswatch, name, value)
+
+
+def visits(
+    count: int = SAMPLE, peers: int = 1, agents: int = 5, setting: Any = (), server: str = "shop.example", **extra: str
+) -> None:
+    """So many requests, of so many addresses (10.0.0.1 and up, unless told) and browsers."""
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "TRUSTED_PROXIES": setting}):
+        for number in range(count):
+            told = {name: value.format(n=number % 200) for name, value in extra.items()}
+            client_address(
+                RequestFactory().get(
+                    "/",
+                    **{
+                        "REMOTE_ADDR": f"10.0.0.{1 + number % peers}",
+                        "HTTP_USER_AGENT": f"browser {number % agents}",
+                        "SERVER_NAME": server,
+                        **told,
+                    },
+                )
+            )
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [("HTTP_X_FORWARDED_FOR", "X-Forwarded-For"), ("HTTP_FORWARDED", "Forwarded"), ("HTTP_X_REAL_IP", "X-Real-Ip")],
+)
+def test_forwarded_headers_that_arrive_though_nothing_is_trusted_are_told(
+    header: str, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    visits(**{header: "203.0.113.{n}"})
+    (told,) = address_warnings()
+    assert told.startswith(
+        f"100 of 100 requests came with {name}, and no proxy is trusted: all clients behind 10.0.0.1 count as one"
+    )
+    assert "RATEWINDOW['TRUSTED_PROXIES']" in told
+    assert [record.getMessage() for record in caplog.records] == [f"ratewindow: {told}"]
+
+
+def test_everybody_at_one_private_address_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    visits()
+    (told,) = address_warnings()
+    assert told.startswith("All of 100 requests, of several browsers, count for 10.0.0.1: let the proxy send X-Forwarded-For")
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("extra", [{"REMOTE_ADDR": ""}, {"REMOTE_ADDR": "127.0.0.1"}, {"REMOTE_ADDR": "fd00::1"}])
+def test_a_socket_and_a_proxy_on_the_same_machine_are_private_too(extra: dict[str, str]) -> None:
+    visits(**extra)
+    assert len(address_warnings()) == 1
+
+
+def test_a_trusted_proxy_that_forwards_nothing_is_told() -> None:
+    visits(setting=["10.0.0.0/8"])
+    assert "count for 10.0.0.1" in address_warnings()[0]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"setting": ["10.0.0.0/8"], "HTTP_X_FORWARDED_FOR": "203.0.113.{n}"},  # as it should be
+        {"setting": 1, "HTTP_X_FORWARDED_FOR": "203.0.113.{n}"},
+        {"peers": 20},  # an office without a proxy
+        {"REMOTE_ADDR": "203.0.113.{n}"},  # the internet without one
+        {"REMOTE_ADDR": "203.0.113.7"},  # one visitor, or a proxy in another network
+        {"REMOTE_ADDR": "203.0.113.{n}", "HTTP_X_FORWARDED_FOR": "203.0.113.{n}"},  # uvicorn has corrected the address
+        {"agents": 1},  # nothing but the health checks of a load balancer
+        {"server": "testserver"},  # a site's own tests
+        {"count": SAMPLE - 1},  # too early to tell
+    ],
+)
+def test_nothing_is_told_where_nothing_is_wrong(given: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    visits(**given)
+    assert address_warnings() == []
+    assert caplog.records == []
+
+
+def test_one_client_that_forges_headers_is_no_proxy() -> None:
+    visits(80, HTTP_X_FORWARDED_FOR="203.0.113.{n}", REMOTE_ADDR="198.51.100.1")
+    visits(20, REMOTE_ADDR="198.51.100.{n}")
+    assert address_warnings() == []
+
+
+def test_after_the_sample_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    visits()
+    monkeypatch.setattr(addresswatch, "see", None)
+    visits()
+
+
+def test_another_sample_begins_when_somebody_asks_after_a_while(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    visits()
+    now = addresswatch._concluded_at_s
+    address_warnings()
+    assert not addresswatch.watching
+    monkeypatch.setattr(addresswatch.time, "monotonic", lambda: now + AGAIN_S)
+    assert len(address_warnings()) == 1
+    assert addresswatch.watching
+    visits()
+    assert len(address_warnings()) == 1
+    assert len(caplog.records) == 1  # a process says it once
+    monkeypatch.setattr(addresswatch.time, "monotonic", lambda: now + 2 * AGAIN_S)
+    address_warnings()
+    visits(setting=["10.0.0.0/8"], HTTP_X_FORWARDED_FOR="203.0.113.{n}")
+    assert address_warnings() == []
+
+
+def test_what_is_logged_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    visits()
+    assert [(record.name, record.levelno) for record in caplog.records] == [("ratewindow", logging.WARNING)]
