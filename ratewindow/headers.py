@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 from django.http import HttpResponseBase
 
 from ratewindow import conf
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Decision, Window
 
 MOST = 10**15 - 1  # what a structured field can say
 
@@ -32,20 +33,27 @@ def _ratelimit(decision: Decision) -> list[tuple[str, str]]:
     for part in decision.decisions:
         if part.mode != "enforce":
             continue
-        for window, remaining, wait_ms, reset_ms, _ in part.windows:
-            # With several windows, the rule's name also has the window's rate.
-            name = part.rule if len(part.windows) == 1 else f"{part.rule}:{window.text}"
-            period_s = -(-window.period_ms // 1000)
-            policies.append(f'"{name}";q={min(window.limit, MOST)};w={period_s}')
+        windows = part.windows
+        for window, remaining, wait_ms, reset_ms, _ in windows:
+            policy, begins, period = _named(part.rule, window, len(windows) > 1)
+            policies.append(policy)
             if part.reason == "penalty":  # locked out, whatever room the windows have
-                limits.append(f'"{name}";r=0;t={retry_after_s(part)}')
+                limits.append(f"{begins}0;t={retry_after_s(part)}")
             elif remaining:
-                limits.append(f'"{name}";r={min(remaining, MOST)};t={period_s}')
+                limits.append(f"{begins}{remaining if remaining < MOST else MOST}{period}")
             elif wait_ms < 0 or not reset_ms:
-                limits.append(f'"{name}";r=0')
+                limits.append(f"{begins}0")
             else:
-                limits.append(f'"{name}";r=0;t={-(-(wait_ms or reset_ms) // 1000)}')
+                limits.append(f"{begins}0;t={-(-(wait_ms or reset_ms) // 1000)}")
     return [("RateLimit-Policy", ", ".join(policies)), ("RateLimit", ", ".join(limits))] if policies else []
+
+
+@lru_cache(maxsize=1024)
+def _named(rule: str, window: Window, is_one_of_several: bool) -> tuple[str, str, str]:
+    """What is always the same: the policy of a window, how its limit begins, and how that ends while units are left."""
+    name = f"{rule}:{window.text}" if is_one_of_several else rule
+    period_s = -(-window.period_ms // 1000)
+    return f'"{name}";q={min(window.limit, MOST)};w={period_s}', f'"{name}";r=', f";t={period_s}"
 
 
 def _x_ratelimit(decision: Decision) -> list[tuple[str, str]]:
