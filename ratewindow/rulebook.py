@@ -16,7 +16,7 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, cast
 
@@ -202,19 +202,27 @@ def read_rules() -> list[Rule]:
     before = _held.book.by_name if _held.book else {}
     rules, wrong = [], set()
     _held.own_keys = own.version()
-    for row in RateRule.objects.prefetch_related("windows"):
-        try:
-            rules.append(_freeze(row))
-        except Exception as error:  # a newer version of this app may write what this one has never heard of
-            if row.name in before and row.mode != "off":
-                rules.append(before[row.name])
-                wrong.add(f"rule {row.name!r} stays as it was, it cannot be enforced as it is now: {error}")
-            else:
-                wrong.add(f"rule {row.name!r} is left out, it cannot be enforced: {error}")
-    for told in wrong - _held.wrong:  # once, not at each reading
-        logger.error("ratewindow: %s", told)
+    for row, told in readings():
+        if isinstance(told, Rule):
+            rules.append(told)
+        elif row.name in before and row.mode != "off":
+            rules.append(before[row.name])
+            wrong.add(f"rule {row.name!r} stays as it was, it cannot be enforced as it is now: {told}")
+        else:
+            wrong.add(f"rule {row.name!r} is left out, it cannot be enforced: {told}")
+    for words in wrong - _held.wrong:  # once, not at each reading
+        logger.error("ratewindow: %s", words)
     _held.wrong = wrong
     return rules
+
+
+def readings() -> Iterator[tuple[RateRule, Rule | Exception]]:
+    """Every row, with the rule that it is, or with what is wrong with it."""
+    for row in RateRule.objects.prefetch_related("windows"):
+        try:
+            yield row, _freeze(row)
+        except Exception as error:  # a newer version of this app may write what this one has never heard of
+            yield row, error
 
 
 def _freeze(row: RateRule) -> Rule:

@@ -11,7 +11,7 @@ from django.views import View
 from django.views.decorators.csrf import csrf_exempt
 
 from ratewindow import coderules, ratelimit, rulebook
-from ratewindow.checks import check_code
+from ratewindow.checks.code import check_code
 from tests.doors import decorated, get, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,7 +9,9 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, router
 
 from ratewindow import connection, redis_address, redis_url, rulebook
-from ratewindow.checks import TAG, check_names
+from ratewindow.checks import TAG
+from ratewindow.checks.rows import check_rules
+from ratewindow.checks.server import check_server
 from ratewindow.commands import rules
 from ratewindow.models import RateRule
 
@@ -29,7 +31,9 @@ def run(options: dict[str, Any], stdout: Any) -> None:
 
 def _settings(stdout: Any) -> str:
     rulebook.code_names()  # imports the views, so that the checks see the names in code
-    messages = [*run_checks(tags=[TAG]), *check_names(None, databases=[router.db_for_read(RateRule)])]
+    databases = [router.db_for_read(RateRule)]
+    messages = [*run_checks(tags=[TAG], include_deployment_checks=True)]
+    messages += [*check_rules(None, databases=databases), *check_server(None, databases=databases)]
     for message in messages:
         stdout.write(str(message))
     serious = sum(message.is_serious() and not message.is_silenced() for message in messages)

@@ -17,7 +17,7 @@ from rest_framework.routers import SimpleRouter
 from rest_framework.viewsets import ViewSet
 
 from ratewindow import coderules, rulebook
-from ratewindow.checks import check_names
+from ratewindow.checks.rows import check_rules
 from ratewindow.rest_framework import AnonRateThrottle, RuleThrottle, ScopedRateThrottle, UserRateThrottle
 from tests.rest_framework.site import rate_of, throttled
 
@@ -52,7 +52,7 @@ def views(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 
 def found() -> dict[str, str]:
-    messages = [*run_checks(tags=["ratewindow"]), *check_names(None, databases=["default"])]
+    messages = [*run_checks(tags=["ratewindow"]), *check_rules(None, databases=["default"])]
     return {each.id: f"{each.msg} {each.hint or ''}".strip() for each in messages}
 
 

@@ -13,7 +13,7 @@ from django.test import override_settings
 
 import ratewindow
 from ratewindow import ratelimit
-from ratewindow.checks import check_settings
+from ratewindow.checks.settings import check_settings
 from ratewindow.limiter import Limiter, MemoryStore, RedisStore, Window
 from ratewindow.models import RateRule, RuleWindow, ThrottleStat
 from ratewindow.reporting import counters

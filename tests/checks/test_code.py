@@ -1,33 +1,27 @@
 """What is said before a request meets it."""
 
+import re
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.db import connection as database
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from ratewindow import coderules, connection, ratelimit, rulebook
-from ratewindow.checks import check_names
+from ratewindow import checks, coderules, connection, ratelimit, rulebook
 from ratewindow.models import RateRule
+from tests.checks.told import found
 
 
 @pytest.fixture(autouse=True)
 def _code(monkeypatch: pytest.MonkeyPatch) -> None:
     rulebook.code_names()  # imports the site's views, whose names would be lost if this were the first time
     monkeypatch.setattr(coderules, "_uses", {})
-
-
-def found(databases: Any = None, **setting: Any) -> dict[str, str]:
-    """Messages with their hints, by id."""
-    with override_settings(RATEWINDOW={**settings.RATEWINDOW, **setting}):
-        messages = [*run_checks(tags=["ratewindow"]), *check_names(None, databases=databases)]
-        return {each.id: f"{each.msg} {each.hint or ''}".strip() for each in messages}
 
 
 def view(request: Any) -> None: ...
@@ -140,3 +134,14 @@ def test_settings_that_django_ratelimit_has_left_behind_are_a_warning(monkeypatc
     told = found()["ratewindow.W012"]
     assert "have no effect: RATELIMIT_ENABLE, RATELIMIT_VIEW." in told
     assert "RATELIMIT_ENABLE: ENABLED; RATELIMIT_VIEW: nothing, but a template 429.html" in told
+
+
+def test_every_check_is_explained_where_its_hint_says() -> None:
+    package = Path(checks.__file__).parent
+    numbers = {
+        f"{kind[0]}{int(number):03}"
+        for module in package.glob("*.py")
+        for kind, number in re.findall(r"\b(error|warning)\(\s*(\d+),", module.read_text(encoding="utf-8"))
+    }
+    page = (Path(__file__).parents[2] / "docs" / "checks.md").read_text(encoding="utf-8")
+    assert numbers == set(re.findall(r"^### (\w+)$", page, re.MULTILINE))

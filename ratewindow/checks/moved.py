@@ -1,0 +1,55 @@
+"""What is left of the libraries that a site has used before."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core import checks
+
+from ratewindow import conf
+from ratewindow.checks.code import import_views
+from ratewindow.checks.messages import TAG, Told, error, warning
+
+
+@checks.register(TAG)
+def check_throttles(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
+    """E010: a throttle of Django REST framework without a good rate or name. W011: NUM_PROXIES, which is not read."""
+    import_views()
+    if "ratewindow.rest_framework" not in sys.modules:
+        return []
+    from ratewindow.rest_framework import uses
+
+    found = [error(10, f"{problem}.", f"Seen at the view {place}.") for problem, place in uses.problems()]
+    if uses.names_num_proxies() and not conf.current().trusted_proxies:
+        message = "REST_FRAMEWORK['NUM_PROXIES'] is not read by the throttles of ratewindow, which know of no proxy."
+        hint = 'Write RATEWINDOW = {"TRUSTED_PROXIES": ...}: the same number, or the proxies\' networks.'
+        found.append(warning(11, message, hint))
+    return found
+
+
+@checks.register(TAG)
+def check_moved_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
+    """W012: settings of django-ratelimit that nobody reads any more."""
+    import_views()
+    left = [name for name in _MOVED if hasattr(settings, name)]
+    if not left or "django_ratelimit" in sys.modules:
+        return []
+    told = "; ".join(f"{name}: {_MOVED[name]}" for name in left)
+    message = f"Settings of django-ratelimit, which nothing imports any more, have no effect: {', '.join(left)}."
+    return [warning(12, message, f"In RATEWINDOW write instead {told}.")]
+
+
+_MOVED = {
+    "RATELIMIT_ENABLE": "ENABLED",
+    "RATELIMIT_USE_CACHE": "REDIS",
+    "RATELIMIT_CACHE_PREFIX": "KEY_PREFIX",
+    "RATELIMIT_IPV4_MASK": "IPV4_PREFIX",
+    "RATELIMIT_IPV6_MASK": "IPV6_PREFIX",
+    "RATELIMIT_IP_META_KEY": "TRUSTED_PROXIES",
+    "RATELIMIT_FAIL_OPEN": "ON_ERROR",
+    "RATELIMIT_VIEW": "nothing, but a template 429.html",
+    "RATELIMIT_EXCEPTION_CLASS": "nothing, the answer is 429",
+    "RATELIMIT_HASH_ALGORITHM": "nothing",
+}

@@ -1,0 +1,141 @@
+"""What is wrong with the rules that people have written; reads rows."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core import checks
+from django.db import Error as DatabaseError
+from django.urls import Resolver404, URLResolver, get_resolver
+
+from ratewindow import coderules, rulebook
+from ratewindow.checks.code import import_views, places_of
+from ratewindow.checks.messages import Told, error, warning
+from ratewindow.checks.settings import MIDDLEWARE
+from ratewindow.models import RateRule
+from ratewindow.rule import Rule
+
+# What a client chooses by itself: a fresh value each time is a fresh limit each time.
+_CHOSEN = ("header:", "cookie:", "query:", "get:", "post:", "json:")
+
+
+@checks.register(checks.Tags.database)  # not TAG too: Django 6.1 would then read rows for `check --tag ratewindow`
+def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any) -> Told:
+    """All that the rows can have wrong: W001, W002, E004, W007, W014, W015."""
+    if not databases:
+        return []
+    import_views()
+    try:
+        readings = list(rulebook.readings())
+    except DatabaseError as problem:
+        return [warning(2, f"The rules cannot be read: {problem}", "Run manage.py migrate.")]
+    rules = [told for _, told in readings if isinstance(told, Rule) and told.mode != "off"]
+    wrong = [(row, told) for row, told in readings if isinstance(told, Exception)]
+    return [
+        *_undefined({row.name for row, _ in readings}),
+        *_left_out(wrong),
+        *_without_middleware(rules),
+        *_leading_nowhere(rules),
+        *_by_choice_alone([rule for rule in rules if rule.mode == "enforce"]),
+    ]
+
+
+def _undefined(defined: set[str]) -> Iterator[checks.CheckMessage]:
+    for name, uses in sorted(coderules.uses().items()):
+        if name not in defined and all(use.rate is None for use in uses):
+            yield warning(
+                1,
+                f"Code names rule {name!r}, which nobody has defined: requests pass.",
+                f"Add it in the admin, or give the decorator a rate. Named in {places_of(uses)}.",
+            )
+
+
+def _left_out(wrong: Iterable[tuple[RateRule, Exception]]) -> Iterator[checks.CheckMessage]:
+    for row, problem in wrong:
+        yield error(4, f"Rule {row.name!r} cannot be enforced: {problem}.", "Correct it in the admin.")
+
+
+def _without_middleware(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
+    placed = [rule.name for rule in rules if rule.applies_to != "named"]
+    if placed and not any(_is_ours(name) for name in getattr(settings, "MIDDLEWARE", None) or ()):
+        told = f"{len(placed)} rules apply by path or route, such as {placed[0]!r}, and no middleware meets them."
+        yield warning(7, told, f"Add {MIDDLEWARE!r} to MIDDLEWARE, after AuthenticationMiddleware.")
+
+
+def _is_ours(name: str) -> bool:
+    from django.utils.module_loading import import_string
+
+    from ratewindow.middleware import RateWindowMiddleware
+
+    try:
+        found = import_string(name)
+    except ImportError:
+        return False
+    return isinstance(found, type) and issubclass(found, RateWindowMiddleware)
+
+
+def _leading_nowhere(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
+    if not getattr(settings, "ROOT_URLCONF", None):
+        return
+    resolver = get_resolver()
+    known = set(_names(resolver))
+    missing: dict[str, Callable[[str], bool]] = {
+        "path": lambda path: not _resolves(resolver, path),
+        "route": lambda name: name not in known,
+    }
+    for rule in rules:
+        if rule.applies_to in missing and missing[rule.applies_to](rule.pattern):
+            yield warning(
+                14,
+                f"Rule {rule.name!r} is for the {rule.applies_to} {rule.pattern!r}, which the URLconf does not have.",
+                "Correct it, or delete the rule.",
+            )
+
+
+def _resolves(resolver: URLResolver, path: str) -> bool:
+    try:
+        resolver.resolve(path)
+    except Resolver404:
+        return False
+    return True
+
+
+def _names(resolver: URLResolver, within: str = "") -> Iterator[str]:
+    """Every name of a URL, and every namespace."""
+    for child in resolver.url_patterns:
+        if isinstance(child, URLResolver):
+            inner = ":".join(filter(None, (within, child.namespace)))
+            if inner:
+                yield inner
+            yield from _names(child, inner)
+        else:
+            yield ":".join(filter(None, (within, child.name or child.lookup_str)))
+
+
+def _by_choice_alone(rules: Sequence[Rule]) -> Iterator[checks.CheckMessage]:
+    """Rules by something that the client chooses, with no other rule for the same requests that counts what it cannot."""
+    for rule in rules:
+        chosen = [part for part in rule.key.replace(" ", "").split("+") if part.startswith(_CHOSEN)]
+        if chosen and len(chosen) == rule.key.count("+") + 1 and not any(_holds_beside(other, rule) for other in rules):
+            yield warning(
+                15,
+                f"Rule {rule.name!r} counts by {rule.key}, which clients choose: one that sends another value each time is never "
+                "refused.",
+                "Add a rule by ip for the same requests, with a limit for all that one address may do.",
+            )
+
+
+def _holds_beside(other: Rule, rule: Rule) -> bool:
+    counts = not any(part.startswith(_CHOSEN) for part in other.key.replace(" ", "").split("+"))
+    if not counts or other.name == rule.name or (other.methods and not rule.methods <= other.methods):
+        return False
+    match other.applies_to:
+        case "all":
+            return True
+        case "prefix":
+            return rule.applies_to in ("path", "prefix") and rule.pattern.startswith(other.pattern)
+        case "named":
+            return rule.applies_to == "named"  # at the same view, perhaps: code says so, and is not read here
+        case _:
+            return (rule.applies_to, rule.pattern) == (other.applies_to, other.pattern)

@@ -1,0 +1,33 @@
+"""What is wrong with the server that counts; asks Redis."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import redis
+from django.apps import AppConfig
+from django.core import checks
+
+from ratewindow import connection
+from ratewindow.checks.messages import Told, warning
+
+
+@checks.register(checks.Tags.database)
+def check_server(app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any) -> Told:
+    """W013: a server that evicts keys when its memory is full. One that does not answer is `ratewindow check`'s to tell."""
+    if not databases or connection.in_memory():
+        return []
+    try:
+        told = [dict(master.info("memory")) for master in connection.masters()]
+    except (redis.RedisError, OSError, ValueError):
+        return []
+    policies = {str(each.get("maxmemory_policy")) for each in told if each.get("maxmemory")} - {"noeviction", "None"}
+    if not policies:
+        return []
+    return [
+        warning(
+            13,
+            f"Redis evicts keys when its memory is full ({', '.join(sorted(policies))}): a client whose counts are evicted is "
+            "free again.",
+            "Give the limiter a Redis of its own with maxmemory-policy noeviction.",
+        )
+    ]

@@ -1,0 +1,33 @@
+"""A server that forgets."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.checks.told import found
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def full_server(redis_client: Any) -> Iterator[Any]:
+    before = {name: redis_client.config_get(name)[name] for name in ("maxmemory", "maxmemory-policy")}
+    yield redis_client
+    for name, value in before.items():
+        redis_client.config_set(name, value)
+
+
+@pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl", "allkeys-random"])
+def test_a_server_that_evicts_is_a_warning(full_server: Any, policy: str) -> None:
+    full_server.config_set("maxmemory-policy", policy)
+    assert found(databases=["default"]) == {}  # without a limit of memory it never does
+    full_server.config_set("maxmemory", "100mb")
+    assert f"({policy}): a client whose counts are evicted is free again" in found(databases=["default"])["ratewindow.W013"]
+    full_server.config_set("maxmemory-policy", "noeviction")
+    assert found(databases=["default"]) == {}
+
+
+def test_a_server_that_is_away_is_left_to_the_command_that_asks_for_it() -> None:
+    assert found(databases=["default"], REDIS="redis://127.0.0.1:1/0") == {}
+    assert found(REDIS="redis://127.0.0.1:1/0") == {}

@@ -1,0 +1,24 @@
+"""What the checks tell, by id."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import run_checks
+from django.test import override_settings
+
+from ratewindow.checks.rows import check_rules
+from ratewindow.checks.server import check_server
+
+
+def found(databases: Any = None, deploy: bool = False, **setting: Any) -> dict[str, str]:
+    """Messages with their hints, by id, each without the place that explains it: all name one."""
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, **setting}):
+        messages = [
+            *run_checks(tags=["ratewindow"], include_deployment_checks=deploy),
+            *check_rules(None, databases=databases),
+            *check_server(None, databases=databases),
+        ]
+    for each in messages:
+        assert each.id is not None and each.hint is not None
+        assert each.hint.endswith(f"See docs/checks.md#{each.id.rpartition('.')[2].lower()}."), each
+    return {each.id: f"{each.msg} {each.hint.partition('See docs/checks.md')[0]}".strip() for each in messages}
