@@ -82,14 +82,12 @@ def masters() -> list[redis.Redis]:
 
 
 def async_client() -> redis.asyncio.Redis:
-    """For decisions on the running event loop; the caller keeps one for each loop and closes it by `aclose`."""
+    """For decisions on the running event loop; the caller keeps one for each loop and closes it by `aclose`. It waits
+    without limit: its store has one."""
     from redis.asyncio.retry import Retry as AsyncRetry
 
     server, extra = _server()
-    timeout_s = conf.current().timeout_s
-    if server.kind == "cluster":
-        timeout_s *= 0.9  # before the decision's own deadline, so that the client learns which node is silent
-    return redis_clients.aconnect(server, extra, _own_options(timeout_s) | {"retry": AsyncRetry(NoBackoff(), 0)})
+    return redis_clients.aconnect(server, extra, _own_options(conf.current().timeout_s) | {"retry": AsyncRetry(NoBackoff(), 0)})
 
 
 aclose = redis_clients.aclose

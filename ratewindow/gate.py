@@ -10,10 +10,10 @@ from typing import Any
 from django.core.signals import setting_changed
 from redis.exceptions import RedisError
 
-from ratewindow import conf, connection, fallback, leasing, stores
-from ratewindow.breaker import Breaker
-from ratewindow.deadline import within
+from ratewindow import conf, connection, fallback, housekeeping, leasing, stores
+from ratewindow.breaker import PROBE_S, Breaker
 from ratewindow.limiter import faults
+from ratewindow.limiter.deadline import within
 from ratewindow.limiter.refusals import Refusals
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import What, decision
@@ -82,7 +82,9 @@ class _Asked:
     def failed(self, error: Exception) -> Decision:
         """What holds now that the store was asked and gave no answer."""
         fault = faults.of(error)
-        if fault.concerns is faults.Concerns.SERVER:
+        if isinstance(error, faults.ServerAway):
+            pass  # one of a cluster, whose own breaker has been told
+        elif fault.concerns is faults.Concerns.SERVER:
             breaker.failed(error)
         else:
             _report(fault, error)
@@ -115,6 +117,7 @@ def _report(fault: faults.Fault, error: Exception) -> None:
 
 
 breaker = Breaker(stores.probe, fallback.in_words)
+housekeeping.every(lambda: PROBE_S, breaker.look, apart="probes")
 refusals = Refusals()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.signals import setting_changed
 
 from ratewindow import conf
-from ratewindow.deadline import within
+from ratewindow.limiter.deadline import within
 from ratewindow.limiter.leases import Leases
 from ratewindow.limiter.types import Check
 

@@ -6,8 +6,10 @@ import redis
 import redis.asyncio
 from redis.asyncio.sentinel import Sentinel as AsyncSentinel
 from redis.cluster import ClusterNode
-from redis.sentinel import Sentinel
+from redis.connection import Connection, parse_url
+from redis.sentinel import Sentinel, SentinelManagedConnection, SentinelManagedSSLConnection
 
+from ratewindow.limiter.budget import timed
 from ratewindow.limiter.lanes import as_redis_errors
 from ratewindow.redis_url import Server
 
@@ -23,18 +25,23 @@ class ClusterClient(redis.RedisCluster):
 def connect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redis.Redis:
     """A client; `own` options win over those of the address and over `extra`. Only a cluster is asked at once, who it is.
 
-    That of a cluster is a `ClusterClient`, which has the same commands.
+    Its connections keep to the limit of a running decision, those to the Sentinels too. That of a cluster is a
+    `ClusterClient`, which has the same commands.
     """
     options = {**server.options, **extra, **own}
-    for_sentinels = {**server.sentinel_options, **options.pop("sentinel_kwargs", {}), **own}
+    for_sentinels = _for_sentinels(server, options.pop("sentinel_kwargs", {}), own)
     match server.kind:
         case "plain":
-            return redis.Redis.from_url(server.url, **options)
+            usual = options.pop("connection_class", parse_url(server.url).get("connection_class", Connection))
+            return redis.Redis.from_url(server.url, **options, connection_class=timed(usual))
         case "sentinel":
-            return cast(
-                "redis.Redis", Sentinel(server.nodes, sentinel_kwargs=for_sentinels).master_for(server.service, **options)
-            )
+            usual = SentinelManagedSSLConnection if options.get("ssl") else SentinelManagedConnection
+            manager = Sentinel(server.nodes, sentinel_kwargs=for_sentinels)
+            for each in manager.sentinels:
+                each.connection_pool.connection_class = timed(each.connection_pool.connection_class)
+            return cast("redis.Redis", manager.master_for(server.service, **options, connection_class=timed(usual)))
         case "cluster":
+            options |= _share(own, server)
             options.pop("db", None)
             nodes = [ClusterNode(host, port) for host, port in server.nodes]
             with as_redis_errors():
@@ -42,9 +49,12 @@ def connect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redis
 
 
 def aconnect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redis.asyncio.Redis:
-    """`connect` for the running event loop; nothing is asked before the first command."""
-    options = {**server.options, **extra, **own}
-    for_sentinels = {**server.sentinel_options, **options.pop("sentinel_kwargs", {}), **own}
+    """`connect` for the running event loop; nothing is asked before the first command.
+
+    Its connections wait without limit: who uses them sets one, since their own would count the loop's lag.
+    """
+    options = {**server.options, **extra, **own, "socket_timeout": None, "socket_connect_timeout": None}
+    for_sentinels = _for_sentinels(server, options.pop("sentinel_kwargs", {}), own)
     match server.kind:
         case "plain":
             return redis.asyncio.Redis.from_url(server.url, **options)
@@ -52,9 +62,22 @@ def aconnect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redi
             manager = AsyncSentinel(server.nodes, sentinel_kwargs=for_sentinels)
             return cast("redis.asyncio.Redis", manager.master_for(server.service, **options))
         case "cluster":
+            options |= _share(own, server)
             options.pop("db", None)
             nodes = [redis.asyncio.cluster.ClusterNode(host, port) for host, port in server.nodes]
             return cast("redis.asyncio.Redis", redis.asyncio.RedisCluster(startup_nodes=nodes, **options))
+
+
+def _for_sentinels(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    return {**server.sentinel_options, **extra, **own, **_share(own, server)}
+
+
+def _share(own: dict[str, Any], server: Server) -> dict[str, Any]:
+    """The time limits of one of several servers that are asked in turn: one that is silent must leave time for the next."""
+    if not own.get("socket_timeout"):
+        return {}
+    share_s = own["socket_timeout"] / (len(server.nodes) + 1)
+    return {"socket_timeout": share_s, "socket_connect_timeout": share_s}
 
 
 async def aclose(client: redis.asyncio.Redis) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 from django.core.signals import setting_changed
 
-from ratewindow import conf, connection, statekeys
+from ratewindow import conf, connection, housekeeping, statekeys
+from ratewindow.breaker import PROBE_S, Breakers
 from ratewindow.limiter.cluster_store import AsyncClusterStore, ClusterStore
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
@@ -35,7 +36,7 @@ def store() -> RedisStore | ClusterStore | MemoryStore:
     if connection.in_memory():
         return _memory
     if _of_threads is None:
-        _of_threads = store_for(connection.client())
+        _of_threads = store_for(connection.client(), conf.current().timeout_s, shards)
     return _of_threads
 
 
@@ -56,7 +57,8 @@ async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[AnyAsyncStore
     """A store for as long as its loop runs: a loop that ends closes the generators that began in it."""
     client = connection.async_client()
     try:
-        yield astore_for(client)
+        # A pipeline's limit comes before the decision's own, so that it is known which server is silent.
+        yield astore_for(client, 0.9 * conf.current().timeout_s, shards)
     finally:
         _of_loop.pop(loop, None)
         await connection.aclose(client)
@@ -75,8 +77,24 @@ async def answered(answer: Any) -> Any:
 
 
 def probe() -> None:
-    """Raises as a decision would. With a write: PING is answered by a server that is full or read-only, too."""
-    store().run([Check("probe", (Window(1_000_000, 1000),), (statekeys.probe(),))], "hit")
+    """Raises as a decision would. With a write: PING is answered by a server that is full or read-only, too. A cluster is
+    only asked who is in it: its servers have breakers of their own."""
+    probed = store()
+    if isinstance(probed, ClusterStore):
+        probed.renew()
+    else:
+        probed.run([Check("probe", (Window(1_000_000, 1000),), (statekeys.probe(),))], "hit")
+
+
+def _probe_shard(server: str) -> None:
+    probed = store()
+    if isinstance(probed, ClusterStore):
+        probed.renew()  # a replica may have taken over, and then nothing of ours is here
+        probed.probe(server, statekeys.probe())
+
+
+shards = Breakers(_probe_shard, lambda: "requests of its clients are decided without it")
+housekeeping.every(lambda: PROBE_S, shards.look, apart="probes")
 
 
 def _forget(*, setting: str, **_: Any) -> None:
@@ -88,6 +106,7 @@ def _forget(*, setting: str, **_: Any) -> None:
         _memory.clear()
         _travelled_ms = 0
         _of_loop.clear()
+        shards.reset()
 
 
 def _after_fork() -> None:

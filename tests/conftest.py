@@ -10,7 +10,7 @@ from django.conf import settings
 from django.test import override_settings
 from django.urls import get_resolver
 
-from ratewindow import coderules, gate, housekeeping, rulebook, userfunctions
+from ratewindow import coderules, gate, housekeeping, rulebook, stores, userfunctions
 from ratewindow.reporting import counters
 from testproject.redis_server import redis_server
 from tests.demo import start_demo
@@ -62,6 +62,7 @@ def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(housekeeping, "ensure_running", lambda: None)  # tests do the chores they are about themselves
     userfunctions.failing.clear()
     gate.breaker.reset()
+    stores.shards.reset()
     gate.refusals.forget()
     with counters._process._sending:
         counters._process.begin_anew()

@@ -9,7 +9,7 @@ from django.core.cache.backends.redis import RedisCache
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
-from ratewindow import connection, redis_address
+from ratewindow import connection, redis_address, stores
 
 
 class OurCache(RedisCache):
@@ -194,10 +194,12 @@ def test_background_work_may_wait_longer_than_decisions() -> None:
     assert patient["socket_timeout"] == connection.PATIENT_S
 
 
-async def test_an_asynchronous_client_has_the_same_limits() -> None:
+async def test_an_asynchronous_client_waits_as_long_as_its_store_says_and_repeats_nothing() -> None:
     with override_settings(RATEWINDOW={"REDIS": "redis://cache?socket_timeout=30", "TIMEOUT": "80ms"}):
         made = connection.async_client().connection_pool.connection_kwargs
-    assert made["socket_timeout"] == 0.08
+        store: Any = await stores.astore()
+    assert (made["socket_timeout"], made["socket_connect_timeout"]) == (None, None)
+    assert store._limit_s == pytest.approx(0.072)
     assert made["retry"].get_retries() == 0
 
 
@@ -211,8 +213,9 @@ def test_behind_sentinels_both_they_and_the_master_are_asked_with_the_limiters_o
         made = pool.connection_kwargs
     assert (pool.service_name, made["db"], made["password"], theirs["password"]) == ("mymaster", 2, "secret", "theirs")
     assert (theirs["host"], theirs["port"]) == ("one", 26379)
-    for each in (made, theirs):
-        assert (each["socket_timeout"], each["socket_connect_timeout"]) == (0.08, 0.08)
+    # Sentinels are asked in turn: one that is silent leaves time for the next.
+    for each, timeout_s in ((made, 0.08), (theirs, pytest.approx(0.08 / 3))):
+        assert (each["socket_timeout"], each["socket_connect_timeout"]) == (timeout_s, timeout_s)
         assert each["retry"].get_retries() == 0
 
 

@@ -77,10 +77,10 @@ def test_when_redis_is_back_requests_are_counted_again(no_redis: None, caplog: p
     view = decorated(False, "back", "1/m")
     statuses(view, FAILURES_TO_OPEN)
     assert gate.breaker.open
-    gate.breaker._look()
+    gate.breaker.look()
     assert gate.breaker.open
     stores._of_threads = RedisStore(redis.Redis.from_url(redis_url))
-    gate.breaker._look()
+    gate.breaker.look()
     assert not gate.breaker.open
     assert statuses(view, 2) == [200, 429]
     assert "Redis answers again after" in caplog.text
@@ -114,9 +114,9 @@ def test_one_failure_is_a_hiccup_and_several_in_a_row_open_the_breaker(caplog: p
         for _ in range(FAILURES_TO_OPEN):
             breaker.failed(TimeoutError())
         assert breaker.open
-        breaker._look()
+        breaker.look()
         assert breaker.open
         healthy = True
-        breaker._look()
+        breaker.look()
         assert not breaker.open
     assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]

@@ -1,67 +1,103 @@
 """The stores on a Redis Cluster: the checks of one client are one call, those of several are agreed on."""
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from redis.cluster import PipelineCommand
-from redis.exceptions import AskError, ClusterDownError, NoScriptError, TryAgainError
+from redis.connection import ConnectionPool
+from redis.exceptions import AskError, MovedError, NoScriptError, RedisError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from ratewindow.limiter import groups
+from ratewindow.limiter import faults, groups
+from ratewindow.limiter.budget import limited, running, timed
+from ratewindow.limiter.faults import Concerns, ServerAway, Unwatched, Watch
 from ratewindow.limiter.groups import Conversation
-from ratewindow.limiter.lanes import Lanes, as_redis_errors
-from ratewindow.limiter.types import Check
+from ratewindow.limiter.lanes import MOST_HOPS, TRY_AGAIN_S, Lanes, as_redis_errors
+from ratewindow.limiter.server import Server
+from ratewindow.limiter.slots import Address, Slots, name_of
+from ratewindow.limiter.types import Check, Window
 from ratewindow.limiter.wire import Call, Refunds, What, decide_call
 
 if TYPE_CHECKING:
     import redis
     import redis.asyncio
 
-_AWAY = (RedisConnectionError, RedisTimeoutError, ClusterDownError)
-_NOT_RUN = (NoScriptError, AskError, TryAgainError)  # MovedError is an AskError
-
 
 class ClusterStore:
     """Counts on a Redis Cluster, reached by a ``redis.RedisCluster``.
 
-    Give it short timeouts and a `retry` without retries: a call that is repeated because its answer was lost
-    counts twice. Redirections are followed. The keys of one check must share a hash tag, as `Limiter` makes
-    them. With several clients in one request no window ever exceeds its limit, but a request that loses a
-    race for the last unit holds units of the others for a moment, or their period if its process dies then.
+    Of the client the store takes the map of the slots and the options of connections; calls go over connections
+    of the store's own, and nothing is repeated but what a server says it has not run: redirections are followed.
+    With `limit_s` a decision takes no longer, connecting and all rounds included. `watch` says which servers
+    are not to be asked, and is told what happened to each; a failed one makes the store ask the cluster anew who
+    has which slots, unless there is a watch, which does that aside.
+
+    The keys of one check must share a hash tag, as `Limiter` makes them. With several clients in one request no
+    window ever exceeds its limit, but a request that loses a race for the last unit holds units of the others for
+    a moment, or their period if its process dies then.
     """
 
     is_async = False
 
-    def __init__(self, client: "redis.RedisCluster") -> None:
+    def __init__(self, client: "redis.RedisCluster", limit_s: float | None = None, watch: Watch | None = None) -> None:
         self._client = client
+        self._limit_s = limit_s
+        self._watch: Watch = watch or Unwatched()
+        self._alone = watch is None
+        self._slots = Slots(client)
+        self._servers: dict[Address, Server] = {}
+        self._stale = False
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
         """The reply of ``lua/decide.lua``."""
-        return cast("list[int]", self._hold(groups.decide(checks, what, now_ms)))
+        with limited(self._limit_s):
+            return cast("list[int]", self._hold(groups.decide(checks, what, now_ms)))
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
         """Give back the cost of each check, to the times it was charged at."""
-        self._hold(groups.refund(refunds, now_ms))
+        with limited(self._limit_s):
+            self._hold(groups.refund(refunds, now_ms))
 
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these states."""
-        with as_redis_errors():
-            self._client.unlink(*keys)
+        with limited(self._limit_s):
+            for key in keys:
+                self._at_home(key, lambda server, asking, key=key: server.command("UNLINK", key, asking=asking))  # type: ignore[misc]
 
     def close(self) -> None:
-        """Close the client's connections; the next call opens one anew."""
-        self._client.disconnect_connection_pools()
+        """Close the store's connections; the next call opens one anew."""
+        for server in list(self._servers.values()):
+            server.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_servers"):
+            self.close()  # the client that was given does not know of them
+
+    def renew(self) -> None:
+        """Ask the cluster who has which slots."""
+        self._stale = False
+        with as_redis_errors():
+            self._client.nodes_manager.initialize()
+        self._slots.renewed()
+
+    def probe(self, server: str, name: str) -> bool:
+        """Decide something at one server, under a key of that name; False when it has no slots any more."""
+        host, _, port = server.rpartition(":")
+        address = host, int(port)
+        key = self._slots.key_at(address, name)
+        if key is not None:
+            checks = [Check("probe", (Window(1_000_000, 1000),), (key,))]
+            with limited(self._limit_s):
+                self._server(address).call(decide_call(checks, "hit", None))
+        return key is not None
 
     def _hold(self, conversation: Conversation) -> Any:
         try:
             calls = next(conversation)
             while True:
                 try:
-                    with as_redis_errors():
-                        replies = self._send(calls)
+                    replies = self._send(calls)
                 except Exception as error:
                     calls = conversation.throw(error)
                 else:
@@ -70,42 +106,119 @@ class ClusterStore:
             return end.value
 
     def _send(self, calls: list[Call]) -> list[Any]:
+        if self._stale and self._alone:
+            self.renew()
         if len(calls) == 1:
             return [self._call(calls[0])]
-        client = self._client
-        commands = [
-            PipelineCommand(call.by_sha(), {"target_nodes": client.get_node_from_key(call.key)}, place)
-            for place, call in enumerate(calls)
-        ]
-        with client.pipeline() as pipe:
-            # Not execute(), which sends again what timed out.
-            replies = pipe.send_cluster_commands(commands, raise_on_error=False, allow_redirections=False)
+        homes = [self._open(self._home(call.key)) for call in calls]  # before anybody is asked
+        begun: list[Any] = []
+        for home, call in zip(homes, calls, strict=True):
+            try:
+                begun.append(self._server(home).begin(call))
+            except (RedisError, OSError) as error:
+                begun.append(error)
+        replies: list[Any] = []
+        for home, end in zip(homes, begun, strict=True):
+            try:
+                if isinstance(end, Exception):
+                    raise end
+                replies.append(end())
+                self._watch.succeeded(name_of(home))
+            except NoScriptError as error:
+                replies.append(error)
+            except AskError as error:  # MovedError is one
+                self._note(error, home)
+                replies.append(error)
+            except TryAgainError as error:
+                replies.append(error)
+            except (RedisError, OSError) as error:
+                replies.append(self._failed(home, error))
         for reply in replies:
-            if isinstance(reply, _AWAY):
-                with suppress(Exception):  # the next call shall know who has taken over
-                    client.nodes_manager.initialize()
-            if isinstance(reply, Exception) and not isinstance(reply, _NOT_RUN):
+            if isinstance(reply, Exception) and not isinstance(reply, NoScriptError | AskError | TryAgainError):
                 raise reply
         return [self._call(call) if isinstance(reply, Exception) else reply for call, reply in zip(calls, replies, strict=True)]
 
     def _call(self, call: Call) -> Any:
+        return self._at_home(call.key, lambda server, asking: server.call(call, asking))
+
+    def _at_home(self, key: str, ask: Callable[[Server, bool], Any]) -> Any:
+        """What the server of this key answers, whom others may send us to; nothing was run where they do."""
+        home, asking = self._home(key), False
+        for hop in range(MOST_HOPS):
+            self._open(home)
+            try:
+                reply = ask(self._server(home), asking)
+            except AskError as error:
+                home, asking = self._note(error, home), not isinstance(error, MovedError)
+            except TryAgainError as error:  # a slot on its way, whose keys are partly here and partly there
+                if hop == MOST_HOPS - 1 or (running.until_s and time.monotonic() + TRY_AGAIN_S > running.until_s):
+                    raise self._failed(home, error) from error
+                time.sleep(TRY_AGAIN_S)
+                asking = False
+                home = self._slots.home(key)
+            except (RedisError, OSError) as error:
+                raise self._failed(home, error) from error
+            else:
+                self._watch.succeeded(name_of(home))
+                return reply
+        raise RedisConnectionError(f"the servers of the cluster send each other the slot of {key}")
+
+    def _note(self, error: AskError, home: Address) -> Address:
+        to = self._slots.told(error, home)
+        if isinstance(error, MovedError):
+            self._slots.move(error.slot_id, to)
+        return to
+
+    def _open(self, home: Address) -> Address:
+        fault = self._watch.away(name_of(home))
+        if fault is not None:
+            raise ServerAway(name_of(home), fault)
+        return home
+
+    def _home(self, key: str) -> Address:
         try:
-            return self._client.execute_command(*call.by_sha())
-        except NoScriptError:  # a server that was started anew, or has not had this script yet
-            return self._client.execute_command(*call.in_full())
+            return self._slots.home(key)
+        except RedisConnectionError:
+            self._stale = True
+            raise
+
+    def _failed(self, home: Address, error: Exception) -> Exception:
+        """What to raise: an error that is about more than one client is that of a server, and the watch is told."""
+        fault = faults.of(error)
+        if fault.concerns is not Concerns.SERVER:
+            return error
+        self._stale = True
+        self._watch.failed(name_of(home), error)
+        return ServerAway(name_of(home), fault.name, error)
+
+    def _server(self, address: Address) -> Server:
+        server = self._servers.get(address)
+        if server is None:
+            server = self._servers.setdefault(address, Server(self._pool(address)))
+        return server
+
+    def _pool(self, address: Address) -> ConnectionPool:
+        """Connections as the client has them, to a server that it may not know of."""
+        like = self._client.get_redis_connection(next(iter(self._client.nodes_manager.nodes_cache.values()))).connection_pool
+        options = {**like.connection_kwargs, "host": address[0], "port": address[1]}
+        kind = like.connection_class
+        if self._limit_s is not None:
+            kind = timed(kind)
+            options |= {"socket_timeout": self._limit_s, "socket_connect_timeout": self._limit_s}
+        return ConnectionPool(kind, max_connections=like.max_connections, **options)
 
 
 class AsyncClusterStore:
     """`ClusterStore` for asyncio, on a ``redis.asyncio.RedisCluster`` of the running event loop.
 
-    Decisions that wait for the same node at the same moment share one pipeline on one connection.
+    Decisions that wait for the same server at the same moment share one pipeline on one connection, which the
+    client closes with its others.
     """
 
     is_async = True
 
-    def __init__(self, client: "redis.asyncio.RedisCluster") -> None:
-        self._client = client
-        self._lanes = Lanes(client)
+    def __init__(self, client: "redis.asyncio.RedisCluster", limit_s: float | None = None, watch: Watch | None = None) -> None:
+        self._lanes = Lanes(client, limit_s, watch or Unwatched())
         self._held: set[asyncio.Task[None]] = set()  # the loop itself does not keep them
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
@@ -117,8 +230,8 @@ class AsyncClusterStore:
         return self._begin(groups.refund(refunds, now_ms))
 
     async def reset(self, keys: Sequence[str]) -> None:
-        with as_redis_errors():
-            await self._client.unlink(*keys)
+        for key in keys:
+            await self._lanes.command(key, "UNLINK", key)
 
     def _begin(self, conversation: Conversation) -> "asyncio.Future[Any]":
         """The reply. Who stops waiting for it does not end the conversation: it may have something to give back."""
@@ -133,6 +246,8 @@ class AsyncClusterStore:
         try:
             calls = next(conversation)
             while True:
+                for call in calls:
+                    self._lanes.check(call)  # before anybody is asked
                 replies: list[Any] = await asyncio.gather(*map(self._lanes.call, calls), return_exceptions=True)
                 failed = next((reply for reply in replies if isinstance(reply, BaseException)), None)
                 calls = conversation.throw(failed) if failed else conversation.send(replies)

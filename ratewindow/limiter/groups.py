@@ -15,7 +15,7 @@ from redis.crc import key_slot
 from redis.exceptions import RedisError
 
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import Call, Refunds, What, decide_call, refund_call, tells_verdict
+from ratewindow.limiter.wire import Call, Refunds, What, decide_call, refund_call, width
 
 # Says which calls go out at the same moment, is sent their replies, in the end returns the whole reply.
 Conversation = Generator[list[Call], list[list[int]], list[int]]
@@ -62,13 +62,13 @@ class _Request(NamedTuple):
         for group, reply in zip(groups, replies, strict=True):
             at = 0
             for place in group:
-                end = at + _width(self.checks[place], what)
+                end = at + width(self.checks[place], what)
                 told[place], at = reply[at:end], end
         return told
 
     def judge(self, what: What) -> Generator[list[Call], list[list[int]], Parts]:
         everywhere = range(len(self.checks))
-        nothing = {place: [0] * _width(self.checks[place], what) for place in everywhere}
+        nothing = {place: [0] * width(self.checks[place], what) for place in everywhere}
         # A shadow rule is not even looked at before it is known that the request passes.
         looked = yield from self.ask([place for place in everywhere if self.checks[place].enforce], "peek")
         if self._refusing(looked):
@@ -107,10 +107,6 @@ def _by_slot(places: Iterable[int], slots: list[int]) -> list[list[int]]:
     for place in places:
         groups.setdefault(slots[place], []).append(place)
     return list(groups.values())
-
-
-def _width(check: Check, what: What) -> int:
-    return 4 * len(check.windows) + (2 if tells_verdict(check, what) else 0)
 
 
 def _refuses(check: Check, part: list[int]) -> bool:

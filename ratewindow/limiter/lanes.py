@@ -1,56 +1,241 @@
-"""The way to each node of a cluster on asyncio: a pipeline of its own, so that a silent node holds up no other."""
+"""The way to each server of a cluster on asyncio: a pipeline of its own, so that a silent server holds up no other."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from redis.exceptions import ClusterDownError, RedisClusterException
+from redis.asyncio.cluster import ClusterNode
+from redis.exceptions import AskError, MovedError, NoScriptError, RedisClusterException, RedisError, ResponseError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from ratewindow.limiter.pipelined import Pipelined
-from ratewindow.limiter.wire import Call, Words
+from ratewindow.limiter import faults
+from ratewindow.limiter.deadline import time_limit
+from ratewindow.limiter.faults import Concerns, ServerAway, Watch
+from ratewindow.limiter.pipelined import Pipelined, Waiting
+from ratewindow.limiter.slots import Address, Slots, name_of
+from ratewindow.limiter.wire import Call
 
 if TYPE_CHECKING:
     import redis.asyncio
 
-_AWAY = (RedisConnectionError, RedisTimeoutError, ClusterDownError)
+MOST_HOPS = 8  # from server to server, for one call
+TRY_AGAIN_S = 0.005  # while a slot is on its way, and its keys are partly here and partly there
+RENEW_S = 0.25  # how often at most the cluster is asked who has which slots
 
 
 class Lanes:
-    """Sends every call to the node that has its key; redirections are followed."""
+    """Sends every call to the server that has its key; redirections are followed.
 
-    def __init__(self, client: "redis.asyncio.RedisCluster") -> None:
-        self._client = client
-        self._of_nodes: dict[str, _Lane] = {}
+    Who has which slots is asked before the first call, and again, beside the calls, once a server has failed.
+    """
+
+    def __init__(self, client: "redis.asyncio.RedisCluster", limit_s: float | None, watch: Watch) -> None:
+        self.client, self.limit_s, self.watch = client, limit_s, watch
+        self.slots = Slots(client)
+        self._of: dict[Address, _Lane] = {}
+        self._renewing: asyncio.Task[None] | None = None
+        self._renewed_s = float("-inf")
+        self._following: set[asyncio.Task[None]] = set()  # the loop itself does not keep them
+
+    def check(self, call: Call) -> None:
+        """Raises when the server of this call is known to be away."""
+        with suppress(RedisConnectionError):  # nobody knows yet which one that is
+            self._open(self.slots.home(call.key))
 
     def call(self, call: Call) -> "asyncio.Future[Any]":
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        waiting = Waiting(lambda: call, call.parts, None, answer)
+        if self.client.nodes_manager.slots_cache:
+            self.send(waiting)
+        else:
+            self.follow(self._once_known(waiting))
+        return answer
+
+    def send(self, waiting: Waiting) -> None:
+        """To the server that has the key."""
         try:
-            node = self._client.get_node_from_key(call.key)
-        except RedisClusterException:  # as long as nobody knows who has which keys
-            node = None
-        name = node.name if node else ""
-        lane = self._of_nodes.get(name)
+            home = self.slots.home(waiting.call().key)
+            self._open(home)
+        except RedisError as error:
+            self.renew_soon()
+            _fail(waiting, error)
+        else:
+            self._lane(home).add(waiting)
+
+    def follow(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._following.add(task)
+        task.add_done_callback(self._following.discard)
+
+    def renew_soon(self) -> "asyncio.Task[None] | None":
+        """Ask the cluster who has which slots, unless somebody has just done so."""
+        loop = asyncio.get_running_loop()
+        if self._renewing is None and loop.time() - self._renewed_s >= RENEW_S:
+            self._renewing = loop.create_task(self._renew())
+        return self._renewing
+
+    async def command(self, key: str, *words: str) -> Any:
+        """What the server of this key answers to any other command."""
+        if not self.client.nodes_manager.slots_cache:
+            await self._known()
+        home, asking = self.slots.home(key), False
+        for _ in range(MOST_HOPS):
+            self._open(home)
+            reply = await self._lane(home).command(words, asking)
+            if not isinstance(reply, Exception):
+                return reply
+            if not isinstance(reply, AskError):
+                raise reply
+            home, asking = self.slots.told(reply, home), not isinstance(reply, MovedError)
+        raise RedisConnectionError(f"the servers of the cluster send each other the slot of {key}")
+
+    async def _renew(self) -> None:
+        try:
+            # Its connections have limits of their own, for one server each: the next one is asked then.
+            await self.client.nodes_manager.initialize()
+            self.client._initialize = False  # what `client.initialize()` would say, too
+            self.slots.renewed()
+        except (RedisError, RedisClusterException, OSError):
+            pass  # as long as nobody answers, the old map stands
+        finally:
+            self._renewing, self._renewed_s = None, asyncio.get_running_loop().time()
+
+    async def _known(self) -> None:
+        """Wait until somebody has told who has which slots; no longer than a call may."""
+        with suppress(TimeoutError):
+            async with time_limit(self.limit_s):
+                if (renewing := self.renew_soon()) is not None:
+                    await asyncio.shield(renewing)
+
+    async def _once_known(self, waiting: Waiting) -> None:
+        await self._known()
+        self.send(waiting)
+
+    def _open(self, home: Address) -> None:
+        fault = self.watch.away(name_of(home))
+        if fault is not None:
+            raise ServerAway(name_of(home), fault)
+
+    def _lane(self, address: Address) -> "_Lane":
+        lane = self._of.get(address)
         if lane is None:
-            lane = self._of_nodes[name] = _Lane(self._client)
-        return lane.call(lambda: call)
+            lane = self._of[address] = _Lane(self, address)
+        return lane
+
+
+class _Connections:
+    """Those that the cluster's client keeps to one server, and closes when it is closed."""
+
+    def __init__(self, client: "redis.asyncio.RedisCluster", address: Address, limited: bool) -> None:
+        self._client, self._address, self._limited = client, address, limited
+        self._in_use: dict[Any, ClusterNode] = {}
+
+    async def get_connection(self) -> Any:
+        node = self._node()
+        connection: Any = node.acquire_connection()
+        self._in_use[connection] = node
+        if self._limited:  # as a whole, and without our own loop's lag
+            connection.socket_timeout = connection.socket_connect_timeout = None
+        try:
+            if connection._reader is not None and connection._reader.at_eof():
+                await connection.disconnect(nowait=True)
+            await connection.connect()
+        except BaseException:
+            await self.release(connection)
+            raise
+        return connection
+
+    async def release(self, connection: Any) -> None:
+        self._in_use.pop(connection).release(connection)
+
+    def _node(self) -> ClusterNode:
+        manager, name = self._client.nodes_manager, name_of(self._address)
+        node = manager.nodes_cache.get(name)
+        if node is None:  # a server that only another one has told of
+            node = manager.nodes_cache[name] = ClusterNode(*self._address, "primary", **manager.connection_kwargs)
+        return node
 
 
 class _Lane(Pipelined):
-    def __init__(self, cluster: "redis.asyncio.RedisCluster") -> None:
-        super().__init__(cluster)  # type: ignore[arg-type]  # only what is overridden below asks more of it
-        self._cluster = cluster
+    def __init__(self, lanes: Lanes, address: Address) -> None:
+        super().__init__(_Connections(lanes.client, address, lanes.limit_s is not None), lanes.limit_s)
+        self._lanes, self._address = lanes, address
 
-    async def _round_trip(self, commands: Sequence[Words | bytes]) -> list[Any]:
-        pipe = self._cluster.pipeline()
-        for words in commands:  # never packed: the client sees to redirections, and must know the key
-            pipe.execute_command(*words)
-        with as_redis_errors():
-            replies: list[Any] = await pipe.execute(raise_on_error=False)
-        if any(isinstance(reply, _AWAY) for reply in replies):
-            self._cluster._initialize = True  # the next call asks anew who has which slots: a replica may have taken over
-        return replies
+    async def command(self, words: Sequence[str], asking: bool) -> Any:
+        """The reply, or the error that the server answers."""
+        connection = await self._pool.get_connection()
+        try:
+            async with time_limit(self._limit_s):
+                if asking:
+                    await connection.send_command("ASKING", check_health=False)
+                    await connection.read_response()
+                await connection.send_command(*words, check_health=False)
+                return await connection.read_response()
+        except ResponseError as error:
+            return error
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            raise
+        finally:
+            await self._pool.release(connection)
+
+    def _failed(self, error: Exception) -> Exception:
+        if faults.of(error).concerns is not Concerns.SERVER:
+            return error
+        name = name_of(self._address)
+        self._lanes.watch.failed(name, error)
+        self._lanes.renew_soon()
+        return ServerAway(name, faults.of(error).name, error)
+
+    def _settle(self, batch: Sequence[Waiting], replies: Sequence[Any]) -> None:
+        trouble = next((reply for reply in replies if _is_trouble(reply)), None)
+        away = self._failed(trouble) if trouble else None
+        if away is None:
+            self._lanes.watch.succeeded(name_of(self._address))
+        for waiting, reply in zip(batch, replies, strict=True):
+            if isinstance(reply, AskError | TryAgainError) and waiting.hops < MOST_HOPS:
+                self._redirect(waiting._replace(hops=waiting.hops + 1), reply)
+            elif isinstance(reply, Exception):
+                _fail(waiting, away if away and _is_trouble(reply) else reply)
+            elif not waiting.answer.done():
+                waiting.answer.set_result(reply)
+
+    def _redirect(self, waiting: Waiting, error: AskError | TryAgainError) -> None:
+        """To where an answer sends this call; it was not run here."""
+        if isinstance(error, TryAgainError):
+            asyncio.get_running_loop().call_later(TRY_AGAIN_S, self._lanes.send, waiting)
+            return
+        to = self._lanes.slots.told(error, self._address)
+        if isinstance(error, MovedError):
+            self._lanes.slots.move(error.slot_id, to)
+            self._lanes.send(waiting)
+        else:
+            self._lanes.follow(self._lanes._lane(to).ask(waiting))
+
+    async def ask(self, waiting: Waiting) -> None:
+        """One call for a slot that is on its way here."""
+        try:
+            async with time_limit(self._limit_s):
+                call = waiting.call()
+                [reply] = await self._round_trip([call.by_sha()], [call.parts], asking=True)
+                if isinstance(reply, NoScriptError):
+                    [reply] = await self._round_trip([call.in_full()], [call.parts], asking=True)
+        except Exception as error:
+            reply = error
+        self._settle([waiting], [reply])
+
+
+def _is_trouble(reply: Any) -> bool:
+    """Whether this is an answer, or none, that concerns all who ask this server."""
+    if not isinstance(reply, Exception) or isinstance(reply, AskError | TryAgainError):
+        return False
+    return faults.of(reply).concerns is Concerns.SERVER
+
+
+def _fail(waiting: Waiting, error: Exception) -> None:
+    if not waiting.answer.done():
+        waiting.answer.set_exception(error)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.base import Reading
+from ratewindow.limiter.forks import renew_lock_after_fork
 from ratewindow.limiter.types import Check
 from ratewindow.limiter.wire import Refunds, What, tells_verdict
 
@@ -26,6 +27,7 @@ class MemoryStore:
         self.most_keys = most_keys
         self._clock_ms = clock_ms or _system_ms
         self._lock = threading.Lock()
+        renew_lock_after_fork(self)
         self._states = _States()
 
     def __len__(self) -> int:

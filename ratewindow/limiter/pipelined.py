@@ -2,40 +2,57 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
+from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from ratewindow.limiter.deadline import time_limit
+from ratewindow.limiter.faults import BadReply, numbers
 from ratewindow.limiter.wire import Call, Words
 
-if TYPE_CHECKING:
-    import redis.asyncio
 
+class Waiting(NamedTuple):
+    """A call, and who waits for its answer."""
 
-_Waiting = tuple[Callable[[], Call], bytes | None, "asyncio.Future[Any]"]
+    call: Callable[[], Call]
+    parts: int  # how many numbers the answer has
+    packed: bytes | None  # the call as it is sent, if that is at hand
+    answer: "asyncio.Future[Any]"
+    hops: int = 0  # how often servers of a cluster have sent it on
 
 
 class Pipelined:
-    """Sends calls of one event loop, at most one pipeline at a time.
+    """Sends calls of one event loop to one server, at most one pipeline at a time.
 
     While a pipeline is on its way, calls gather for the next one: under load they become many to a round
     trip, and one alone waits for nothing. Whoever stops waiting for a call, by a timeout or because its task
-    was cancelled, harms no other in the same pipeline; the call itself may still be executed.
+    was cancelled, harms no other in the same pipeline; the call itself may still be executed. With `limit_s`
+    a pipeline fails when its oldest call has waited so long, and with it all who wait for the next: nobody
+    waits for a server's silence twice.
     """
 
-    def __init__(self, client: "redis.asyncio.Redis") -> None:
-        self._client = client
-        self._waiting: list[_Waiting] = []
+    def __init__(self, pool: Any, limit_s: float | None = None) -> None:
+        self._pool = pool
+        self._limit_s = limit_s
+        self._waiting: list[Waiting] = []
+        self._since_s = 0.0  # when the oldest of those who wait has come
         self._sender: asyncio.Task[None] | None = None
 
-    def call(self, call: Callable[[], Call], packed: bytes | None = None) -> asyncio.Future[Any]:
-        """The reply, or the error, of a call that is sent with the next pipeline; `packed`, if that is at hand."""
+    def call(self, call: Callable[[], Call], parts: int, packed: bytes | None = None) -> "asyncio.Future[Any]":
+        """The reply, or the error, of a call that is sent with the next pipeline."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.add(Waiting(call, parts, packed, answer))
+        return answer
+
+    def add(self, waiting: Waiting) -> None:
+        """Send this with the next pipeline."""
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Any] = loop.create_future()
-        self._waiting.append((call, packed, answer))
+        if not self._waiting:
+            self._since_s = loop.time()
+        self._waiting.append(waiting)
         if self._sender is None:
             self._sender = loop.create_task(self._send())
-        return answer
 
     async def _send(self) -> None:
         try:
@@ -49,51 +66,77 @@ class Pipelined:
             self._sender = None
             _give_up(self._waiting)
 
-    async def _exchange(self, batch: list[_Waiting]) -> None:
+    async def _exchange(self, batch: list[Waiting]) -> None:
+        replies: Sequence[Any]
         try:
-            replies = await self._round_trip([call().by_sha() if packed is None else packed for call, packed, _ in batch])
-            unknown = [number for number, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
-            if unknown:  # a server that was started anew, or whose scripts were flushed
-                again = await self._round_trip([batch[number][0]().in_full() for number in unknown])
-                for number, reply in zip(unknown, again, strict=True):
-                    replies[number] = reply
+            async with time_limit(self._left_s()):
+                replies = await self._replies(batch)
+        except TimeoutError:
+            error = RedisTimeoutError(f"no answer within {self._limit_s} s")
+            batch, self._waiting = batch + self._waiting, []
+            replies = [error] * len(batch)
         except Exception as error:
             replies = [error] * len(batch)
-        for (_, _, answer), reply in zip(batch, replies, strict=True):
-            if answer.done():
+        self._settle(batch, replies)
+
+    def _settle(self, batch: Sequence[Waiting], replies: Sequence[Any]) -> None:
+        """Give each its reply, or its error."""
+        for waiting, reply in zip(batch, replies, strict=True):
+            if waiting.answer.done():
                 continue
             if isinstance(reply, Exception):
-                answer.set_exception(reply)
+                waiting.answer.set_exception(reply)
             else:
-                answer.set_result(reply)
+                waiting.answer.set_result(reply)
 
-    async def _round_trip(self, commands: Sequence[Words | bytes]) -> list[Any]:
+    def _left_s(self) -> float | None:
+        """What the oldest call of a batch has left; not nothing, since it may be our own loop that kept it waiting."""
+        if self._limit_s is None:
+            return None
+        return max(self._since_s + self._limit_s - asyncio.get_running_loop().time(), self._limit_s / 10)
+
+    async def _replies(self, batch: list[Waiting]) -> list[Any]:
+        words = [call().by_sha() if packed is None else packed for call, _, packed, *_ in batch]
+        replies = await self._round_trip(words, [each.parts for each in batch])
+        unknown = [number for number, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+        if unknown:  # a server that was started anew, or whose scripts were flushed
+            asked = [batch[number] for number in unknown]
+            again = await self._round_trip([each.call().in_full() for each in asked], [each.parts for each in asked])
+            for number, reply in zip(unknown, again, strict=True):
+                replies[number] = reply
+        return replies
+
+    async def _round_trip(self, commands: Sequence[Words | bytes], parts: Sequence[int], asking: bool = False) -> list[Any]:
         """What a client's pipeline does, without what that does around each command."""
-        pool = self._client.connection_pool
-        connection = await pool.get_connection()
+        connection = await self._pool.get_connection()
         try:
-            parts: list[bytes] = []
+            if asking:
+                await connection.send_command("ASKING", check_health=False)
+                await connection.read_response()
+            packed: list[bytes] = []
             for command in commands:
-                parts += [command] if isinstance(command, bytes) else connection.pack_command(*command)
-            await connection.send_packed_command(b"".join(parts), check_health=False)
+                packed += [command] if isinstance(command, bytes) else connection.pack_command(*command)
+            await connection.send_packed_command(b"".join(packed), check_health=False)
             replies: list[Any] = []
-            for _ in commands:
+            for number in parts:
                 try:
-                    replies.append(await connection.read_response())
+                    replies.append(numbers(await connection.read_response(), number))
                 except ResponseError as error:  # an answer like any other
                     replies.append(error)
             if any(isinstance(reply, ReadOnlyError) for reply in replies):
                 await connection.disconnect()  # a demoted master: the address may lead to another one by now
             return replies
-        except BaseException:  # answers may still come, and must not be taken for those of the next calls
+        except BaseException as error:  # answers may still come, and must not be taken for those of the next calls
             await connection.disconnect(nowait=True)
-            raise
+            if isinstance(error, RedisError | OSError) or not isinstance(error, Exception):
+                raise
+            raise BadReply(f"no answer that can be read: {type(error).__name__}: {error}") from error
         finally:
-            await pool.release(connection)
+            await self._pool.release(connection)
 
 
-def _give_up(batch: list[_Waiting]) -> None:
+def _give_up(batch: list[Waiting]) -> None:
     """Nobody waits for ever: what has no answer by now will have none."""
-    for *_, answer in batch:
-        if not answer.done():
-            answer.cancel()
+    for waiting in batch:
+        if not waiting.answer.done():
+            waiting.answer.cancel()

@@ -5,6 +5,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
+from ratewindow.limiter.forks import renew_lock_after_fork
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import decision
 
@@ -26,6 +27,7 @@ class Refusals:
         self._believed_ms = believed_ms
         self.clock_ms = clock_ms or _monotonic_ms
         self._lock = threading.Lock()
+        renew_lock_after_fork(self)
         self._known: OrderedDict[tuple[Check, ...], tuple[int, int, list[int], list[int]]] = OrderedDict()
 
     def __bool__(self) -> bool:

@@ -23,6 +23,7 @@ class Call(NamedTuple):
 
     script: Script
     words: Words
+    parts: int  # how many numbers the reply has
 
     @property
     def key(self) -> str:
@@ -74,7 +75,7 @@ def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
         arguments += _head(check)
         for window in check.windows:
             arguments += window.arguments(about_ms)
-    return Call(script_for("decide", checks), [len(keys), *keys, *arguments])
+    return Call(script_for("decide", checks), [len(keys), *keys, *arguments], reply_parts(checks, what))
 
 
 def _keys(checks: list[Check]) -> Words:
@@ -147,12 +148,23 @@ def refund_call(refunds: Refunds, now_ms: int | None) -> Call:
         keys += check.keys
         for window, charged_at_ms in zip(check.windows, times, strict=True):
             arguments += (*window.arguments(about_ms), check.cost, "" if charged_at_ms is None else charged_at_ms)
-    return Call(script_for("refund", [check for check, _ in refunds]), [len(keys), *keys, *arguments])
+    parts = sum(len(check.windows) for check, _ in refunds)
+    return Call(script_for("refund", [check for check, _ in refunds]), [len(keys), *keys, *arguments], parts)
 
 
 def tells_verdict(check: Check, what: What) -> bool:
     """Whether the reply has two numbers for the check itself, before those of its windows."""
-    return check.tells_verdict or what in ("force", "charge")
+    return check.counts_refused or check.penalty_ms > 0 or what in ("force", "charge")
+
+
+def width(check: Check, what: What) -> int:
+    """How many numbers of the reply are about this check."""
+    return 4 * len(check.windows) + (2 if tells_verdict(check, what) else 0)
+
+
+def reply_parts(checks: list[Check], what: What) -> int:
+    """How many numbers the whole reply has."""
+    return width(checks[0], what) if len(checks) == 1 else sum([width(check, what) for check in checks])
 
 
 def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> Decision:

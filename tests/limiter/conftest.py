@@ -61,7 +61,8 @@ def open_store(kind: str, request: pytest.FixtureRequest) -> Iterator[Store]:
             port = request.getfixturevalue("cluster_ports")[0]
             with asyncio.Runner() as runner:
                 cluster = redis.asyncio.RedisCluster(host="127.0.0.1", port=port)
-                yield Awaited(AsyncClusterStore(cluster), runner)
+                store = AsyncClusterStore(cluster)
+                yield Awaited(store, runner)
                 runner.run(cluster.aclose())
         case "sentinel":
             with connect(parse(request.getfixturevalue("watched").url), {}, {}) as client:

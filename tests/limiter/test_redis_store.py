@@ -21,7 +21,7 @@ def test_one_thread_keeps_one_connection(redis_url: str) -> None:
         limiter = Limiter(store)
         for _ in range(10):
             limiter.hit("user:42", LIMIT)
-        assert len(store._idle) == 1
+        assert len(store._server._idle) == 1
 
 
 def test_failures_use_up_no_connections() -> None:
@@ -36,7 +36,7 @@ def test_failures_use_up_no_connections() -> None:
 def test_a_server_that_went_away_while_connections_rested_uses_up_none_of_them(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ratewindow.limiter.redis_store.IDLE_S", -1.0)
+    monkeypatch.setattr("ratewindow.limiter.server.IDLE_S", -1.0)
     with redis.Redis.from_url(redis_url, max_connections=2) as client:
         limiter = Limiter(RedisStore(client))
         for remaining in range(999, 996, -1):
@@ -61,7 +61,7 @@ def test_threads_do_not_share_a_connection(redis_url: str) -> None:
 
 
 def test_a_connection_that_the_server_closed_is_opened_anew(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ratewindow.limiter.redis_store.IDLE_S", -1.0)
+    monkeypatch.setattr("ratewindow.limiter.server.IDLE_S", -1.0)
     with redis.Redis.from_url(redis_url) as client:
         limiter = Limiter(RedisStore(client))
         limiter.hit("user:42", LIMIT)

@@ -1,0 +1,175 @@
+"""The connections of this process's threads to one server, and a call over one of them."""
+
+import os
+from collections.abc import Callable
+from time import monotonic
+from typing import Any, TypeVar
+
+from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
+
+from ratewindow.limiter.budget import limit_of, shortened, still_limited, untimed
+from ratewindow.limiter.exchange import exchange
+from ratewindow.limiter.faults import BadReply, numbers
+from ratewindow.limiter.wire import Call, Words, packed
+
+Answer = TypeVar("Answer")
+
+IDLE_S = 1.0  # a connection that rested longer may have been closed by the server
+
+_ASKING = packed(["ASKING"])
+
+
+class Server:
+    """One connection for each thread that calls at the same moment: what a client does around a call takes as long
+    as the call. Nothing is repeated: a call whose answer was lost may have counted. Where the pool's connections
+    are `timed`, their timeout is that of an exchange as a whole, connecting included."""
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+        self._idle: list[tuple[Any, float]] = []  # pop and append are atomic: no lock
+        self._pid = os.getpid()
+        self.limit_s = limit_of(pool)
+
+    def exchange(self, command: bytes, parts: int, now_s: float) -> list[int]:
+        """The numbers that are answered to a packed command, so many `parts`; what usually happens in few steps."""
+        try:
+            connection, used_s = self._idle.pop()
+        except IndexError:
+            return self._carefully(lambda connection: _numbers(connection, command, parts))
+        if now_s - used_s > IDLE_S or self._pid != os.getpid():
+            self._idle.append((connection, used_s))
+            return self._carefully(lambda connection: _numbers(connection, command, parts))
+        try:
+            reply = exchange(connection, command)
+            if len(reply) != parts:
+                raise BadReply(f"{len(reply)} numbers where {parts} belong")
+        except BaseException as error:
+            self._failed(connection, now_s, error)
+            raise
+        self._idle.append((connection, now_s))
+        return reply
+
+    def call(self, call: Call, asking: bool = False, since_s: float | None = None) -> list[int]:
+        """The numbers that a script answers. A slot on its way to this server must be `asking` for."""
+
+        def ask(words: Words) -> list[int]:
+            return self._carefully(lambda connection: _numbers(connection, packed(words), call.parts, asking))
+
+        with still_limited(self.limit_s, since_s):
+            try:
+                return ask(call.by_sha())
+            except NoScriptError:  # a server that was started anew, or whose scripts were flushed
+                return ask(call.in_full())
+
+    def begin(self, call: Call) -> Callable[[], list[int]]:
+        """Send a call now; the function that is returned, which must be called, reads its answer."""
+        now_s = monotonic()
+        connection = self._connection(now_s)
+        try:
+            connection.send_packed_command([packed(call.by_sha())], check_health=False)
+        except BaseException as error:
+            self._failed(connection, now_s, error)
+            raise
+
+        def end() -> list[int]:
+            return self._over(connection, now_s, lambda connection: numbers(_read(connection), call.parts))
+
+        return end
+
+    def command(self, *words: str | int, asking: bool = False) -> Any:
+        """What the server answers to any other command."""
+
+        def ask(connection: Any) -> Any:
+            if asking:
+                _ask_for_slot(connection)
+            connection.send_packed_command([packed(list(words))], check_health=False)
+            return _read(connection)
+
+        return self._carefully(ask)
+
+    def close(self) -> None:
+        """Close the connections; the next call opens one anew."""
+        while self._idle:
+            self._discard(self._idle.pop()[0])
+
+    def _carefully(self, ask: Callable[[Any], Answer]) -> Answer:
+        """What `ask` finds on a connection that may first have to be opened, all within what is left of the limit."""
+        now_s = monotonic()
+        with still_limited(self.limit_s):
+            return self._over(self._connection(now_s), now_s, ask)
+
+    def _over(self, connection: Any, now_s: float, ask: Callable[[Any], Answer]) -> Answer:
+        try:
+            with shortened(connection):
+                reply = ask(connection)
+        except BaseException as error:
+            self._failed(connection, now_s, error)
+            raise
+        self._idle.append((connection, now_s))
+        return reply
+
+    def _failed(self, connection: Any, now_s: float, error: BaseException) -> None:
+        """An error that the server answered leaves nothing on the line. After any other an answer may still come, and
+        must not be taken for that of the next call."""
+        if isinstance(error, ResponseError) and not isinstance(error, ReadOnlyError):
+            self._idle.append((connection, now_s))
+            return
+        self._discard(connection)
+        # What has cut this line, or made it silent, has most likely done so to the others; and behind the address of
+        # a master that is none any more there may be another one by now.
+        self.close()
+
+    def _connection(self, now_s: float) -> Any:
+        if self._pid != os.getpid():
+            self._idle, self._pid = [], os.getpid()  # those of the parent are the parent's
+        try:
+            connection, used_s = self._idle.pop()
+        except IndexError:
+            connection = self._pool.get_connection()
+        else:
+            if now_s - used_s <= IDLE_S:
+                return connection
+            if _is_closed(connection):
+                connection.disconnect()
+                try:
+                    connection.connect()  # sending would, too, but without asking the Sentinels where to
+                except BaseException:  # the pool shall have it back: it may give out so many and no more
+                    self._discard(connection)
+                    raise
+        untimed(connection)
+        return connection
+
+    def _discard(self, connection: Any) -> None:
+        connection.disconnect()
+        self._pool.release(connection)
+
+
+def _numbers(connection: Any, command: bytes, parts: int, asking: bool = False) -> list[int]:
+    if asking:
+        _ask_for_slot(connection)
+    reply = exchange(connection, command)
+    if len(reply) != parts:
+        raise BadReply(f"{len(reply)} numbers where {parts} belong")
+    return reply
+
+
+def _ask_for_slot(connection: Any) -> None:
+    connection.send_packed_command([_ASKING], check_health=False)
+    connection.read_response()
+
+
+def _read(connection: Any) -> Any:
+    try:
+        return connection.read_response()
+    except Exception as error:
+        if isinstance(error, RedisError | OSError):
+            raise
+        raise BadReply(f"no answer that can be read: {type(error).__name__}: {error}") from error
+
+
+def _is_closed(connection: Any) -> bool:
+    """Whether there is something to read, though nothing was asked: the end, that is."""
+    try:
+        return bool(connection.can_read(timeout=0))
+    except (RedisError, OSError):
+        return True
