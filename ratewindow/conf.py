@@ -134,6 +134,8 @@ def _families(value: Any) -> tuple[str, ...]:
     for item in value:
         if item not in HEADER_FAMILIES:
             raise ValueError(f"{item!r} is no header family: choose from {', '.join(HEADER_FAMILIES)}")
+    if {"ratelimit", "ratelimit-draft-7"} <= set(value):
+        raise ValueError("'ratelimit' and 'ratelimit-draft-7' are two forms of the same headers: choose one of them")
     return tuple(value)
 
 

@@ -60,16 +60,73 @@ def _x_ratelimit(decision: Decision) -> list[tuple[str, str]]:
     """The older trio, for the window closest to exhaustion; Reset is an epoch second, as GitHub sends it."""
     if decision.limit is None:
         return []
-    # From the time before the call, in whole milliseconds: so the second is the same over a burst.
-    reset_s = math.ceil((math.floor(decision.at_s * 1000) + (decision.reset_after or 0) * 1000) / 1000)
     return [
         ("X-RateLimit-Limit", str(decision.limit)),
         ("X-RateLimit-Remaining", str(decision.remaining)),
-        ("X-RateLimit-Reset", str(reset_s)),
+        ("X-RateLimit-Reset", str(_reset_epoch_s(decision))),
     ]
+
+
+def _reset_epoch_s(decision: Decision) -> int:
+    """From the time before the call, in whole milliseconds, and rounded up; the same over a burst.
+
+    The server's clock has gone on a little by then, each time another little. Where it is known that units leave
+    at certain times only, the nearest of these is meant.
+    """
+    at_ms, window = math.floor(decision.at_s * 1000) + round((decision.reset_after or 0) * 1000), _deciding(decision)
+    if window is not None and decision.reset_after and decision.reason != "penalty":
+        step_ms, first_ms = window.edges_ms
+        if step_ms:
+            at_ms = (at_ms - first_ms + step_ms // 2) // step_ms * step_ms + first_ms
+    return -(-at_ms // 1000)
+
+
+def _draft_6(decision: Decision) -> list[tuple[str, str]]:
+    """Draft 6 and before: three headers for the window closest to exhaustion; Reset is seconds from now."""
+    if decision.limit is None:
+        return []
+    told = [("RateLimit-Limit", str(decision.limit)), ("RateLimit-Remaining", str(decision.remaining))]
+    reset_s = _reset_s(decision)
+    return told if reset_s is None else [*told, ("RateLimit-Reset", str(reset_s))]
+
+
+def _draft_7(decision: Decision) -> list[tuple[str, str]]:
+    """Draft 7: the same three as one header, and the quotas of all windows as another."""
+    if decision.limit is None:
+        return []
+    reset_s = _reset_s(decision)
+    told = f"limit={decision.limit}, remaining={decision.remaining}"
+    policies = [
+        f"{window.limit};w={-(-window.period_ms // 1000)}"
+        for part in decision.decisions
+        if part.mode == "enforce"
+        for window, *_ in part.windows
+    ]
+    return [
+        ("RateLimit-Policy", ", ".join(policies)),
+        ("RateLimit", told if reset_s is None else f"{told}, reset={reset_s}"),
+    ]
+
+
+def _reset_s(decision: Decision) -> int | None:
+    """As `t` of the newest draft: the window's length while units are left, else the exact wait; None: waiting is no use."""
+    window = _deciding(decision)
+    if decision.remaining and window is not None:
+        return -(-window.period_ms // 1000)
+    wait_s = decision.retry_after or decision.reset_after
+    return math.ceil(wait_s) if wait_s else None
+
+
+def _deciding(decision: Decision) -> Window | None:
+    """The window that the decision's own numbers are about."""
+    if len(decision.windows) == 1:
+        return decision.windows[0].window
+    return next((answer.window for answer in decision.windows if answer.window.text == decision.window), None)
 
 
 _FAMILIES: dict[str, Callable[[Decision], list[tuple[str, str]]]] = {
     "ratelimit": _ratelimit,
     "x-ratelimit": _x_ratelimit,
+    "ratelimit-draft-6": _draft_6,
+    "ratelimit-draft-7": _draft_7,
 }

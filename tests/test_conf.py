@@ -91,6 +91,7 @@ def test_a_key_that_is_no_text_is_unknown_too() -> None:
         ("IPV4_PREFIX", 33, "33 is not a whole number from 1 to 32"),
         ("IPV6_PREFIX", "64", "'64' is not a whole number from 1 to 128"),
         ("HEADERS", "ratelimit", "'ratelimit' is not a list of header families"),
+        ("HEADERS", ["ratelimit", "ratelimit-draft-7"], "'ratelimit' and 'ratelimit-draft-7' are two forms of the same headers"),
         ("HEADERS", ["draft-3"], "'draft-3' is no header family: choose from ratelimit, x-ratelimit"),
         ("RETENTION", "2d", "'2d' is not a dict of minute, hour and day"),
         ("RETENTION", {"week": "2d"}, "'week' is no resolution: choose from minute, hour, day"),

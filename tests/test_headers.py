@@ -132,10 +132,10 @@ def test_a_number_beyond_a_structured_field_is_told_as_the_greatest_there_is() -
 
 def test_the_older_trio_tells_of_the_window_closest_to_exhaustion() -> None:
     response = written(
-        passed("api.day", WindowAnswer(DAY, 880, 0, 86_400_000)), passed("api.minute", WindowAnswer(MINUTE, 69, 0, 59_000))
+        passed("api.day", WindowAnswer(DAY, 880, 0, 86_400_000)), passed("api.minute", WindowAnswer(MINUTE, 69, 0, 59_700))
     )
     assert (response["X-RateLimit-Limit"], response["X-RateLimit-Remaining"]) == ("100", "69")
-    assert response["X-RateLimit-Reset"] == "1750000060"  # .25 + 59 s, rounded up
+    assert response["X-RateLimit-Reset"] == "1750000060"  # a bucket leaves at .999 of each second, .25 + 59.7 s is near that
 
 
 def test_reset_is_constant_over_a_burst() -> None:
@@ -144,6 +144,41 @@ def test_reset_is_constant_over_a_burst() -> None:
         resets = {int(get(view)["X-RateLimit-Reset"]) for _ in range(7)}
     assert len(resets) == 1
     assert 58 <= resets.pop() - time.time() <= 62
+
+
+@pytest.mark.parametrize("period_ms", [1000, 7000, 10_000, 60_000, 61_007, 3_600_000])
+def test_it_is_constant_however_long_each_call_takes_and_whatever_the_clocks_differ(period_ms: int) -> None:
+    """With sixty buckets of 167 ms, units leave at no whole second; a call reaches the server so many milliseconds later."""
+    window = Window(5, period_ms)
+    width_ms = -(-period_ms // 60)
+    began_ms = 1_750_000_000_000 // width_ms * width_ms
+    for bucket in range(100):
+        leaves_ms = began_ms + bucket * width_ms - 1 + period_ms
+        asked_ms, late_ms = leaves_ms - period_ms + width_ms // 3, min(60, width_ms // 2 - 1)
+        told = set()
+        for later_ms in range(-late_ms, late_ms + 1, 3):
+            reset_ms = leaves_ms - asked_ms - later_ms
+            decision = passed("api", WindowAnswer(window, 3, 0, reset_ms), at_s=asked_ms / 1000, window=window.text)
+            told.add(dict(written(decision).items())["X-RateLimit-Reset"])
+        assert told == {str(-(-leaves_ms // 1000))}
+
+
+@pytest.mark.parametrize("rate", ["20/10s", "20/7s", "20/m"])
+def test_it_is_constant_over_a_burst_on_a_server_too(rate: str) -> None:
+    view = decorated(False, "burst.of.20", rate)
+    assert len({get(view)["X-RateLimit-Reset"] for _ in range(25)}) == 1
+
+
+def test_a_window_that_begins_with_the_clock_ends_with_it_whatever_the_clocks_differ() -> None:
+    hour = Window(5, 3_600_000, "fixed_window", aligned_to="hour")
+    for late_ms in (-300, -1, 0, 1, 300):
+        answer = WindowAnswer(hour, 3, 0, 3_599_000 - late_ms)
+        assert written(passed("api", answer, at_s=1_750_000_001.0, window=hour.text))["X-RateLimit-Reset"] == "1750003600"
+
+
+def test_a_lock_ends_when_it_ends() -> None:
+    locked = passed("api", WindowAnswer(Window(5, 3_600_000), 0, 0, 0), reset_after=90.25, reason="penalty", window="5/h")
+    assert written(locked)["X-RateLimit-Reset"] == str(1_750_000_000 + 91)
 
 
 @is_async
@@ -209,6 +244,12 @@ def test_a_shadow_rule_beside_an_enforced_one_is_not_heard_of() -> None:
         ((), set()),
         (("ratelimit",), {"RateLimit-Policy", "RateLimit"}),
         (("x-ratelimit",), {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}),
+        (("ratelimit-draft-6",), {"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"}),
+        (("ratelimit-draft-7",), {"RateLimit-Policy", "RateLimit"}),
+        (
+            ("ratelimit", "ratelimit-draft-6"),
+            {"RateLimit-Policy", "RateLimit", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"},
+        ),
     ],
 )
 def test_the_setting_chooses_the_families(families: tuple[str, ...], expected: set[str]) -> None:
@@ -226,3 +267,50 @@ def test_while_redis_is_away_nothing_is_promised() -> None:
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}):
         response = get(decorated(False, "away", "5/m"))
     assert [name for name, _ in response.items()] == ["Content-Type"]
+
+
+def of_families(decision: Decision, *families: str) -> dict[str, str]:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "HEADERS": families}):
+        return {name: value for name, value in written(*decision.decisions).items() if "RateLimit" in name}
+
+
+@pytest.mark.parametrize(
+    ("remaining", "wait_ms", "reset_ms", "reset"),
+    [(69, 0, 1000, 60), (0, 0, 41_001, 42), (0, 41_001, 41_001, 42), (0, -1, 0, None)],
+)
+def test_the_older_drafts_tell_the_window_closest_to_exhaustion_in_seconds_from_now(
+    remaining: int, wait_ms: int, reset_ms: int, reset: int | None
+) -> None:
+    refused = {"allowed": False, "retry_after": wait_ms / 1000} if wait_ms > 0 else {}
+    day = passed("api.day", WindowAnswer(DAY, 880, 0, 86_400_000), window="5000/d")
+    minute = passed("api.minute", WindowAnswer(MINUTE, remaining, wait_ms, reset_ms), window="100/m", **refused)
+    both = Decision.of([day, minute])
+    six = {"RateLimit-Limit": "100", "RateLimit-Remaining": str(remaining)}
+    assert of_families(both, "ratelimit-draft-6") == six | ({} if reset is None else {"RateLimit-Reset": str(reset)})
+    assert of_families(both, "ratelimit-draft-7") == {
+        "RateLimit-Policy": "5000;w=86400, 100;w=60",
+        "RateLimit": f"limit=100, remaining={remaining}" + ("" if reset is None else f", reset={reset}"),
+    }
+
+
+@is_async
+@pytest.mark.parametrize("family", ["ratelimit-draft-6", "ratelimit-draft-7"])
+def test_the_older_drafts_say_nothing_of_shadow_rules_and_nothing_without_the_store(is_async: bool, family: str) -> None:
+    RateRule.objects.define("quiet", "1/m", path="/", mode="shadow")
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "HEADERS": [family]}):
+        assert [name for name, _ in get(behind_middleware(plain(is_async))).items()] == ["Content-Type"]
+        told = get(behind_middleware(decorated(is_async, "loud", "7/m")))
+    assert "1" not in [part.partition(";")[0] for part in str(told.get("RateLimit-Policy")).split(", ")]
+    with override_settings(RATEWINDOW={"REDIS": "redis://127.0.0.1:1/0", "HEADERS": [family]}):
+        assert [name for name, _ in get(decorated(is_async, "away", "5/m")).items()] == ["Content-Type"]
+
+
+@pytest.mark.parametrize("family", ["ratelimit-draft-6", "ratelimit-draft-7"])
+def test_who_is_locked_out_is_told_so_in_the_older_drafts_too(family: str) -> None:
+    RateRule.objects.define("tight", "1/s; 9/h", prefix="/", mode="enforce", penalty="15m")
+    view = behind_middleware(plain(False))
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "HEADERS": [family]}):
+        get(view)
+        told = get(view)
+    reset = told.get("RateLimit-Reset") or told["RateLimit"].rpartition("=")[2]
+    assert (told["Retry-After"], reset) == ("900", "900")

@@ -79,6 +79,11 @@ class Window:
         return digest(f"{LAYOUT} {self.shape}", 6)
 
     @cached_property
+    def edges_ms(self) -> tuple[int, int]:
+        """The only times at which units stop counting: every so many milliseconds, and one of them; 0 for any time."""
+        return algorithm(self.algorithm).edges(self)
+
+    @cached_property
     def packed(self) -> bytes | None:
         """`arguments` in the protocol of Redis; None when they depend on the time."""
         return None if self.aligned_to else b"".join(map(bulk, self.arguments(0)))

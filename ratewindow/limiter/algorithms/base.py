@@ -79,6 +79,11 @@ def no_parameter(window: Measure, now_ms: int) -> int:
     return 0
 
 
+def no_edges(window: Measure) -> tuple[int, int]:
+    """For algorithms whose units stop counting at any time."""
+    return 0, 0
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """One way to count. `help` states the promise and the worst case in any window."""
@@ -89,6 +94,7 @@ class Algorithm:
     reading: Callable[[Any, Any, int], Reading]  # of a window, what was stored, and the time
     script: str  # its file in lua/algorithms
     parameter: Callable[[Any, int], int | str] = no_parameter  # of a window and the time, for the script
+    edges: Callable[[Any], tuple[int, int]] = no_edges  # when units can stop counting: step and one of these times
     takes_what_is_left: bool = False  # a forced charge above the room takes the room alone
     default_buckets: int | None = None
     most_buckets: int = 0

@@ -97,6 +97,11 @@ class FixedWindow:
         return self.stop if self.used else self.now
 
 
+def _seconds(window: Measure) -> tuple[int, int]:
+    """A window that begins with the clock ends at a whole second; another one, whenever it was that it began."""
+    return (1000, 0) if window.aligned_to else (0, 0)
+
+
 ALGORITHM = Algorithm(
     name="fixed_window",
     label="Fixed window",
@@ -107,5 +112,6 @@ ALGORITHM = Algorithm(
     reading=FixedWindow,
     script="fixed_window",
     parameter=edges,
+    edges=_seconds,
     alignable=True,
 )

@@ -81,6 +81,10 @@ class SlidingWindow:
         return self.now
 
 
+def _ends(window: Measure) -> tuple[int, int]:
+    return width(window, 0), window.period_ms - 1
+
+
 ALGORITHM = Algorithm(
     name="sliding_window",
     label="Sliding window (recommended)",
@@ -91,6 +95,7 @@ ALGORITHM = Algorithm(
     reading=SlidingWindow,
     script="sliding_window",
     parameter=width,
+    edges=_ends,
     default_buckets=60,
     most_buckets=1000,
 )
