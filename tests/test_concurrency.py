@@ -3,15 +3,20 @@
 import asyncio
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import RequestFactory, override_settings
 
 from ratewindow import ratelimit
-from tests.doors import plain
+from ratewindow.models import RateRule
+from tests.doors import behind_middleware, plain
+from tests.limiter.histories import ALGORITHMS
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +39,39 @@ def test_sixteen_threads_at_a_limit_of_fifty_admit_fifty() -> None:
     assert not [request for request in seen if request.ratewindow.reason]  # type: ignore[attr-defined]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_rule_whose_algorithm_is_edited_under_load_admits_one_limit_more_each_time_and_never_fails() -> None:
+    """From its row, through the rulebook and the gate, in eight threads that do not pause while it is edited."""
+    used_up, done = {name: Event() for name in ALGORITHMS}, Event()
+    told: list[tuple[str, str, str, int]] = []
+    view = behind_middleware(plain(False))
+
+    def hammer() -> None:
+        while not done.is_set():
+            request: Any = RequestFactory().get("/")
+            status, decision = view(request).status_code, request.ratewindow
+            algorithm = decision.windows[0].window.algorithm if decision.windows else "none"
+            told.append((algorithm, decision.rule, decision.reason, status))
+            if status == 429:
+                used_up[algorithm].set()
+
+    rule, _ = RateRule.objects.define("changing", "20/d", path="/", key="global", mode="enforce")
+    with ThreadPoolExecutor(8) as pool:
+        hammering = [pool.submit(hammer) for _ in range(8)]
+        try:
+            for algorithm in ALGORITHMS:
+                window = rule.windows.get()
+                window.algorithm, window.burst = algorithm, 20 if algorithm.endswith("bucket") else None
+                window.save()
+                assert used_up[algorithm].wait(30), f"{algorithm} refuses nobody"
+        finally:
+            done.set()
+        for each in hammering:
+            each.result()
+    assert {each[1:] for each in told} == {("changing", "", 200), ("changing", "limit", 429)}
+    assert Counter(algorithm for algorithm, *_, status in told if status == 200) == dict.fromkeys(ALGORITHMS, 20)
+
+
 async def test_two_hundred_asyncio_tasks_at_a_limit_of_fifty_admit_fifty() -> None:
     seen: list[object] = []
     view = ratelimit("tasks", "50/h", key="global")(plain(True, seen))
@@ -49,7 +87,9 @@ settings.RATEWINDOW["TIMEOUT"] = "5s"
 django.setup()
 from django.test import RequestFactory
 from ratewindow import ratelimit
-from tests.doors import plain
+from ratewindow.models import RateRule
+from tests.doors import behind_middleware, plain
+from tests.limiter.histories import ALGORITHMS
 seen = []
 view = ratelimit("processes", "50/h", key="global")(plain(False, seen))
 print("ready", flush=True)

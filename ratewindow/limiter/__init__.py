@@ -1,6 +1,6 @@
 """The rate limiting engine, usable without Django."""
 
-from ratewindow.limiter.actions import is_action_allowed
+from ratewindow.limiter.actions import ais_action_allowed, is_action_allowed
 from ratewindow.limiter.cluster_store import AsyncClusterStore, ClusterStore
 from ratewindow.limiter.counter import SlidingCounter
 from ratewindow.limiter.limiter import Limiter
@@ -18,5 +18,6 @@ __all__ = [
     "RedisStore",
     "SlidingCounter",
     "Window",
+    "ais_action_allowed",
     "is_action_allowed",
 ]

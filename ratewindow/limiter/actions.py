@@ -1,6 +1,6 @@
 """One question in one line: may this user do this once more?"""
 
-from ratewindow.limiter.limiter import Limiter, Store
+from ratewindow.limiter.limiter import AsyncStore, Limiter, Store
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.types import Window
 
@@ -18,6 +18,23 @@ def is_action_allowed(user_id: object, action: str, period_s: float, max_count: 
     give the same one each time. A user is told apart by the text of `user_id`: 42 and "42" are one user. For more than
     yes or no, such as how long to wait, see `Limiter.hit`. ValueError names a bad period or count.
     """
-    window = Window(max_count, period_ms=round(period_s * 1000), algorithm="sliding_log")
-    limiter = Limiter(_this_process if store is None else store, prefix="rwa")
-    return limiter.hit(repr((str(user_id), action)), [window]).allowed
+    return _limiter(store).hit(_identity(user_id, action), [_window(period_s, max_count)]).allowed
+
+
+async def ais_action_allowed(
+    user_id: object, action: str, period_s: float, max_count: int, *, store: Store | AsyncStore | None = None
+) -> bool:
+    """`is_action_allowed`, awaited; the `store` may be an asynchronous one, such as `AsyncRedisStore`."""
+    return (await _limiter(store).ahit(_identity(user_id, action), [_window(period_s, max_count)])).allowed
+
+
+def _limiter(store: Store | AsyncStore | None) -> Limiter:
+    return Limiter(_this_process if store is None else store, prefix="rwa")
+
+
+def _identity(user_id: object, action: str) -> str:
+    return repr((str(user_id), action))
+
+
+def _window(period_s: float, max_count: int) -> Window:
+    return Window(max_count, period_ms=round(period_s * 1000), algorithm="sliding_log")

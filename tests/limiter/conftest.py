@@ -1,4 +1,4 @@
-"""The stores that the conformance suite runs over: real servers, one or several, fakeredis, and memory."""
+"""The stores that tests of the limiter run over: real servers, one or several, fakeredis, and memory; and a clock."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -9,12 +9,13 @@ import pytest
 import redis
 import redis.asyncio
 
-from ratewindow.limiter import AsyncClusterStore, ClusterStore, MemoryStore, RedisStore, scripts
+from ratewindow.limiter import AsyncClusterStore, ClusterStore, Limiter, MemoryStore, RedisStore, scripts
 from ratewindow.limiter.limiter import AsyncStore, Store
 from ratewindow.limiter.types import Check
 from ratewindow.limiter.wire import Refunds, What
 from ratewindow.redis_clients import connect
 from ratewindow.redis_url import parse
+from tests.limiter.clock import Clock
 
 
 class Awaited:
@@ -45,6 +46,16 @@ class Awaited:
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     """An empty store of each kind that one process or one server is enough for."""
     yield from open_store(request.param, request)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def limiter(store: Store, clock: Clock) -> Limiter:
+    return Limiter(store, clock_ms=clock)
 
 
 def open_store(kind: str, request: pytest.FixtureRequest) -> Iterator[Store]:

@@ -15,11 +15,6 @@ from ratewindow.limiter.limiter import Store
 from tests.limiter.clock import Clock
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 def test_it_counts_what_was_added_in_the_window_and_less_than_its_resolution_longer(store: Store, clock: Clock) -> None:
     dice = random.Random(5)
     counter = SlidingCounter(5, "seconds", store=store, clock_ms=clock)

@@ -9,7 +9,6 @@ import pytest
 import redis
 
 from ratewindow.limiter import Limiter, RedisStore, Window
-from ratewindow.limiter.limiter import Store
 from tests.limiter.clock import Clock
 from tests.limiter.histories import ALGORITHMS
 
@@ -23,16 +22,6 @@ Edit = Callable[[int], list[Window]]
 def edited(algorithm: str) -> Edit:
     """The window of that algorithm, by its limit; the leaky bucket lets as many come at once, so that it counts them."""
     return lambda limit: [Window(limit, MINUTE_MS, algorithm, burst=max(1, limit) if algorithm == "leaky_bucket" else None)]
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def limiter(store: Store, clock: Clock) -> Limiter:
-    return Limiter(store, clock_ms=clock)
 
 
 def admitted(limiter: Limiter, windows: list[Window], calls: int) -> int:

@@ -42,11 +42,6 @@ class Process:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def store(clock: Clock) -> MemoryStore:
     return MemoryStore(clock_ms=clock)
 

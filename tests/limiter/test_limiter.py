@@ -6,20 +6,9 @@ import redis
 import redis.asyncio
 
 from ratewindow.limiter import AsyncRedisStore, Limiter, MemoryStore, RedisStore, Window
-from ratewindow.limiter.limiter import Store
 from tests.limiter.clock import Clock
 
 MINUTE = Window(5, period_ms=60_000)
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def limiter(store: Store, clock: Clock) -> Limiter:
-    return Limiter(store, clock_ms=clock)
 
 
 def test_the_limit_is_admitted_and_nothing_above_it(limiter: Limiter) -> None:

@@ -62,11 +62,6 @@ class Adversary:
         return max((bisect_right(times, at) - bisect_right(times, at - period_ms) for at in times), default=0)
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 @pytest.mark.parametrize(("window", "promised"), CASES, ids=NAMES)
 def test_no_random_adversary_keeps_more_than_is_promised(window: Window, promised: int) -> None:
     dice = random.Random(19)

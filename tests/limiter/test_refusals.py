@@ -23,11 +23,6 @@ class Counting(RedisStore):
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def store(redis_url: str) -> Any:
     with redis.Redis.from_url(redis_url) as client:
         yield Counting(client)

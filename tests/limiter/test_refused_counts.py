@@ -3,21 +3,10 @@
 import pytest
 
 from ratewindow.limiter import Limiter, Window
-from ratewindow.limiter.limiter import Store
 from tests.limiter.clock import Clock
 from tests.limiter.histories import ALGORITHMS
 
 pytestmark = pytest.mark.usefixtures("never_expiring")
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def limiter(store: Store, clock: Clock) -> Limiter:
-    return Limiter(store, clock_ms=clock)
 
 
 def polled(limiter: Limiter, clock: Clock, window: Window, **how: object) -> int:
