@@ -14,7 +14,8 @@ from ratewindow import coderules
 from ratewindow.coderules import CodeRate
 from ratewindow.givenrate import GivenRate, Rate
 from ratewindow.guard import guarded
-from ratewindow.identity import own, recipe
+from ratewindow.identity import incode, recipe
+from ratewindow.identity.incode import Key
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.question import Cost
 from ratewindow.rule import Rule, check_name, name_of, parse_methods
@@ -22,7 +23,6 @@ from ratewindow.rulebook import Rulebook
 
 View = TypeVar("View", bound=Callable[..., Any])
 Methods = str | Iterable[str | None]
-Key = str | Callable[..., str | int | None]
 
 ALL = (None,)  # as django-ratelimit has it
 UNSAFE = ("DELETE", "PATCH", "POST", "PUT")
@@ -59,10 +59,7 @@ def ratelimit(
         raise ValueError('ratelimit() needs a rule\'s name, a rate, or both: @ratelimit("login") or @ratelimit(rate="5/m")')
     if called is not None:
         check_name(called)
-    if isinstance(key, str):
-        key = own.of_group(key, called or "")
-    elif callable(key):
-        key = own.anonymous(key, called or "")
+    key = incode.as_text(key, called or "")
     recipe(key, normalise)
     allowed_methods = _methods(_one_of("methods", methods, "method", method))
     if not callable(cost):

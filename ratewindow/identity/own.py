@@ -3,7 +3,6 @@
 import inspect
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -48,44 +47,14 @@ def ratekey(name: str, *, needs_user: bool = True) -> Callable[[Function], Funct
         raise ValueError(f"{name!r} is a key already: choose another name")
 
     def register(function: Function) -> Function:
-        _check(name, function)
+        check(name, function)
         known = _own.get(name)
-        if known is not None and _place(known.function) != _place(function):
-            raise ValueError(f"key {name!r} is {_place(known.function)} already: choose another name")
-        _remember(OwnKey(name, function, needs_user))
+        if known is not None and place_of(known.function) != place_of(function):
+            raise ValueError(f"key {name!r} is {place_of(known.function)} already: choose another name")
+        remember(OwnKey(name, function, needs_user))
         return function
 
     return register
-
-
-def anonymous(function: Callable[..., Any], group: str) -> str:
-    """The name under which a function can be found that is given where a key's text is expected.
-
-    It is called with the request, or as django-ratelimit does, with group and request, where it needs two.
-    """
-    name = _place(function)
-    if "<" in name:  # a lambda, or a function in a function: a module may have several
-        name = f"{name}@{getattr(getattr(function, '__code__', None), 'co_firstlineno', 0)}"
-    if _needed(function) == 2:
-        name, function = f"{name}@{group}", partial(function, group)
-    _check(name, function)
-    base, number = name, 1
-    while name in _own and _undone(_own[name].function) != _undone(function):  # of one line, made again and again
-        number += 1
-        name = f"{base}-{number}"
-    _remember(OwnKey(name, function))
-    return name
-
-
-def of_group(path: str, group: str) -> str:
-    """The key for a dotted path as django-ratelimit reads it: of a function that needs group and request, `anonymous`."""
-    module, dot, attribute = path.rpartition(".")
-    if dot and all(step.isidentifier() for step in path.split(".")):
-        with suppress(Exception):  # `find` says what is wrong with it
-            function = getattr(import_module(module), attribute)
-            if _needed(function) == 2:
-                return anonymous(function, group)
-    return path
 
 
 def version() -> int:
@@ -102,9 +71,20 @@ def find(name: str) -> OwnKey | None:
     """The key of that name or dotted path; None where it is neither. ValueError says why a path leads nowhere."""
     if name in _own:
         return _own[name]
-    module, dot, attribute = name.rpartition(".")
-    if not dot or not all(step.isidentifier() for step in name.split(".")):
+    if not is_path(name):
         return None
+    function = imported(name)
+    check(name, function)
+    return OwnKey(name, function)
+
+
+def is_path(name: str) -> bool:
+    return "." in name and all(step.isidentifier() for step in name.split("."))
+
+
+def imported(name: str) -> Any:
+    """What a dotted path leads to; ValueError says why it leads nowhere."""
+    module, _, attribute = name.rpartition(".")
     try:
         home = import_module(module)
     except Exception as error:  # whatever a module may do when it is imported
@@ -112,13 +92,12 @@ def find(name: str) -> OwnKey | None:
     function = getattr(home, attribute, None)
     if function is None:
         raise ValueError(f"{name!r} is no key: {module} has no {attribute!r}")
-    _check(name, function)
-    return OwnKey(name, function)
+    return function
 
 
 def extractor(key: OwnKey, spelling: Spelling) -> Extractor:
     """The function as a part of a recipe. What it raises, and what it must not return, makes the part missing."""
-    prefix, function, where = f"{key.name}:", key.function, f"{key.name} ({_place(key.function)})"
+    prefix, function, where = f"{key.name}:", key.function, f"{key.name} ({place_of(key.function)})"
 
     def value(request: HttpRequest) -> str | None:
         try:
@@ -135,9 +114,10 @@ def extractor(key: OwnKey, spelling: Spelling) -> Extractor:
     return value
 
 
-def _remember(key: OwnKey) -> None:
+def remember(key: OwnKey, name: str = "") -> None:
+    """Make it a key under its name, or under another."""
     global _version
-    _own[key.name] = key
+    _own[name or key.name] = key
     _version += 1
 
 
@@ -148,16 +128,16 @@ def _as_text(told: Any) -> str:
     raise TypeError(f"it returned {type(told).__name__}: return text, a whole number or None")
 
 
-def _check(name: str, function: Any) -> None:
+def check(name: str, function: Any) -> None:
     if not callable(function) or isinstance(function, type) or inspect.isbuiltin(function):
         raise ValueError(f"{name!r} is no key: {function!r} is no function of a request")
-    if _needed(function) > 1:
-        raise ValueError(f"{name!r} is no key: {_place(function)} needs more than the request")
+    if arguments_of(function) > 1:
+        raise ValueError(f"{name!r} is no key: {place_of(function)} needs more than the request")
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
-        raise ValueError(f"{name!r} is no key: {_place(function)} is async, and a key is asked for without waiting")
+        raise ValueError(f"{name!r} is no key: {place_of(function)} is async, and a key is asked for without waiting")
 
 
-def _needed(function: Callable[..., Any]) -> int:
+def arguments_of(function: Callable[..., Any]) -> int:
     """How many arguments a function cannot do without."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -167,11 +147,7 @@ def _needed(function: Callable[..., Any]) -> int:
     return sum(each.default is each.empty and each.kind in usual for each in parameters)
 
 
-def _undone(function: Any) -> Any:
-    """The function of a project of which `anonymous` has made one of the request."""
-    return function.func if isinstance(function, partial) else function
-
-
-def _place(function: Any) -> str:
-    function = _undone(function)
+def place_of(function: Any) -> str:
+    if isinstance(function, partial):
+        function = function.func
     return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"

@@ -17,7 +17,8 @@ from django.http import HttpRequest
 from django.test import RequestFactory, override_settings
 from django.utils.functional import SimpleLazyObject
 
-from ratewindow import checks, conf
+from ratewindow import conf
+from ratewindow.checks.settings import check_settings
 from ratewindow.identity import recipe
 from ratewindow.identity.claims import MOST_CHARACTERS
 
@@ -180,7 +181,7 @@ class TestWithTheSitesAuthentication:
 class TestSetting:
     def told(self, setting: Any) -> list[str]:
         with override_settings(RATEWINDOW={"REDIS": "memory://", "JWT": setting}):
-            return [f"{each.id} {each.msg}" for each in checks.check_settings(None)]
+            return [f"{each.id} {each.msg}" for each in check_settings(None)]
 
     @pytest.mark.parametrize(
         "setting", [None, HS, {**HS, "ALGORITHMS": ("HS256", "HS512"), "AUDIENCE": "api", "ISSUER": ["a", "b"]}]

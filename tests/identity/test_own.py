@@ -66,26 +66,6 @@ def test_a_function_is_a_key_by_its_dotted_path() -> None:
     assert who("tests.identity.test_own.an_object") == "tests.identity.test_own.an_object:acme"
 
 
-def test_a_function_can_be_given_where_a_key_is() -> None:
-    view = decorated(False, rate="1/m", key=tenant)
-    assert [get(view, headers={"x-tenant": each}).status_code for each in "aabb"] == [200, 429, 200, 429]
-    view = decorated(False, rate="1/m", key=lambda request: request.path_info)
-    assert [get(view, path).status_code for path in ("/a", "/a", "/b", "/b")] == [200, 429, 200, 429]
-
-
-def test_a_function_of_group_and_request_is_called_as_django_ratelimit_does() -> None:
-    seen: list[HttpRequest] = []
-    assert statuses(decorated(False, "search", "1/m", key=of_two, seen=seen), 2) == [200, 429]
-    assert recipe(own.anonymous(of_two, "search")).identity(seen[0]) == "tests.identity.test_own.of_two@search:search GET"
-
-
-def test_functions_of_one_line_are_several_keys() -> None:
-    made = [own.anonymous(lambda request, value=value: value, "") for value in "ab"]
-    assert len(set(made)) == 2
-    assert [who(name, HTTP_X="1") for name in made] == [f"{made[0]}:a", f"{made[1]}:b"]
-    assert own.anonymous(tenant, "") == own.anonymous(tenant, "") == "tests.identity.test_own.tenant"
-
-
 def test_what_clients_type_is_normalised_in_own_keys_too() -> None:
     ratekey("tenant")(tenant)
     made = RequestFactory().get("/", HTTP_X_TENANT=" ACME ")
@@ -278,14 +258,3 @@ def test_the_view_of_a_rule_by_an_own_key_is_limited_by_it() -> None:
     ratekey("tenant")(tenant)
     view = ratewindow.ratelimit(rate="1/m", key="tenant")(plain(False))
     assert [get(view, headers={"x-tenant": each}).status_code for each in "aabb"] == [200, 429, 200, 429]
-
-
-def test_a_decorator_takes_the_path_of_a_function_of_group_and_request() -> None:
-    view = decorated(False, group="shop", rate="1/m", key="tests.identity.test_own.of_two")
-    assert statuses(view, 2) == [200, 429]
-    assert statuses(view, 2, method="POST") == [200, 429]
-
-
-def test_a_path_that_leads_nowhere_is_told_by_the_decorator_as_ever() -> None:
-    with pytest.raises(ValueError, match="nowhere cannot be imported"):
-        decorated(False, rate="1/m", key="nowhere.at_all")
