@@ -89,7 +89,7 @@ async def aannounce(request: HttpRequest, decision: Decision) -> None:
 def _told(decision: Decision) -> _Told:
     is_busy, rule = decision.reason in problems.OURS, rulebook.held().by_name.get(decision.rule)
     message = rule.message if rule is not None and rule.mode == "enforce" and not is_busy else ""
-    title = "The service is busy" if is_busy else "Too many requests"
+    title = "The service is busy" if is_busy else "Access is blocked" if decision.reason == "block" else "Too many requests"
     return _Told(decision, status_of(decision), is_busy, title, message, retry_after_s(decision))
 
 
@@ -161,7 +161,6 @@ def _in_seconds(wait_s: int) -> str:
 
 
 def _sentence(told: _Told) -> str:
-    what = "Requests from here are blocked" if told.decision.reason == "block" else told.title
     if told.wait_s is None:
-        return f"{what}." if told.is_busy else f"{what}. Waiting does not help."
-    return f"{what}. Try again in {_in_seconds(told.wait_s)}."
+        return f"{told.title}." if told.is_busy else f"{told.title}. Waiting does not help."
+    return f"{told.title}. Try again in {_in_seconds(told.wait_s)}."

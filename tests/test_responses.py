@@ -322,7 +322,7 @@ def test_who_is_blocked_is_told_so() -> None:
     told = json.loads(refuse(blocked, Accept="application/json").content)
     assert told["type"].endswith("#abnormal-usage-detected")
     assert "violated-policies" not in told
-    assert refuse(blocked).content == b"Requests from here are blocked. Waiting does not help.\n"
+    assert refuse(blocked).content == b"Access is blocked. Waiting does not help.\n"
     assert "waiting does not change that" in refuse(blocked, Accept="text/html").content.decode()
 
 

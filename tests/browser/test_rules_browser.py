@@ -62,22 +62,37 @@ def test_the_rules_can_be_read_in_both_themes_and_on_a_phone(
     context.close()
 
 
+LONG = "Too many wrong passwords. " + "w" * 270
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize(
+    ("rule", "away", "status", "title"),
+    [
+        ({}, False, 429, "Too many requests"),
+        ({"message": LONG, "response_status": 403}, False, 403, "Too many requests"),
+        ({"on_error": "refuse"}, True, 503, "The service is busy"),
+    ],
+    ids=["limit", "message", "away"],
+)
 def test_a_refused_visitor_sees_a_styled_page_under_a_strict_policy(
-    browser: Any, live_server: Any, settings: Any, scheme: str
+    browser: Any, live_server: Any, settings: Any, scheme: str, width: int, rule: Any, away: bool, status: int, title: str
 ) -> None:
     settings.MIDDLEWARE = [f"{__name__}.strict_policy", *settings.MIDDLEWARE]
-    RateRule.objects.define("closed", "0/m", path="/search/", mode="enforce")
-    context = browser.new_context(color_scheme=scheme, viewport={"width": 400, "height": 700})
+    RateRule.objects.define("closed", "0/m", path="/search/", mode="enforce", **rule)
+    if away:
+        settings.RATEWINDOW = {**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 700})
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
-    assert page.goto(live_server.url + "/search/", wait_until="load").status == 429
-    sync_api.expect(page.get_by_role("heading", level=1)).to_have_text("Too many requests")
+    assert page.goto(live_server.url + "/search/", wait_until="load").status == status
+    sync_api.expect(page.get_by_role("heading", level=1)).to_have_text(title)
     assert re.fullmatch(r"[2-9a-z]{5}", page.locator("code").inner_text())
     assert page.locator("main").evaluate("(main) => getComputedStyle(main).borderRadius") == "12px"  # the stylesheet came
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for each in page.locator("h1, p, small, code").all():
         assert each.evaluate(CONTRAST) >= 4.5
-    assert [text for text in said if "429" not in text] == []
+    assert [text for text in said if str(status) not in text] == []
     context.close()
