@@ -18,41 +18,46 @@ def client_address(request: HttpRequest) -> str:
     X-Forwarded-For is read only when proxies are trusted, from the right: the first address that is not
     a trusted proxy is the client, and what stands left of it is whatever the client chose to send.
     """
-    settings, meta = conf.current(), request.META
-    peer = meta.get("REMOTE_ADDR") or ""
-    forwarded = meta.get("HTTP_X_FORWARDED_FOR") if settings.trusted_proxies else None
-    address = _walk(peer, forwarded, settings.trusted_proxies) if forwarded else _parse(peer)
-    client = _masked(address, settings.ipv4_prefix, settings.ipv6_prefix)
+    settings = conf.current()
+    client = _masked(whole_address(request), settings.ipv4_prefix, settings.ipv6_prefix)
     if addresswatch.watching:
-        addresswatch.see(meta, client)
+        addresswatch.see(request.META, client)
     return client
+
+
+def whole_address(request: HttpRequest) -> Address | None:
+    """The same address, all of it; None without any."""
+    trusted, meta = conf.current().trusted_proxies, request.META
+    peer = meta.get("REMOTE_ADDR") or ""
+    forwarded = meta.get("HTTP_X_FORWARDED_FOR") if trusted else None
+    return _walk(peer, forwarded, trusted) if forwarded else parse_address(peer)
 
 
 def masked_address(text: str) -> str:
     """As much of an address as is one client; ValueError names what is no address."""
-    address = _parse(text.partition("/")[0])
+    address = parse_address(text.partition("/")[0])
     if address is None:
         raise ValueError(f"{text!r} is no address: write for example 203.0.113.9 or 2001:db8::1")
     return _masked(address, conf.current().ipv4_prefix, conf.current().ipv6_prefix)
 
 
-def _parse(text: str) -> Address | None:
+def parse_address(text: str) -> Address | None:
     """An address without port, brackets and scope, an IPv4 address mapped into IPv6 as itself; None for junk."""
     return _parsed(text) if len(text) <= LONGEST else None
 
 
 def _walk(peer: str, forwarded: str, trusted: Any) -> Address | None:
     hops = [part.strip() for part in forwarded.split(",")]
-    direct = _parse(peer)
+    direct = parse_address(peer)
     if isinstance(trusted, int):
         # With n proxies the n-th address from the right was written by the outermost of them.
-        candidate = _parse(hops[-trusted]) if trusted <= len(hops) else None
+        candidate = parse_address(hops[-trusted]) if trusted <= len(hops) else None
         return candidate or direct
     # An empty peer is a unix socket: only a proxy on this machine can write to it.
     if peer and not _trusted(direct, trusted):
         return direct
     for hop in reversed(hops):
-        address = _parse(hop)
+        address = parse_address(hop)
         if address is None or not _trusted(address, trusted):
             return address or direct
     return address  # every hop is a trusted proxy: the left-most one began the request

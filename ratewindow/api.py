@@ -1,13 +1,14 @@
 """Rules by name from any code: `hit`, `peek`, `refund`, `reset`, `acquire`, and their asynchronous forms.
 
 `who` is a request, which each rule tells apart by its own key, or an identity such as ``"user:42"``, a tuple
-when the rule's key joins several. A name that is neither a rule nor a rate in code lets pass. ValueError
-names a cost or an identity that is none.
+when the rule's key joins several. Blocks and exemptions hold for both. A name that is neither a rule nor a rate in
+code lets pass who is not blocked. ValueError names a cost or an identity that is none.
 """
 
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, TypeGuard, cast
 
@@ -16,9 +17,11 @@ from django.http import HttpRequest
 from ratewindow import charging, coderules, conf, gate, guard, responses, rulebook, stores
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import named, original
+from ratewindow.judging import adapted, judge
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import Refunds, What
+from ratewindow.overrides import Overrides, Ruling
 from ratewindow.question import NOTHING, Question, ask, ask_about
 from ratewindow.reporting import counters
 from ratewindow.rule import Rule
@@ -35,7 +38,7 @@ def hit(rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception
     which the middleware answers.
     """
     what: What = "force" if force else "hit"
-    told = _joined(who, gate.decide(_question(rulebook.current(), rule, who, cost), what))
+    told = _joined(who, gate.decide(_question(rulebook.current(), rule, who, cost, force), what))
     if not told.allowed and _is_request(who):
         responses.announce(original(who), told)
     return _admitted(told, raise_exception)
@@ -48,7 +51,7 @@ def peek(rule: str, who: Who, cost: int = 1) -> Decision:
 
 def refund(rule: str, who: Who, cost: int = 1) -> None:
     """Give back units: the oldest that count, never more than were charged. While Redis is away nothing is given back."""
-    if refunds := _refunds(_question(rulebook.current(), rule, who, cost)):
+    if refunds := _refunds(_counted(rulebook.current(), rule, who, cost)):
         charging.give_back(refunds)
 
 
@@ -57,7 +60,7 @@ def reset(rule: str, who: Who) -> None:
 
     Raises RedisError or OSError while Redis is away: who lets a client go wants to know that it was not done.
     """
-    if keys := _states(_question(rulebook.current(), rule, who, 0)):
+    if keys := _states(rulebook.current(), rule, who):
         stores.store().reset(keys)
         gate.refusals.forget()
 
@@ -73,7 +76,7 @@ def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta) -> 
 async def ahit(rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False) -> Decision:
     """`hit`, awaited."""
     what: What = "force" if force else "hit"
-    told = _joined(who, await gate.adecide(await _aquestion(rule, who, cost), what))
+    told = _joined(who, await gate.adecide(await _aquestion(rule, who, cost, force), what))
     if not told.allowed and _is_request(who):
         await responses.aannounce(original(who), told)
     return _admitted(told, raise_exception)
@@ -86,13 +89,13 @@ async def apeek(rule: str, who: Who, cost: int = 1) -> Decision:
 
 async def arefund(rule: str, who: Who, cost: int = 1) -> None:
     """`refund`, awaited."""
-    if refunds := _refunds(await _aquestion(rule, who, cost)):
+    if refunds := _refunds(_counted(await _abook(rule, who), rule, who, cost)):
         await charging.agive_back(refunds)
 
 
 async def areset(rule: str, who: Who) -> None:
     """`reset`, awaited."""
-    if keys := _states(await _aquestion(rule, who, 0)):
+    if keys := _states(await _abook(rule, who), rule, who):
         await stores.answered((await stores.astore()).reset(keys))
         gate.refusals.forget()
 
@@ -105,18 +108,46 @@ async def aacquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedel
     return told
 
 
-async def _aquestion(name: str, who: Who, cost: int) -> Question:
+async def _aquestion(name: str, who: Who, cost: int, force: bool = False) -> Question:
+    return _question(await _abook(name, who), name, who, cost, force)
+
+
+async def _abook(name: str, who: Who) -> rulebook.Rulebook:
+    """The rules, once the request has loaded what will be asked of it."""
     book = await rulebook.acurrent()
+    if _is_request(who):
+        if (rule := _rule(book, name)) is not None:
+            await rule.recipe.load(who)
+        if book.overrides is not None:
+            await book.overrides.load(who)
+    return book
+
+
+def _question(book: rulebook.Rulebook, name: str, who: Who, cost: int, force: bool = False) -> Question:
     rule = _rule(book, name)
-    if rule is not None and _is_request(who):
-        await rule.recipe.load(who)
-    return _question(book, name, who, cost)
+    rules: Sequence[Rule] = (rule,) if rule is not None else ()
+    if book.overrides is not None and conf.current().enabled:
+        rules, settled = judge(_rulings(book.overrides, who), rules, force)
+        if settled:
+            return Question([], settled, ())
+    return _asked(who, rules[0], cost) if rules else NOTHING
 
 
-def _question(book: rulebook.Rulebook, name: str, who: Who, cost: int) -> Question:
+def _counted(book: rulebook.Rulebook, name: str, who: Who, cost: int) -> Question:
+    """Where the rule counts this client, who may be blocked or let pass just now: perhaps by another rate."""
     rule = _rule(book, name)
     if rule is None:
         return NOTHING
+    if book.overrides is not None:
+        (rule,) = adapted(_rulings(book.overrides, who), (rule,))
+    return _asked(who, rule, cost)
+
+
+def _rulings(overrides: Overrides, who: Who) -> list[Ruling]:
+    return overrides.of_request(who) if _is_request(who) else overrides.of_identity(cast("str | tuple[str, ...]", who))
+
+
+def _asked(who: Who, rule: Rule, cost: int) -> Question:
     if _is_request(who):
         return ask(who, [rule], cost)
     return ask_about(named(cast("str | tuple[str, ...]", who), rule.recipe.spelling), rule, cost)
@@ -159,8 +190,11 @@ def _refunds(question: Question) -> Refunds:
     return [(check, [None] * len(check.windows)) for check in question.checks]
 
 
-def _states(question: Question) -> list[str]:
-    return [key for check in question.checks for key in (*check.keys, *([check.lock] if check.lock else []))]
+def _states(book: rulebook.Rulebook, name: str, who: Who) -> list[str]:
+    """Where the rule counts this client, by its own limits and by another rate, and where it locks it out."""
+    rule = _rule(book, name)
+    checks = [*_asked(who, rule, 0).checks, *_counted(book, name, who, 0).checks] if rule is not None else []
+    return list(dict.fromkeys(key for check in checks for key in (*check.keys, *filter(None, [check.lock]))))
 
 
 def _next_try_s(told: Decision, deadline_s: float) -> float | None:

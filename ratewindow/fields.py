@@ -1,4 +1,4 @@
-"""A duration that people type as ``2h30m``, in models and forms."""
+"""Columns with a meaning: a duration that people type as ``2h30m``, and whom a block or an exemption is about."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -10,6 +10,7 @@ from django.db import models
 
 from ratewindow.limiter.algorithms.base import DAY_MS, MOST_UNIT_MS
 from ratewindow.limiter.durations import EXAMPLES, format_duration, parse_duration
+from ratewindow.subjects import parse_subject, stored
 
 
 def to_timedelta(value: Any) -> timedelta | None:
@@ -36,8 +37,10 @@ def to_text(value: Any) -> str:
 
 if TYPE_CHECKING:
     _DurationField = models.DurationField[Any, Any]
+    _CharField = models.CharField[Any, Any]
 else:
     _DurationField = models.DurationField
+    _CharField = models.CharField
 
 
 class PeriodFormField(forms.CharField):
@@ -76,3 +79,19 @@ class PeriodField(_DurationField):
         widget = forms.TextInput(attrs={"size": 10, "placeholder": "1m"})
         given = {"form_class": PeriodFormField, "widget": widget, "help_text": f"For example {EXAMPLES}.", **kwargs}
         return models.Field.formfield(self, **given)
+
+
+class SubjectField(_CharField):
+    """Whom it is about, in one form however it was typed, and a secret only as a hash: in rows, and when rows are looked up."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        value = self.get_prep_value(super().pre_save(model_instance, add))
+        setattr(model_instance, self.attname, value)
+        return value
+
+    def get_prep_value(self, value: Any) -> Any:
+        text = super().get_prep_value(value)
+        try:
+            return stored(parse_subject(text)) if text else text
+        except ValueError:
+            return text  # `clean` has said so, or nobody asked; reading the row leaves it out, and says so

@@ -15,6 +15,7 @@ from ratewindow import afterwards, conf, gate, headers, responses, rulebook
 from ratewindow.charging import RequestDecision
 from ratewindow.identity import original
 from ratewindow.limiter.types import Decision
+from ratewindow.overrides import Overrides
 from ratewindow.question import Cost, Question, ask
 from ratewindow.reporting import counters
 from ratewindow.rule import Rule
@@ -37,7 +38,7 @@ class Door(Protocol):
 class Visit:
     """One request passing one guard."""
 
-    __slots__ = ("counts_later", "door", "outermost", "refused", "request", "rules", "seen")
+    __slots__ = ("counts_later", "door", "outermost", "overrides", "refused", "request", "rules", "seen")
 
     def __init__(self, request: HttpRequest, door: Door) -> None:
         self.seen = request  # with the user that it was authenticated as here
@@ -45,25 +46,26 @@ class Visit:
         self.door = door
         self.outermost = not hasattr(self.request, "ratewindow")
         self.rules: list[Rule] = []
+        self.overrides: Overrides | None = None
         self.refused = self.counts_later = False
         if self.outermost:
             self.request.ratewindow = RequestDecision()  # type: ignore[attr-defined]
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
-    def meet(self, book: Rulebook) -> list[Rule]:
-        """The rules to ask about; one that a guard outside has met is not met again."""
+    def meet(self, book: Rulebook) -> bool:
+        """Find the rules to ask about; one that a guard outside has met is not met again. Whether anything is to be asked."""
         if not conf.current().enabled:
-            return []
+            return False
         self.rules = list(self.door.rules(book, self.seen))
-        self.counts_later = book.counts_later
+        self.counts_later, self.overrides = book.counts_later, book.overrides
         if not self.outermost:
             met = {(part.rule, part.mode) for part in decisions_of(self.request)}
             self.rules = [rule for rule in self.rules if met.isdisjoint(rule.told_as)]
-        return self.rules
+        return bool(self.rules) or self.overrides is not None
 
     def question(self) -> Question:
-        return ask(self.seen, self.rules, self.door.cost)
+        return ask(self.seen, self.rules, self.door.cost, self.overrides)
 
     def settle(self, decision: Decision) -> None:
         if self.door.at_view and not decision.allowed:
@@ -109,10 +111,12 @@ def guarded(handler: Handler, door: Door) -> Handler:
         async def aguard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             visit = Visit(request, door)
             try:
-                if rules := visit.meet(await rulebook.acurrent()):
-                    for rule in rules:
+                if visit.meet(await rulebook.acurrent()):
+                    for rule in visit.rules:
                         if rule.recipe.loaders:
                             await rule.recipe.load(request)
+                    if visit.overrides is not None:
+                        await visit.overrides.load(request)
                     decision = await gate.adecide(visit.question())
                     visit.settle(decision)
                     if not decision.allowed:

@@ -7,9 +7,11 @@ from django.http import HttpRequest
 
 from ratewindow import conf, statekeys, userfunctions
 from ratewindow.identity import has_failed, ip
+from ratewindow.judging import judge
 from ratewindow.limiter.limiter import MOST_COST, check_cost
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import merged, refusal_code
+from ratewindow.overrides import Overrides
 from ratewindow.rule import Rule
 
 BROKEN_S = 60.0  # what a client is told to wait for a function to be corrected
@@ -21,7 +23,7 @@ class Question(NamedTuple):
     """What the store is asked, and what holds whatever it answers."""
 
     checks: list[Check]
-    settled: list[Decision]  # of rules that need not ask: their key is missing from the request, or its cost unknown
+    settled: list[Decision]  # that need no asking: somebody is blocked, a rule's key is missing, or a cost unknown
     rules: Sequence[Rule]  # that are asked about
     leased: bool = False  # whether some of its units may be taken many at a time
 
@@ -41,10 +43,17 @@ def ask_about(identity: str, rule: Rule, cost: int) -> Question:
     )
 
 
-def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1) -> Question:
-    """The checks of every rule that counts this request, each for the client that the rule sees in it."""
+def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1, overrides: Overrides | None = None) -> Question:
+    """The checks of every rule that counts this request, each for the client that the rule sees in it.
+
+    `overrides` may let it pass some of the rules, hold it to other rates, or settle that it is refused.
+    """
+    if overrides is not None:
+        rules, refused = judge(overrides.of_request(request), rules)
+        if refused:
+            return Question([], refused, ())
     prefix, factor, broken = conf.current().key_prefix, -1, False
-    checks, settled, leased = [], [], False
+    checks, settled, leased = [], list[Decision](), False
     for rule in rules:
         identity = rule.recipe.identity(request)
         if identity is None:

@@ -97,6 +97,14 @@ class Rule:
         """This rule, counting apart from the rate in code under the same name."""
         return replace(self, beside_code=True)
 
+    def held_to(self, windows: tuple[Window, ...]) -> "Rule":
+        """This rule, with other limits; who it sees in a request stays."""
+        held = copy(self)
+        object.__setattr__(held, "windows", windows)
+        for other in ("state_names", "at_once", "beside"):
+            vars(held).pop(other, None)
+        return held
+
     def seen_as(self, identity: str) -> "Rule":
         """This rule, seeing that client in every request, whatever its key says."""
         seen = copy(self)  # with its keys' names, which are not made anew

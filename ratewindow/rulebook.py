@@ -22,19 +22,21 @@ from typing import Any, cast
 
 from django.apps import apps
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import Error as DatabaseError  # InterfaceError, a lost connection, is no django.db.DatabaseError
 from django.db import connections, router, transaction
-from django.db.models.signals import post_delete, post_migrate, post_save
+from django.db.models.signals import m2m_changed, post_delete, post_migrate, post_save
 from django.http import HttpRequest
 from redis.exceptions import RedisError
 
-from ratewindow import coderules, conf, connection, housekeeping, statekeys
+from ratewindow import coderules, conf, connection, freezing, housekeeping, statekeys
 from ratewindow.countwhen import parse_count_when
 from ratewindow.identity import own
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.matching import Index
 from ratewindow.models import LimitSwitch, RateRule
+from ratewindow.overrides import Overrides
 from ratewindow.regexes import check_regex
 from ratewindow.rule import Rule, check_name, parse_methods
 from ratewindow.switch import ON, Switch, from_text
@@ -43,18 +45,23 @@ logger = logging.getLogger("ratewindow")
 
 REREAD_S = 30.0  # how soon an edit acts that no signal told of
 REREAD_ALONE_S = 2.0  # the same while Redis is away, or the last reading failed
+REREAD_SPARING = 20  # at least so many times as long as a reading takes
 FIRST_READING_S = 1.0  # how long the first request of a process waits for the rules
 
 LISTEN_S = 1.5  # how soon the kill switch acts, at most, however long REFRESH is
 
-_EDITED = ("ratewindow.raterule", "ratewindow.rulewindow", "ratewindow.limitswitch")
+_EDITED = ("ratewindow.raterule", "ratewindow.rulewindow", "ratewindow.limitswitch", "ratewindow.override")
 
 
 class Rulebook:
-    """One reading of the rules; it is swapped whole, never changed. Alone, it also stands for the rates in code."""
+    """One reading of the rules, and of the blocks and exemptions where there are any; it is swapped whole, never changed.
 
-    def __init__(self, rules: Iterable[Rule], alone: bool = False) -> None:
+    Alone, it also stands for the rates in code.
+    """
+
+    def __init__(self, rules: Iterable[Rule], alone: bool = False, overrides: Overrides | None = None) -> None:
         self.alone = alone
+        self.overrides = overrides
         self.by_name = {rule.name: rule for rule in rules}
         self.counts_later = any(rule.count_when is not None for rule in self.by_name.values())
         self._index = Index(self.by_name.values())
@@ -104,6 +111,8 @@ class _Held:
         self.off = False  # what it means now
         self.unannounced = False
         self.unreadable = ""
+        self.took_s = 0.0  # the last reading that went well
+        self.overrides = freezing.Reader()
         self.wrong: set[str] = set()  # what has been logged of rows that are wrong
         self.own_keys = -1  # which of the site's own keys were known at the last reading
         self.told: set[str] = set()  # names in code that no row defines, which have been logged
@@ -150,9 +159,9 @@ async def acurrent() -> Rulebook:
 
 def reload() -> None:
     """Read the rows now, in this thread. What cannot be read is logged once and leaves the rules as they are."""
-    number = next(_held.begun)
+    number, began_s = next(_held.begun), time.monotonic()
     try:
-        book = Rulebook(read_rules())
+        book = Rulebook(read_rules(), overrides=_held.overrides.read())
         book.prepare()
     except Exception as error:  # whatever it is, neither a save nor the next reading may stumble over it
         if str(error) != _held.unreadable:
@@ -166,6 +175,7 @@ def reload() -> None:
         with _held.swapping:  # of two readings at the same moment the one that began later has seen more
             if number > _held.newest:
                 _held.newest, _held.book, _held.unreadable = number, book, ""
+                _held.took_s = time.monotonic() - began_s
         with contextlib.suppress(Exception):  # Redis may tell, and what is wrong with the database has been told
             learn_switch(read_switch())
     finally:
@@ -302,7 +312,7 @@ def _look() -> None:
     age_s = time.monotonic() - _held.read_at_s
     # A module may have been imported since, and with it the key that a row asks for.
     is_news = _held.edited or (_held.wrong and _held.own_keys != own.version())
-    if not is_news and age_s < (REREAD_ALONE_S if _held.alone or _held.unreadable else REREAD_S):
+    if not is_news and age_s < _rest_s():
         return
     _held.edited = False  # before the rows are read, so that no edit falls between
     database = connections[router.db_for_read(RateRule)]
@@ -315,6 +325,13 @@ def _look() -> None:
         database.close()
 
 
+def _rest_s() -> float:
+    """How long a reading is good without news. A hundred thousand blocks take a second: not all of a process's time."""
+    if not _held.alone and not _held.unreadable:
+        return REREAD_S
+    return min(REREAD_S, max(REREAD_ALONE_S, REREAD_SPARING * _held.took_s))
+
+
 def _is_in_memory(database: Any) -> bool:
     """Such a database belongs to the thread of a test, which a reader beside it would lock out."""
     return database.vendor == "sqlite" and bool(database.is_in_memory_db())
@@ -322,6 +339,13 @@ def _is_in_memory(database: Any) -> bool:
 
 def _edited(sender: Any, using: str, **_: Any) -> None:
     if sender._meta.label_lower in _EDITED and not _will_announce(using):  # by name: migrations have classes of their own
+        transaction.on_commit(announce, using=using)
+
+
+def _regrouped(action: str, using: str, **_: Any) -> None:
+    """Somebody has come into a group or has left it, of which a block or an exemption may speak."""
+    overrides = _held.book.overrides if _held.book is not None else None
+    if overrides is not None and overrides.groups and action.startswith("post_") and not _will_announce(using):
         transaction.on_commit(announce, using=using)
 
 
@@ -355,6 +379,8 @@ def connect() -> None:
     """Listen for this process's edits; called once, when Django starts."""
     post_save.connect(_edited, dispatch_uid="ratewindow.rulebook")
     post_delete.connect(_edited, dispatch_uid="ratewindow.rulebook")
+    if (groups := getattr(get_user_model(), "groups", None)) is not None:
+        m2m_changed.connect(_regrouped, sender=groups.through, dispatch_uid="ratewindow.rulebook")
     post_migrate.connect(_emptied, sender=apps.get_app_config("ratewindow"), dispatch_uid="ratewindow.rulebook")
 
 

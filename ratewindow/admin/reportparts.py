@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from ratewindow import conf, rulebook
 from ratewindow.admin.wording import sentence
+from ratewindow.judging import BLOCKS
 from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.reporting.periods import CHOICES
 from ratewindow.reporting.report import Report
@@ -58,7 +59,7 @@ def figures(total: Sums) -> list[Figure]:
 
 @dataclass(frozen=True)
 class RuleLine:
-    """What one rule did. `mode` is that of its row, ``code`` without a row, ``gone`` without either."""
+    """What one rule did. `mode` is that of its row, ``code`` without a row, ``block`` or ``gone`` without either."""
 
     name: str
     sentence: str
@@ -81,14 +82,16 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
     lines = []
     for name, sums in met:
         row = rows.get(name)
-        if row:
+        if name == BLOCKS and not row:
+            mode, label = "block", "Blocks"
+        elif row:
             mode, label = row.mode, row.get_mode_display().partition(":")[0]
         else:
             mode, label = ("code", "In code") if name in in_code else ("gone", "Deleted")
         lines.append(
             RuleLine(
                 name=name,
-                sentence=sentence(row) if row else "",
+                sentence=sentence(row) if row else _BLOCKED if mode == "block" else "",
                 mode=mode,
                 mode_label=label,
                 url=reverse("admin:ratewindow_raterule_change", args=[row.pk]) if row and may_open else "",
@@ -100,6 +103,9 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
             )
         )
     return lines
+
+
+_BLOCKED = "Requests of who is blocked, that met no enforced rule."
 
 
 def known_names(asked: str) -> list[str]:

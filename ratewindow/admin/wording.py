@@ -1,7 +1,11 @@
 """Rules in plain words, for people who read lists at night."""
 
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
 from ratewindow.fields import to_text
-from ratewindow.models import RateRule
+from ratewindow.models import Override, RateRule
 
 _UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
 _WHO = {"ip": "address", "user": "user", "user_or_ip": "user or address"}
@@ -11,6 +15,32 @@ def sentence(rule: RateRule) -> str:
     """``Each address: at most 5 in 1 minute and 20 in 1 hour, on POST /login/.``"""
     lock = f"; who is refused is locked out for {_in_words(to_text(rule.penalty))}" if rule.penalty else ""
     return f"{_who(rule.key)}: {_how_much(rule)}, {_where(rule)}{lock}."
+
+
+def until(override: Override) -> str:
+    """``in 2 h``, ``ended 5 min ago``, ``begins in 3 d``, or ``until ended``."""
+    now = timezone.now()
+    match override.state_at(now):
+        case "waiting":
+            return f"begins in {lasting(override.starts_at - now)}" if override.starts_at else ""
+        case "ended":
+            return f"ended {ago(override.expires_at, now)}" if override.expires_at else ""
+    return f"in {lasting(override.expires_at - now)}" if override.expires_at else "no end"
+
+
+def ago(then: datetime, now: datetime | None = None) -> str:
+    """``5 min ago``."""
+    passed = (now or timezone.now()) - then
+    return "just now" if passed < timedelta(seconds=60) else f"{lasting(passed)} ago"
+
+
+def lasting(duration: timedelta) -> str:
+    """A duration to the unit of which there are at least two: ``90 min``, ``2 h``."""
+    seconds = max(0.0, duration.total_seconds())
+    for unit_s, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds > 1.99 * unit_s:
+            return f"{round(seconds / unit_s)} {unit}"
+    return f"{round(seconds)} s"
 
 
 def _how_much(rule: RateRule) -> str:

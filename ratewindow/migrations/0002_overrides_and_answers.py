@@ -2,6 +2,7 @@
 
 import django.core.validators
 import django.db.models.deletion
+import ratewindow.fields
 from django.conf import settings
 from django.db import migrations, models
 
@@ -94,20 +95,20 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('action', models.CharField(choices=[('allow', 'Let pass: no rule holds'), ('block', 'Block: refuse everything'), ('rate', 'Another rate')], max_length=8)),
                 ('rule', models.CharField(blank=True, help_text='The name of the rule that it is about; empty for all of them.', max_length=64, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9._-]{0,63}\\Z', 'This is no rule name: use at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit.')])),
-                ('identity', models.CharField(help_text='Such as ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:...; * means everybody.', max_length=255)),
+                ('identity', ratewindow.fields.SubjectField(help_text='Such as ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:...; * means everybody.', max_length=255, verbose_name='who')),
                 ('rate', models.CharField(blank=True, help_text='For another rate: such as 100/m or 5/s; 1000/h.', max_length=100)),
                 ('starts_at', models.DateTimeField(blank=True, help_text='Empty: at once.', null=True, verbose_name='from')),
                 ('expires_at', models.DateTimeField(blank=True, help_text='Empty: until it is deleted.', null=True, verbose_name='until')),
                 ('reason', models.CharField(blank=True, help_text='For people: why.', max_length=200)),
-                ('source', models.CharField(default='admin', editable=False, help_text='What made it: the admin, a command.', max_length=32)),
+                ('source', models.CharField(default='code', editable=False, help_text='What made it: the admin, a command, code.', max_length=32)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'verbose_name': 'block or exemption',
                 'verbose_name_plural': 'blocks and exemptions',
-                'ordering': ['-created_at'],
-                'permissions': [('view_identity', 'Can see identities unmasked')],
+                'ordering': ['-created_at', '-pk'],
+                'permissions': [('view_identity', 'Can see identities unmasked'), ('release_identity', 'Can release clients')],
                 'indexes': [models.Index(fields=['expires_at'], name='ratewindow_override_expires')],
             },
         ),

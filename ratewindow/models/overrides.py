@@ -1,10 +1,20 @@
 """Blocks and exemptions: what holds for some clients, for a while, whatever the rules say."""
 
+from datetime import datetime
+from typing import Any
+
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
+from django.utils import timezone
 
+from ratewindow.fields import SubjectField
+from ratewindow.limiter.rates import EXAMPLES as RATES
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.overridemanager import OverrideManager
 from ratewindow.rule import NAME_PATTERN, NAME_WORDS
+from ratewindow.subjects import MOST_CHARACTERS, Subject, masked, parse_subject, stored
 
 
 class Override(models.Model):
@@ -22,26 +32,88 @@ class Override(models.Model):
         validators=[RegexValidator(NAME_PATTERN, f"This is no rule name: use {NAME_WORDS}.")],
         help_text="The name of the rule that it is about; empty for all of them.",
     )
-    identity = models.CharField(
-        max_length=255,
+    identity = SubjectField(
+        "who",
+        max_length=MOST_CHARACTERS,
         help_text="Such as ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:...; * means everybody.",
     )
     rate = models.CharField(max_length=100, blank=True, help_text="For another rate: such as 100/m or 5/s; 1000/h.")
     starts_at = models.DateTimeField("from", null=True, blank=True, help_text="Empty: at once.")
     expires_at = models.DateTimeField("until", null=True, blank=True, help_text="Empty: until it is deleted.")
     reason = models.CharField(max_length=200, blank=True, help_text="For people: why.")
-    source = models.CharField(max_length=32, default="admin", editable=False, help_text="What made it: the admin, a command.")
+    source = models.CharField(
+        max_length=32, default="code", editable=False, help_text="What made it: the admin, a command, code."
+    )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = OverrideManager()
+
     class Meta:
         verbose_name = "block or exemption"
         verbose_name_plural = "blocks and exemptions"
-        ordering = ["-created_at"]
+        ordering = ["-created_at", "-pk"]
         indexes = [models.Index(fields=["expires_at"], name="ratewindow_override_expires")]
-        permissions = [("view_identity", "Can see identities unmasked")]
+        permissions = [("view_identity", "Can see identities unmasked"), ("release_identity", "Can release clients")]
 
     def __str__(self) -> str:
-        return f"{self.action} {self.identity}"
+        """In words for the history and for messages, which more people read than may see identities."""
+        return f"{self.action} {masked(self.identity)}" + (f" ({self.rule})" if self.rule else "")
+
+    @property
+    def state(self) -> str:
+        """``in force``, ``waiting`` for its time, or ``ended``."""
+        return self.state_at(timezone.now())
+
+    def state_at(self, now: datetime) -> str:
+        if self.expires_at is not None and self.expires_at <= now:
+            return "ended"
+        return "waiting" if self.starts_at is not None and self.starts_at > now else "in force"
+
+    def clean(self) -> None:
+        errors: dict[str, Any] = {}
+        subject = None
+        try:
+            subject = parse_subject(self.identity)
+            if len(stored(subject)) > MOST_CHARACTERS:
+                raise ValueError(f"{self.identity[:64]!r} is too long to be kept: write fewer parts")
+        except ValueError as error:
+            errors["identity"] = f"{error}."
+        self._clean_rate(errors)
+        self._clean_time(errors)
+        if subject is not None and subject.everybody:
+            for field in ("rule", "expires_at"):
+                if not getattr(self, field):
+                    errors.setdefault(field, "For everybody, name one rule and an end: it holds for all visitors of the site.")
+        if subject is not None and self.action == self.Action.BLOCK and self._contains_author(subject):
+            errors.setdefault("identity", "This block contains you, who makes it: you would lock yourself out.")
+        if errors:
+            raise ValidationError(errors)
+
+    def _clean_rate(self, errors: dict[str, Any]) -> None:
+        if self.action != self.Action.RATE:
+            if self.rate:
+                errors["rate"] = f"Only another rate has one: clear {self.rate!r}, or choose “Another rate”."
+            return
+        try:
+            if not parse_rates(self.rate):
+                errors["rate"] = f"Write how much is allowed instead, such as {RATES}."
+        except ValueError as error:
+            errors["rate"] = f"{error}."
+
+    def _clean_time(self, errors: dict[str, Any]) -> None:
+        if self.expires_at is None:
+            return
+        if self.starts_at is not None and self.expires_at <= self.starts_at:
+            errors["expires_at"] = "This is not after it begins: choose a later time."
+        elif self._state.adding and self.expires_at <= timezone.now():
+            errors["expires_at"] = "This is over already: choose a later time."
+
+    def _contains_author(self, subject: Subject) -> bool:
+        if self.created_by is None:
+            return False
+        if subject.group:
+            return self.created_by.groups.filter(name=subject.group).exists()
+        return subject.everybody or subject.text == f"user:{self.created_by.pk}"

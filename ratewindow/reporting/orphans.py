@@ -2,15 +2,19 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
 import redis
 
 from ratewindow import connection, rulebook, statekeys
-from ratewindow.models import RateRule
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.models import Override, RateRule
+from ratewindow.overrides import RATE
 from ratewindow.reporting.sites import refuse_when_shared
+from ratewindow.rule import Rule
 
 BUDGET_S = 20.0
 SCAN_COUNT = 200  # buckets looked at in one call: a fraction of a millisecond of the server's time
@@ -88,10 +92,19 @@ def _living() -> _Living:
         for rule in rules
         for beside_code in (False, True)  # a shadow row beside a rate in code counts on its own
         for tag in [*(window.tag for window in rule.windows), *([statekeys.LOCK_TAG] if rule.penalty_ms else [])]
-    }
+    } | {statekeys.rule_tag(name, beside_code) + tag for name, tag in _of_other_rates(rules) for beside_code in (False, True)}
     # A row that could not be read as a rule is there all the same, and may be corrected.
     unread = set(RateRule.objects.values_list("name", flat=True)) - {rule.name for rule in rules}
     return _Living(frozenset(windows), frozenset(map(statekeys.rule_tag, rulebook.code_names() | unread)))
+
+
+def _of_other_rates(rules: Iterable[Rule]) -> Iterator[tuple[str, str]]:
+    """Rule and window of the rates that take the place of rules' own for some clients."""
+    names = [rule.name for rule in rules]
+    for rule, rate in Override.objects.get_queryset().not_ended().filter(action=RATE).values_list("rule", "rate").distinct():
+        with suppress(ValueError):  # nobody is held to it
+            for window in parse_rates(rate):
+                yield from ((name, window.tag) for name in ([rule] if rule else names))
 
 
 def _unlink(keys: list[bytes]) -> None:

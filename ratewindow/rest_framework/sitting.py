@@ -100,7 +100,8 @@ class Sitting:
                     charging.give_back(charged)
             self.charged.append(now)
             visit.settle(now)
-        parts = [part for part in guard.decisions_of(self.plain) if (part.rule, part.mode) in door.names]
+        met = guard.decisions_of(self.plain)
+        parts = [part for part in met if (part.rule, part.mode) in door.names or part.reason == "block"]
         return (Decision.of(parts) if parts else now), visit
 
     def _tell(self, refused: Decision) -> None:

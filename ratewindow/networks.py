@@ -1,0 +1,90 @@
+"""Networks, so arranged that an address finds all that contain it in one look for each length that some network has."""
+
+import ipaddress
+import socket
+from collections.abc import Iterable, Iterator
+from typing import Generic, NamedTuple, TypeVar
+
+from ratewindow.address import parse_address
+
+Held = TypeVar("Held")
+
+_BITS = {4: 32, 6: 128}
+
+
+class Network(NamedTuple):
+    """A network as whole numbers, since a hundred thousand of them are read at a time."""
+
+    version: int  # 4 or 6
+    number: int  # of its first address
+    length: int  # of its prefix, 32 or 128 for a single address
+
+    def __str__(self) -> str:
+        """``203.0.113.0/24``."""
+        return f"{self.first}/{self.length}"
+
+    @property
+    def first(self) -> str:
+        """Its first address, as text."""
+        return str(ipaddress.IPv4Address(self.number) if self.version == 4 else ipaddress.IPv6Address(self.number))
+
+    def shortened(self, length: int) -> "Network":
+        """The wider network of that length that contains it; itself, if it is as wide."""
+        length = min(length, self.length)
+        free = _BITS[self.version] - length
+        return Network(self.version, self.number >> free << free, length)
+
+
+def parse_network(text: str, ipv4_length: int = 32, ipv6_length: int = 128) -> Network:
+    """``203.0.113.0/24`` as a network; an address alone is as much of one as the lengths say.
+
+    An IPv4 network mapped into IPv6 is itself, as clients' addresses are. ValueError names what is neither.
+    """
+    written, slash, told = text.strip().partition("/")
+    version, number = _number(written)
+    if not version or (slash and not (told.isascii() and told.isdigit() and len(told) < 4)):
+        raise ValueError(f"{text[:64]!r} is no address and no network: write for example 203.0.113.9 or 203.0.113.0/24")
+    if not slash:
+        length = ipv4_length if version == 4 else ipv6_length
+    else:
+        length = int(told) - (96 if version == 4 and ":" in written else 0)
+    if not 0 <= length <= _BITS[version]:
+        raise ValueError(f"{text[:64]!r}: an IPv{version} network ends in /0 to /{_BITS[version]}")
+    return Network(version, number, _BITS[version]).shortened(length)
+
+
+def _number(text: str) -> tuple[int, int]:
+    """Version and number of an address, the usual ones without a detour. Version 0 for what is no address."""
+    try:
+        if ":" not in text:
+            return 4, int.from_bytes(socket.inet_pton(socket.AF_INET, text), "big")
+        if "." not in text and not text.startswith("::"):  # else IPv4 mapped into IPv6, perhaps
+            return 6, int.from_bytes(socket.inet_pton(socket.AF_INET6, text), "big")
+    except (OSError, ValueError):
+        pass  # what only people write: brackets, a port, a scope
+    address = parse_address(text)
+    return (address.version, int(address)) if address is not None else (0, 0)
+
+
+class Networks(Generic[Held]):
+    """What is held of each network, found by any address in it. It is never changed once it is made."""
+
+    def __init__(self, entries: Iterable[tuple[Network, Held]]) -> None:
+        tables: dict[int, dict[int, dict[int, tuple[Held, ...]]]] = {4: {}, 6: {}}
+        alone: dict[int, tuple[Held, ...]] = {}  # of the many networks that hold one and the same thing
+        for (version, number, length), held in entries:
+            free = _BITS[version] - length
+            table = tables[version].setdefault(free, {})
+            number, one = number >> free, alone.setdefault(id(held), (held,))
+            table[number] = table[number] + one if number in table else one
+        self._tables = {version: tuple(sorted(found.items())) for version, found in tables.items()}
+
+    def __bool__(self) -> bool:
+        return any(self._tables.values())
+
+    def containing(self, version: int, number: int, length: int = 128) -> Iterator[Held]:
+        """What is held of every network that contains this address, or all of this network; the narrowest first."""
+        own = max(0, _BITS[version] - length)
+        for free, table in self._tables[version]:
+            if free >= own and (found := table.get(number >> free)) is not None:
+                yield from found

@@ -1,0 +1,124 @@
+"""Blocks and exemptions as frozen values, arranged so that a request finds its own among a hundred thousand.
+
+Networks lie in tables by their length, all others in one table by their identity, where a user also has what holds
+for his groups. A request pays for the kinds that are there: one look for each length of a network, and one for each
+other kind. `judging` makes a verdict of what it finds.
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+
+from ratewindow.address import whole_address
+from ratewindow.identity import forms, joined, named, recipe, split
+from ratewindow.limiter.types import Window
+from ratewindow.networks import Networks
+from ratewindow.subjects import Subject, network_of
+
+ACTIONS = ALLOW, BLOCK, RATE = "allow", "block", "rate"
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What holds for somebody within its time: for one rule, or for all of them where `rule` is empty."""
+
+    action: str  # allow, block, rate
+    rule: str = ""
+    windows: tuple[Window, ...] = ()  # of another rate
+    starts_s: float = 0.0  # since the epoch
+    expires_s: float = float("inf")
+
+    def holds_at(self, now_s: float) -> bool:
+        return self.starts_s <= now_s < self.expires_s
+
+
+Members = Callable[[Collection[str]], Mapping[str, tuple[str, ...]]]
+
+
+def _nobody(groups: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+    return {}
+
+
+class Overrides:
+    """One reading of the rows, oldest first; it is swapped whole, never changed.
+
+    `members` is asked about the groups that some row names, and says of each user, ``user:42``, in which of them he is.
+    """
+
+    def __init__(self, entries: Iterable[tuple[Subject, Ruling]], members: Members = _nobody) -> None:
+        alone: dict[Ruling, tuple[Ruling, ...]] = {}  # most rows say the same of somebody else
+        by_network, by_group = [], dict[str, tuple[Ruling, ...]]()
+        by_identity: dict[str, tuple[Ruling, ...]] = {}
+        keys: dict[str, bool] = {}  # whether some identities of this kind are kept as hashes
+        self.everybody: tuple[Ruling, ...] = ()
+        self.count = 0
+        for self.count, (subject, ruling) in enumerate(entries, 1):
+            one = alone.setdefault(ruling, (ruling,))
+            if subject.network is not None:
+                by_network.append((subject.network, one[0]))
+            elif subject.group:
+                by_group[subject.group] = by_group.get(subject.group, ()) + one
+            elif subject.key:
+                keys[subject.key] = keys.get(subject.key, False) or subject.hashed
+                by_identity[subject.text] = by_identity[subject.text] + one if subject.text in by_identity else one
+            else:
+                self.everybody += one
+        if by_group:
+            keys.setdefault("user", False)
+            together: dict[tuple[str, ...], tuple[Ruling, ...]] = {}  # users in the same groups share what holds for them
+            for user, groups in members(by_group).items():
+                if groups not in together:
+                    together[groups] = tuple(itertools.chain.from_iterable(by_group.get(group, ()) for group in groups))
+                by_identity[user] = by_identity.get(user, ()) + together[groups]
+        self.groups = frozenset(by_group)
+        self._networks = Networks(by_network)
+        self._by_identity = by_identity
+        self._recipes = tuple((recipe(key), hashed) for key, hashed in sorted(keys.items()))
+
+    def of_request(self, request: HttpRequest) -> list[Ruling]:
+        """All that hold now for whoever sent this request."""
+        found = list(self.everybody)
+        if self._networks and (address := whole_address(request)) is not None:
+            found += self._networks.containing(address.version, int(address))
+        for each, hashed in self._recipes:
+            identity = each.identity(request)
+            if identity is None:
+                continue
+            for text in _spellings(identity) if hashed else (identity,):
+                found += self._by_identity.get(text, ())
+        return _holding(found)
+
+    async def load(self, request: HttpRequest) -> None:
+        """Fetch what `of_request` will ask for, without blocking the event loop."""
+        for each, _ in self._recipes:
+            if each.loaders:
+                await each.load(request)
+
+    def of_identity(self, who: str | tuple[str, ...]) -> list[Ruling]:
+        """All that hold now for a client that a caller names by one typed value, or by several."""
+        values = (who,) if isinstance(who, str) else who
+        found = list(self.everybody)
+        for value in values:
+            if value.startswith("ip:") and self._networks:
+                found += self._networks.containing(*network_of(value[3:]))
+        for identity in {named(values), *map(named, values)}:
+            for text in _spellings(identity):
+                found += self._by_identity.get(text, ())
+        return _holding(found)
+
+
+def _holding(found: list[Ruling]) -> list[Ruling]:
+    if not found:
+        return found
+    now_s = time.time()
+    return [each for each in found if each.holds_at(now_s)]
+
+
+def _spellings(identity: str) -> Iterator[str]:
+    """How an identity may stand in a row: each of its parts as it is, or as a hash."""
+    parts = split(identity)
+    for each in itertools.product(*map(forms, parts)):
+        yield joined(each) if len(parts) > 1 else each[0]

@@ -1,0 +1,146 @@
+"""Whom a block or an exemption is about: the text that people write, parsed.
+
+``*`` is everybody. ``ip:203.0.113.0/24`` is a network, and an address alone is as much of one as counts as one client.
+``group:staff`` is a group of Django's users. All others are identities as keys make them: ``user:42``,
+``header:x-api-key:...``, or several that must all be there, ``ip:203.0.113.9+post:username:ann``.
+"""
+
+from typing import NamedTuple
+
+from ratewindow import conf
+from ratewindow.identity import hashed, is_hashed, joined, named, privacy, recipe, split
+from ratewindow.identity.typed import kind_and_name
+from ratewindow.networks import Network, parse_network
+
+EVERYBODY = "*"
+MOST_CHARACTERS = 255  # of a subject, in the form that is stored
+EXAMPLES = "ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:VALUE"
+_SEVERAL_KINDS = ("user_or_ip", "global")  # keys whose identities are of another kind
+
+
+class Subject(NamedTuple):
+    """One subject: a network, a group, the identities of a key, or, with none of these, everybody."""
+
+    text: str  # in the one form in which it is stored and looked up
+    network: Network | None = None
+    group: str = ""
+    key: str = ""
+    hashed: bool = False
+
+    @property
+    def everybody(self) -> bool:
+        return self.text == EVERYBODY
+
+    @property
+    def one_client(self) -> bool:
+        """Whether it is one client, or a part of one, as rules count them."""
+        return bool(self.key) or (self.network is not None and self.network.length >= _client_length(self.network.version))
+
+
+def parse_subject(text: str) -> Subject:
+    """The subject that a text names; ValueError says what is wrong with it and what to write instead."""
+    text = text.strip()
+    if text == EVERYBODY:
+        return Subject(EVERYBODY)
+    kind, _, value = text.partition(":")
+    if kind == "ip" and not is_hashed(text) and "+" not in text:
+        network = network_of(value)
+        alone = network.version == 4 and network.length == 32 == _client_length(4)
+        return Subject(f"ip:{network.first if alone else network}", network)
+    if kind == "group" and value.strip():
+        return Subject(f"group:{value.strip()}", group=value.strip())
+    parts = [_identity(part) for part in _parts(text)]
+    text = joined(parts) if len(parts) > 1 else parts[0]
+    return Subject(text, key="+".join(map(_key_of, parts)), hashed=any(map(is_hashed, parts)))
+
+
+def read_subject(text: str) -> Subject:
+    """What `stored` has written, read again: the usual ones quickly, since there may be a hundred thousand."""
+    if text.startswith("ip:") and text[3:4] != "#":
+        return Subject(text, network_of(text[3:]))
+    if text.startswith("user:") and text[5:].isalnum():
+        return Subject(text, key="user")
+    return parse_subject(text)
+
+
+def stored(subject: Subject) -> str:
+    """The text for the row, in the sense of ``ANONYMIZE``: what is a secret only as a hash, which still finds its client.
+
+    A network of several clients, a group and everybody are nobody's identity.
+    """
+    if subject.group or subject.everybody:
+        return subject.text
+    parts = [privacy.stored(part) for part in split(subject.text)]
+    return joined(parts) if len(parts) > 1 else parts[0]
+
+
+def masked(text: str) -> str:
+    """For those who may not see identities: enough to tell two of them apart, and not who it is."""
+    try:
+        subject = parse_subject(text)
+    except ValueError:
+        return "somebody"
+    network = subject.network
+    if network is None:
+        parts = [part if is_hashed(part) else hashed(part) for part in split(subject.text)]
+        return " + ".join(parts) if subject.key else subject.text
+    if not subject.one_client:
+        return subject.text
+    return f"ip:{network.first.rpartition('.')[0]}.x" if network.version == 4 else f"ip:{network.shortened(48)}"
+
+
+def in_words(text: str) -> str:
+    """For people who may see all of it: the parts of a joined identity without their lengths."""
+    return " + ".join(split(text))
+
+
+def network_of(text: str) -> Network:
+    """The network that is written after ``ip:``; of an address alone, what counts as one client."""
+    return parse_network(text, _client_length(4), _client_length(6))
+
+
+def _client_length(version: int) -> int:
+    return conf.current().ipv4_prefix if version == 4 else conf.current().ipv6_prefix
+
+
+def _identity(part: str) -> str:
+    """One typed value as requests have it."""
+    made = part if is_hashed(part) else named(part)
+    _key_of(made)
+    kind, _, value = part.partition(":")
+    if kind == "ip" and "/" in value and made != f"ip:{network_of(value)}":
+        raise ValueError(f"{part!r} is several clients, and cannot be joined with +: write one address")
+    return made
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """The typed values that must all be there: those of a joined identity, or as people write it, with + before a key."""
+    if len(parts := split(text)) > 1:
+        return parts
+    first, *others = text.split("+")
+    found = [first]
+    for piece in others:
+        if _is_typed(piece.strip()):
+            found[-1] = found[-1].rstrip()
+            found.append(piece.strip())
+        else:
+            found[-1] += f"+{piece}"  # a + in a value
+    return tuple(found)
+
+
+def _is_typed(text: str) -> bool:
+    try:
+        _identity(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _key_of(part: str) -> str:
+    """The key among whose identities a typed value is: ``header:x-api-key`` of ``header:X-Api-Key:one``."""
+    kind, name, value = kind_and_name(part)
+    if not value.strip() or kind in _SEVERAL_KINDS:
+        raise ValueError(f"{part[:64]!r} names nobody: write for example {EXAMPLES}; * means everybody")
+    key = f"{kind}:{name}" if name else kind
+    recipe(key)
+    return key

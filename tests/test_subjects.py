@@ -1,0 +1,126 @@
+"""Whom a block or an exemption is about: what people may write, and the one form in which it is kept."""
+
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from ratewindow.subjects import in_words, masked, parse_subject, read_subject, stored
+
+ALL = {"RATEWINDOW": {"REDIS": "memory://", "ANONYMIZE": "all"}}
+NONE = {"RATEWINDOW": {"REDIS": "memory://", "ANONYMIZE": "none"}}
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("*", "*"),
+        (" ip:203.0.113.9 ", "ip:203.0.113.9"),
+        ("ip:203.0.113.9/24", "ip:203.0.113.0/24"),
+        ("ip:::ffff:203.0.113.9", "ip:203.0.113.9"),
+        ("ip:2001:DB8::1", "ip:2001:db8::/64"),
+        ("ip:2001:db8::1/128", "ip:2001:db8::1/128"),
+        ("ip:2001:db8::/32", "ip:2001:db8::/32"),
+        ("user:42", "user:42"),
+        ("group: night shift ", "group:night shift"),
+        ("header:X-Client:One", "header:x-client:One"),
+        ("get:page:3", "query:page:3"),
+        ("path:/login/", "path:/login/"),
+        ("ip:203.0.113.9+post:username:ann", "14:ip:203.0.113.9+17:post:username:ann"),
+        ("ip:203.0.113.9 + post:username:ann+tag@example.com", "14:ip:203.0.113.9+33:post:username:ann+tag@example.com"),
+        ("14:ip:203.0.113.9+17:post:username:ann", "14:ip:203.0.113.9+17:post:username:ann"),
+    ],
+)
+def test_there_is_one_form_for_each_subject(typed: str, kept: str) -> None:
+    subject = parse_subject(typed)
+    assert (subject.text, stored(subject)) == (kept, kept)
+    assert parse_subject(kept) == read_subject(kept) == subject
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("", "'' is no identity: write its kind and value, such as user:42"),
+        ("203.0.113.9", "'203.0.113.9' is no identity"),
+        ("ip:", "'' is no address and no network: write for example 203.0.113.9 or 203.0.113.0/24"),
+        ("ip:1.2.3.4/33", "an IPv4 network ends in /0 to /32"),
+        ("ip:localhost", "'localhost' is no address and no network"),
+        ("user:", "'user:' is no identity"),
+        ("group:", "'group:' is no identity"),
+        ("shoe:42", "'shoe' is no key: choose from ip, user"),
+        ("header:x-api-key", "'header:x-api-key' is no identity: write kind, name and value"),
+        ("global", "'global' names nobody: write for example ip:203.0.113.0/24, user:42, group:staff"),
+        ("user_or_ip:42", "'user_or_ip:42' names nobody"),
+        ("ip:203.0.113.0/24+user:42", "'ip:203.0.113.0/24' is several clients, and cannot be joined"),
+    ],
+)
+def test_anything_else_is_named_with_the_remedy(typed: str, told: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        parse_subject(typed)
+    assert told in str(raised.value)
+
+
+def test_a_setting_says_how_much_of_an_address_is_one_client() -> None:
+    with override_settings(RATEWINDOW={"REDIS": "memory://", "IPV4_PREFIX": 24, "IPV6_PREFIX": 56}):
+        assert parse_subject("ip:203.0.113.9").text == "ip:203.0.113.0/24"
+        assert parse_subject("ip:2001:db8:0:ff::1").text == "ip:2001:db8::/56"
+        assert parse_subject("ip:203.0.113.9/32").text == "ip:203.0.113.9/32"
+        assert parse_subject(parse_subject("ip:203.0.113.9/32").text).text == "ip:203.0.113.9/32"
+
+
+def test_a_secret_is_kept_as_a_hash_with_a_hint_and_once_hashed_it_stays() -> None:
+    kept = stored(parse_subject("header:X-Api-Key:correct-horse-battery"))
+    assert kept.startswith("header:x-api-key:#")
+    assert kept.endswith(".tery")
+    assert "correct" not in kept
+    again = parse_subject(kept)
+    assert again.hashed
+    assert stored(again) == kept
+
+
+@pytest.mark.parametrize(
+    ("settings", "typed", "is_hashed"),
+    [
+        (ALL, "ip:203.0.113.9", True),
+        (ALL, "ip:203.0.113.0/24", False),
+        (ALL, "user:42", True),
+        (ALL, "group:staff", False),
+        (ALL, "*", False),
+        (NONE, "header:x-api-key:correct-horse-battery", False),
+        ({}, "cookie:basket:correct-horse-battery", True),
+        ({}, "ip:203.0.113.9+header:authorization:correct-horse-battery", True),
+    ],
+)
+def test_the_setting_says_which_are_hashed(settings: dict[str, Any], typed: str, is_hashed: bool) -> None:
+    with override_settings(**settings):
+        kept = stored(parse_subject(typed))
+        assert ("#" in kept) == is_hashed
+        assert stored(parse_subject(kept)) == kept
+
+
+@pytest.mark.parametrize(
+    ("kept", "seen"),
+    [
+        ("ip:203.0.113.9", "ip:203.0.113.x"),
+        ("ip:203.0.113.0/24", "ip:203.0.113.0/24"),
+        ("ip:2001:db8:1:2::/64", "ip:2001:db8:1::/48"),
+        ("ip:2001:db8:1:2::3/128", "ip:2001:db8:1::/48"),
+        ("group:staff", "group:staff"),
+        ("*", "*"),
+        ("what is this", "somebody"),
+    ],
+)
+def test_who_may_not_see_identities_sees_networks_and_groups(kept: str, seen: str) -> None:
+    assert masked(kept) == seen
+
+
+def test_who_may_not_see_identities_can_still_tell_two_apart() -> None:
+    one, two = masked("user:42"), masked("user:43")
+    assert one != two
+    assert one.startswith("user:#")
+    assert "42" not in one
+    assert "ann" not in masked("14:ip:203.0.113.9+17:post:username:ann")
+
+
+def test_a_joined_one_is_shown_without_its_lengths() -> None:
+    assert in_words("14:ip:203.0.113.9+17:post:username:ann") == "ip:203.0.113.9 + post:username:ann"
