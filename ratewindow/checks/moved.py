@@ -17,11 +17,12 @@ from ratewindow.checks.messages import TAG, Told, error, warning
 def check_throttles(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
     """E010: a throttle of Django REST framework without a good rate or name. W011: NUM_PROXIES, which is not read."""
     import_views()
-    if "ratewindow.rest_framework" not in sys.modules:
+    named = getattr(settings, "REST_FRAMEWORK", {}).get("DEFAULT_THROTTLE_CLASSES", ())
+    if "ratewindow.rest_framework" not in sys.modules and not any("ratewindow.rest_framework" in str(path) for path in named):
         return []
     from ratewindow.rest_framework import uses
 
-    found = [error(10, f"{problem}.", f"Seen at the view {place}.") for problem, place in uses.problems()]
+    found = [error(10, f"{problem}.", hint) for problem, hint in uses.problems()]
     if uses.names_num_proxies() and not conf.current().trusted_proxies:
         message = "REST_FRAMEWORK['NUM_PROXIES'] is not read by the throttles of ratewindow, which know of no proxy."
         hint = 'Write RATEWINDOW = {"TRUSTED_PROXIES": ...}: the same number, or the proxies\' networks.'

@@ -103,7 +103,7 @@ class SimpleRateThrottle(_Throttle):
         """How many in how many seconds, of the first limit if the rate has several."""
         if rate is None:
             return None, None
-        windows = _windows(rate, type(self).__name__)
+        windows = windows_of(rate, type(self).__name__)
         return windows[0].limit, windows[0].period_ms / 1000
 
     def get_cache_key(self, request: Request, view: Any) -> Any:
@@ -209,7 +209,10 @@ class ScopedRateThrottle(SimpleRateThrottle):
         return True
 
 
-def _windows(rate: str, place: str) -> tuple[Window, ...]:
+def windows_of(rate: str | None, place: str) -> tuple[Window, ...]:
+    """The windows of a rate, none of None; ImproperlyConfigured says what is wrong with it there."""
+    if rate is None:
+        return ()
     try:
         windows = parse_rates(rate)
     except ValueError as error:

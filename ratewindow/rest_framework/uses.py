@@ -10,7 +10,7 @@ from rest_framework.throttling import BaseThrottle
 
 from ratewindow import coderules
 from ratewindow.coderules import CodeRate
-from ratewindow.rest_framework.throttles import RuleThrottle, ScopedRateThrottle, SimpleRateThrottle, place_of
+from ratewindow.rest_framework.throttles import RuleThrottle, ScopedRateThrottle, SimpleRateThrottle, place_of, windows_of
 
 
 def register() -> None:
@@ -20,20 +20,30 @@ def register() -> None:
 
 
 def problems() -> Iterator[tuple[str, str]]:
-    """What is wrong with the throttles of the site's views, each with a place; registers those that are right."""
-    told = set()
+    """What is wrong with the site's throttles, each with a hint where; registers those that are right."""
+    wrong: dict[str, str] = {}
     for view, throttle in dict.fromkeys(_throttled()):
         try:
             _register(view, throttle)
         except ImproperlyConfigured as error:
-            if str(error) not in told:
-                told.add(str(error))
-                yield str(error), place_of(type(view))
+            wrong.setdefault(str(error), f"Seen at the view {place_of(type(view))}.")
+    yield from wrong.items()
+    for scope, rate in (SimpleRateThrottle.THROTTLE_RATES if are_used() else {}).items():
+        try:
+            windows_of(rate, f"DEFAULT_THROTTLE_RATES[{scope!r}]")
+        except ImproperlyConfigured as error:
+            if not any(str(error).partition(": ")[2] in told for told in wrong):
+                yield str(error), "No view uses it yet."
 
 
 def names_num_proxies() -> bool:
     """Whether the site says by NUM_PROXIES what our throttles do not read."""
-    return api_settings.NUM_PROXIES is not None and next(_throttled(), None) is not None
+    return bool(api_settings.NUM_PROXIES) and are_used()
+
+
+def are_used() -> bool:
+    """Whether throttles of ours are among the default ones, or a view's."""
+    return any(map(_is_ours, api_settings.DEFAULT_THROTTLE_CLASSES)) or next(_throttled(), None) is not None
 
 
 def _register(view: Any, throttle: type[BaseThrottle]) -> None:
@@ -50,8 +60,12 @@ def _throttled() -> Iterator[tuple[Any, type[BaseThrottle]]]:
     """Every view of the URLconf with each of its throttles that is ours."""
     for view in _views(get_resolver().url_patterns):
         for throttle in view.throttle_classes:
-            if isinstance(throttle, type) and issubclass(throttle, RuleThrottle | SimpleRateThrottle):
+            if _is_ours(throttle):
                 yield view, throttle
+
+
+def _is_ours(throttle: Any) -> bool:
+    return isinstance(throttle, type) and issubclass(throttle, RuleThrottle | SimpleRateThrottle)
 
 
 def _views(patterns: Iterable[Any]) -> Iterator[Any]:

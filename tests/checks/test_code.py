@@ -52,6 +52,7 @@ def test_a_cache_that_is_not_redis_names_the_line_to_write() -> None:
     assert 'Write for example RATEWINDOW = {"REDIS": "redis://localhost:6379/0"}.' in found(REDIS="default")["ratewindow.E002"]
 
 
+@pytest.mark.django_db  # Django's own check of a JSONField asks the database
 def test_a_wrong_setting_stops_a_command() -> None:
     with override_settings(RATEWINDOW={"REDDIS": "x"}), pytest.raises(CommandError, match="Did you mean 'REDIS'"):
         call_command("check")

@@ -296,3 +296,17 @@ def test_who_listens_to_refusals_hears_of_those_of_throttles_once() -> None:
     finally:
         signals.throttled.disconnect(listen)
     assert [decision.rule for decision in heard] == ["day", "day"]
+
+
+def test_one_view_that_is_used_again_tells_of_the_request_that_it_has() -> None:
+    from rest_framework.views import APIView
+
+    class Shop(APIView):
+        authentication_classes = []
+        throttle_classes = [rate_of(UserRateThrottle, "3/m")]
+
+        def get(self, request: Request) -> Response:
+            return Response("ok")
+
+    view = Shop()
+    assert [view.dispatch(request_of())["X-RateLimit-Remaining"] for _ in range(3)] == ["2", "1", "0"]

@@ -82,6 +82,17 @@ def test_a_rate_that_is_none_is_an_error_that_names_the_remedy(views: list[Any])
     assert "site.throttled.<locals>.Shop" in str(told[0].hint)
 
 
+def test_a_rate_that_no_view_uses_yet_is_an_error_too(views: list[Any]) -> None:
+    ours = ["ratewindow.rest_framework.UserRateThrottle"]
+    wrong = {"DEFAULT_THROTTLE_CLASSES": ours, "DEFAULT_THROTTLE_RATES": {"user": None, "later": "5/fortnight"}}
+    with override_settings(REST_FRAMEWORK=wrong):
+        assert found()["ratewindow.E010"].startswith(
+            "DEFAULT_THROTTLE_RATES['later']: rate '5/fortnight': 'fortnight' is no unit"
+        )
+    with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"theirs": "10/month"}}):
+        assert found() == {}
+
+
 def test_a_scope_that_is_no_rule_name_is_an_error(views: list[Any]) -> None:
     views.append(path("x/", throttled(ScopedRateThrottle, throttle_scope="Log in")))
     with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"Log in": "5/m"}}):
@@ -103,11 +114,19 @@ def test_two_rates_of_one_scope_are_a_warning_as_rest_framework_allows_them(view
 
 
 @pytest.mark.parametrize(
-    ("throttle", "proxies", "told"), [(UserRateThrottle, [], True), (UserRateThrottle, 1, False), (None, [], False)]
+    ("throttles", "number", "proxies", "told"),
+    [
+        ([UserRateThrottle], 1, [], True),
+        ([UserRateThrottle], 1, 1, False),
+        ([], 1, [], False),
+        ([UserRateThrottle], 0, [], False),
+    ],
 )
-def test_num_proxies_is_told_not_to_be_read(views: list[Any], throttle: Any, proxies: Any, told: bool) -> None:
-    views.append(path("x/", throttled(*filter(None, [throttle]))))
-    rest = {"NUM_PROXIES": 1, "DEFAULT_THROTTLE_RATES": {"user": "5/m"}}
+def test_num_proxies_is_told_not_to_be_read(
+    views: list[Any], throttles: list[type], number: int, proxies: Any, told: bool
+) -> None:
+    views.append(path("x/", throttled(*throttles)))
+    rest = {"NUM_PROXIES": number, "DEFAULT_THROTTLE_RATES": {"user": "5/m"}}
     with override_settings(REST_FRAMEWORK=rest, RATEWINDOW={**settings.RATEWINDOW, "TRUSTED_PROXIES": proxies}):
         assert ("ratewindow.W011" in found()) is told
 
