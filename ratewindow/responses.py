@@ -69,6 +69,11 @@ def status_of(decision: Decision) -> int:
     return rule.response_status if rule is not None and rule.mode == "enforce" else 429
 
 
+def message_of(decision: Decision) -> str:
+    """What the rule says to a client that it refuses; empty where it leaves that to us."""
+    return _told(decision).message
+
+
 def log_refusal(decision: Decision) -> None:
     """One line for each refused request, with the code that its answer carries."""
     logger.info("refused %s by rule %s: %s", decision.id, decision.rule, decision.reason)

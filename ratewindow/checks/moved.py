@@ -50,7 +50,7 @@ _MOVED = {
     "RATELIMIT_IPV6_MASK": "IPV6_PREFIX",
     "RATELIMIT_IP_META_KEY": "TRUSTED_PROXIES",
     "RATELIMIT_FAIL_OPEN": "ON_ERROR",
-    "RATELIMIT_VIEW": "nothing, but a template 429.html",
+    "RATELIMIT_VIEW": "nothing, but give the URLconf a handler429, or write a template 429.html",
     "RATELIMIT_EXCEPTION_CLASS": "nothing, the answer is 429",
     "RATELIMIT_HASH_ALGORITHM": "nothing",
 }

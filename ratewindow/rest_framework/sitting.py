@@ -13,7 +13,7 @@ from functools import wraps
 from typing import Any, Protocol
 
 from django.http import HttpRequest, HttpResponseBase
-from rest_framework.exceptions import Throttled
+from rest_framework.exceptions import ErrorDetail, Throttled
 from rest_framework.request import Request
 
 from ratewindow import afterwards, charging, gate, guard, headers, responses, rulebook
@@ -126,6 +126,8 @@ class Sitting:
         def handle_exception(error: Exception) -> Any:
             if isinstance(error, Throttled) and not self.decision.allowed:
                 error.status_code = responses.status_of(self.decision)
+                if message := responses.message_of(self.decision):
+                    error.detail = ErrorDetail(message, error.default_code)
             try:
                 return handle(error)
             except BaseException as raised:

@@ -134,7 +134,7 @@ def test_settings_that_django_ratelimit_has_left_behind_are_a_warning(monkeypatc
     monkeypatch.delitem(sys.modules, "django_ratelimit")
     told = found()["ratewindow.W012"]
     assert "have no effect: RATELIMIT_ENABLE, RATELIMIT_VIEW." in told
-    assert "RATELIMIT_ENABLE: ENABLED; RATELIMIT_VIEW: nothing, but a template 429.html" in told
+    assert "RATELIMIT_ENABLE: ENABLED; RATELIMIT_VIEW: nothing, but give the URLconf a handler429" in told
 
 
 def test_every_check_is_explained_where_its_hint_says() -> None:

@@ -16,6 +16,7 @@ from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
 from ratewindow.rest_framework import AnonRateThrottle, RuleThrottle, ScopedRateThrottle, UserRateThrottle
+from ratewindow.signals import throttled as throttled_signal
 from tests.rest_framework.site import ANN, ask, rate_of, request_of, statuses, throttled
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -176,6 +177,24 @@ class TestWithoutAnyGuardAround:
         with pytest.raises(ZeroDivisionError):
             ask(throttled(BURST, inside=lambda request: 1 // 0))
         assert recorded == [[("burst", "passed")]]
+
+    def test_the_rules_own_status_and_message_are_told(self) -> None:
+        RateRule.objects.define("export", "0/m", mode="enforce", response_status=403, message="Exports are closed.")
+        response = ask(throttled(RuleThrottle, throttle_rules=["export"]))
+        assert (response.status_code, response.data) == (403, {"detail": "Exports are closed."})
+
+    def test_whoever_listens_is_told_of_a_refusal(self) -> None:
+        heard: list[str] = []
+
+        def listener(decision: Decision, **_: Any) -> None:
+            heard.append(decision.rule)
+
+        throttled_signal.connect(listener)
+        try:
+            statuses(throttled(rate_of(UserRateThrottle, "1/m")), 3)
+        finally:
+            throttled_signal.disconnect(listener)
+        assert heard == ["user", "user"]
 
     @pytest.mark.parametrize("fails", [False, True], ids=["passes", "fails"])
     def test_a_rule_that_counts_by_the_answer_is_charged_after_it(self, fails: bool) -> None:
