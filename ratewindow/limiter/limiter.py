@@ -215,7 +215,7 @@ class Limiter:
         else:
             keys = tuple([f"{self._prefix}:{window.tag}:{who}" for window in windows])
         check = Check("limiter", tuple(windows), keys, check_cost(cost), True, count_refused, penalty_ms, lock)
-        return [check] if len(keys) == 1 else merged([check])
+        return [check] if len(set(keys)) == len(keys) else merged([check])
 
     def _lock_key(self, windows: Sequence[Window], who: str) -> str:
         return f"{self._prefix}:{digest('lock ' + ' '.join(window.tag for window in windows), 6)}:{who}"

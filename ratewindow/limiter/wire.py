@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal, NamedTuple, get_args
 
 from ratewindow.limiter.scripts import Script, script_for
@@ -14,6 +14,7 @@ Refunds = Sequence[tuple[Check, Sequence[int | None]]]  # what to give back, and
 Words = list[str | int]
 
 _PACKED = {what: bulk(what) for what in get_args(What)}
+_answer = partial(tuple.__new__, WindowAnswer)  # of five values in a row, without a step of Python for each
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are mistaken for each other
 _PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
 
@@ -67,7 +68,7 @@ def merged(checks: list[Check]) -> list[Check]:
 
 def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
     """The call with the KEYS and ARGV that ``lua/decide.lua`` states."""
-    keys: Words = _keys(checks)
+    keys = _keys(checks)
     arguments: Words = [what if now_ms is None else f"{what} {now_ms}"]
     # Edges of the clock are about this process's time; the script picks by the server's.
     about_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
@@ -78,7 +79,7 @@ def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
     return Call(script_for("decide", checks), [len(keys), *keys, *arguments], reply_parts(checks, what))
 
 
-def _keys(checks: list[Check]) -> Words:
+def _keys(checks: list[Check]) -> list[str]:
     """Of each check its lock, if it has a penalty, then its windows."""
     return [key for check in checks for key in ((check.lock, *check.keys) if check.penalty_ms else check.keys)]
 
@@ -113,7 +114,8 @@ def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes 
             return b"%b$%d\r\n%b\r\n%b" % (around[0], len(key), key, around[1])
     if around is None:
         return None
-    return b"".join([around[0], *map(bulk, _keys(checks)), around[1]])
+    keys = [b"$%d\r\n%b\r\n" % (len(key), key) for key in map(str.encode, _keys(checks))]
+    return b"".join([around[0], *keys, around[1]])
 
 
 def _around(checks: list[Check], what: What) -> tuple[bytes, bytes] | None:
@@ -159,7 +161,8 @@ def tells_verdict(check: Check, what: What) -> bool:
 
 def width(check: Check, what: What) -> int:
     """How many numbers of the reply are about this check."""
-    return 4 * len(check.windows) + (2 if tells_verdict(check, what) else 0)
+    told = check.counts_refused or check.penalty_ms > 0 or what in ("force", "charge")  # as `tells_verdict`, without a call
+    return 4 * len(check.windows) + (2 if told else 0)
 
 
 def reply_parts(checks: list[Check], what: What) -> int:
@@ -171,16 +174,12 @@ def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> D
     """What the reply, as ``lua/decide.lua`` states it, says about the request and each of its rules."""
     if len(reply) == 4 and checks[0].enforce:
         return _usual(checks[0], reply)
-    parts, at, refused, forced = [], 0, False, what in ("force", "charge")
+    parts, numbers, refused, forced = [], iter(reply), False, what in ("force", "charge")
     for check in checks:
         verdict, lock_wait_ms = -1, 0
         if forced or check.counts_refused or check.penalty_ms:
-            verdict, lock_wait_ms = reply[at], reply[at + 1]
-            at += 2
-        answers = []
-        for window in check.windows:
-            answers.append(WindowAnswer(window, reply[at], reply[at + 1], reply[at + 2], reply[at + 3]))
-            at += 4
+            verdict, lock_wait_ms = next(numbers), next(numbers)
+        answers = tuple(map(_answer, zip(check.windows, numbers, numbers, numbers, numbers)))  # noqa: B905  four numbers each
         part = _part(check, answers, verdict, lock_wait_ms, what)
         refused = refused or not part.allowed
         parts.append(part)
@@ -215,16 +214,16 @@ def refusal_code() -> str:
     return _PAIRS[number % len(_PAIRS)] + _PAIRS[(number >> 12) % len(_PAIRS)] + _LETTERS[(number >> 24) % len(_LETTERS)]
 
 
-def _part(check: Check, answers: list[WindowAnswer], verdict: int, lock_wait_ms: int, what: What) -> Decision:
-    deciding, lacking = answers[0], answers[0].wait_ms != 0
+def _part(check: Check, answers: tuple[WindowAnswer, ...], verdict: int, lock_wait_ms: int, what: What) -> Decision:
+    window, remaining, wait_ms, reset_ms, _ = answers[0]
     for answer in answers[1:]:
-        if answer.wait_ms:
-            if not lacking or _longer(answer, deciding):
-                deciding, lacking = answer, True
-        elif not lacking and (answer.remaining, -answer.reset_ms) < (deciding.remaining, -deciding.reset_ms):
-            deciding = answer
-    window, remaining, wait_ms, reset_ms, _ = deciding
-    refuses = lacking if verdict < 0 else verdict > 0
+        _, room, wait, reset, _ = answer
+        if wait:
+            if not wait_ms or _longer(wait, wait_ms):
+                window, remaining, wait_ms, reset_ms, _ = answer
+        elif not wait_ms and (room < remaining or (room == remaining and reset > reset_ms)):
+            window, remaining, wait_ms, reset_ms, _ = answer
+    refuses = wait_ms != 0 if verdict < 0 else verdict > 0
     forced = refuses and what in ("force", "charge")
     reason = ""
     if refuses:
@@ -243,10 +242,11 @@ def _part(check: Check, answers: list[WindowAnswer], verdict: int, lock_wait_ms:
         "enforce" if check.enforce else "shadow",
         forced,
         outcome="passed" if forced or not refuses else "refused" if check.enforce else "would_refuse",
-        windows=tuple(answers),
+        windows=answers,
         check=check,
     )
 
 
-def _longer(answer: WindowAnswer, than: WindowAnswer) -> bool:
-    return than.wait_ms >= 0 and (answer.wait_ms < 0 or answer.wait_ms > than.wait_ms)
+def _longer(wait_ms: int, than_ms: int) -> bool:
+    """-1 is for ever."""
+    return than_ms >= 0 and (wait_ms < 0 or wait_ms > than_ms)
