@@ -114,8 +114,8 @@ def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes 
             return b"%b$%d\r\n%b\r\n%b" % (around[0], len(key), key, around[1])
     if around is None:
         return None
-    keys = [b"$%d\r\n%b\r\n" % (len(key), key) for key in map(str.encode, _keys(checks))]
-    return b"".join([around[0], *keys, around[1]])
+    between = [b"$%d\r\n%b\r\n" % (len(key), key) for key in map(str.encode, _keys(checks))]
+    return b"".join([around[0], *between, around[1]])
 
 
 def _around(checks: list[Check], what: What) -> tuple[bytes, bytes] | None:
