@@ -38,5 +38,6 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     """Imported on first use: ``ratewindow.limiter`` must not pull in Django, nor the app its own models too soon."""
     if name in __all__:
-        return getattr(import_module(f"ratewindow.{_HOMES.get(name, 'api')}"), name)
+        found = globals()[name] = getattr(import_module(f"ratewindow.{_HOMES.get(name, 'api')}"), name)
+        return found
     raise AttributeError(f"module 'ratewindow' has no attribute {name!r}")

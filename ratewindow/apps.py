@@ -12,7 +12,9 @@ class RateWindowConfig(AppConfig):
     def ready(self) -> None:
         from django.utils.module_loading import autodiscover_modules
 
-        from ratewindow import afterwards, checks, rulebook  # noqa: F401  checks and chores register themselves
+        # Checks and chores register themselves; all that a request needs is imported here, not in the midst of traffic:
+        # a process that forks while a thread imports leaves its child waiting for that thread.
+        from ratewindow import afterwards, api, checks, rulebook  # noqa: F401
         from ratewindow.reporting import counters, sites  # noqa: F401
 
         autodiscover_modules("ratekeys")  # the site's own keys, before the first rule is read that asks for one
