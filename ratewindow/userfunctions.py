@@ -6,6 +6,7 @@ report has every failure under ``function:cost`` and the like.
 """
 
 import logging
+import os
 import threading
 import traceback
 from collections.abc import Callable, Iterable
@@ -62,3 +63,12 @@ def worked(what: str, where: str) -> None:
 def listen(listener: Callable[[str, str], None]) -> None:
     """Call `listener` with the rule's name and the cause, whenever a function fails."""
     _listeners.append(listener)
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
