@@ -13,7 +13,7 @@ def problem(decision: Decision, status: int, title: str, detail: str) -> dict[st
     """The members of the JSON object; `code` is ours, for whoever asks for help."""
     told: dict[str, Any] = {"type": f"{TYPES}#{_type(decision.reason)}", "title": title, "status": status, "detail": detail}
     violated = violated_policies(decision)
-    if violated and decision.reason not in OURS:
+    if violated and decision.reason not in (*OURS, "block"):  # else no policy is violated
         told["violated-policies"] = violated
     return {**told, "code": decision.id}
 

@@ -230,12 +230,13 @@ def readings() -> Iterator[tuple[RateRule, Rule | Exception]]:
     """Every row, with the rule that it is, or with what is wrong with it."""
     for row in RateRule.objects.prefetch_related("windows"):
         try:
-            yield row, _freeze(row)
+            yield row, freeze(row)
         except Exception as error:  # a newer version of this app may write what this one has never heard of
             yield row, error
 
 
-def _freeze(row: RateRule) -> Rule:
+def freeze(row: RateRule) -> Rule:
+    """A row as the request path sees it; ValueError when it cannot be right."""
     check_name(row.name)  # raw SQL and fixtures check nothing, and it goes into headers
     rule = Rule(
         name=row.name,

@@ -318,7 +318,7 @@ def test_a_row_in_shadow_says_nothing_for_the_rate_in_code_beside_it() -> None:
 
 
 def test_who_is_blocked_is_told_so() -> None:
-    blocked = Decision(allowed=False, reason="block", outcome="refused", id="k7f2q")
+    blocked = Decision(allowed=False, rule="blocks", reason="block", outcome="refused", id="k7f2q")
     told = json.loads(refuse(blocked, Accept="application/json").content)
     assert told["type"].endswith("#abnormal-usage-detected")
     assert "violated-policies" not in told

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from ratewindow import conf, rulebook
-from ratewindow.admin.wording import sentence
+from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.judging import BLOCKS
 from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.reporting.periods import CHOICES
@@ -85,7 +85,7 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
         if name == BLOCKS and not row:
             mode, label = "block", "Blocks"
         elif row:
-            mode, label = row.mode, row.get_mode_display().partition(":")[0]
+            mode, label = row.mode, mode_in_words(row)
         else:
             mode, label = ("code", "In code") if name in in_code else ("gone", "Deleted")
         lines.append(

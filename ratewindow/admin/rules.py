@@ -1,5 +1,6 @@
 """The rules in the admin: a list that reads as sentences, a form that says what is wrong and what to write."""
 
+from contextlib import suppress
 from typing import Any
 
 from django import forms
@@ -9,12 +10,16 @@ from django.db import models, transaction
 from django.db.models import QuerySet
 from django.forms import BaseInlineFormSet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow.admin.wording import sentence
+from ratewindow import rulebook
+from ratewindow.admin import lockout
+from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.limiter.algorithms import algorithm, algorithm_choices
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
+from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.models import Mode, RateRule, RuleWindow
 
 
@@ -36,17 +41,49 @@ class CountField(forms.IntegerField):
         return number
 
 
+class BoundedField(CountField):
+    """A whole number within bounds. Left empty, it is the model's default: nobody must know every number."""
+
+    def __init__(self, *, low: int, high: int, **options: Any) -> None:
+        super().__init__(**{**options, "required": False, "max_value": None})
+        self.low, self.high = low, high
+
+    def to_python(self, value: Any) -> int | None:
+        number = super().to_python(value)
+        if number is not None and not self.low <= number <= self.high:
+            raise ValidationError(f"{number} is out of bounds: write {self.low} to {self.high}.", code="bounds")
+        return number
+
+
+BOUNDS = {"enforce_percent": (1, 100), "lease": (1, MOST_COST), "response_status": (400, 599)}
+
+
 class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "count_when" in self.fields:
+            self.fields["count_when"].required = False
+
+    def clean(self) -> dict[str, Any] | None:
+        """What was left empty is the usual."""
+        cleaned = super().clean()
+        for name in (*BOUNDS, "count_when"):
+            if name in self.cleaned_data and self.cleaned_data[name] in (None, ""):
+                self.cleaned_data[name] = getattr(RateRule(), name)
+        return cleaned
+
     class Meta:
         error_messages = {"name": {"required": "Give the rule a name of its own, such as login or api.minute."}}
         help_texts = {
-            "pattern": "The path, such as /login/, or how it starts, such as /api/. Only for a rule that applies by path.",
+            "applies_to": "Every request is every one: this admin's too, and static files where Django serves them.",
         }
         widgets = {
             "description": forms.Textarea(attrs={"rows": 2, "cols": 60}),
             "pattern": forms.TextInput(attrs={"class": "vTextField"}),
             "methods": forms.TextInput(attrs={"class": "vTextField"}),
             "key": forms.TextInput(attrs={"class": "vTextField"}),
+            "count_when": forms.TextInput(attrs={"class": "vTextField"}),
+            "message": forms.Textarea(attrs={"rows": 2, "cols": 60}),
         }
 
 
@@ -87,10 +124,14 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     radio_fields = {"mode": admin.VERTICAL}
     save_as = True
     fieldsets = [
-        (None, {"fields": ["name", "mode", "description"]}),
+        (None, {"fields": ["name", "mode", "enforce_percent", "description"]}),
         ("What", {"fields": ["applies_to", "pattern", "methods"]}),
-        ("Who", {"fields": ["key", "on_missing"]}),
-        ("Counting and refusing", {"classes": ["collapse"], "fields": ["cost", "count_refused", "penalty", "on_error"]}),
+        ("Who", {"fields": ["key", "on_missing", "normalise"]}),
+        (
+            "Counting",
+            {"classes": ["collapse"], "fields": ["cost", "count_when", "count_refused", "penalty", "lease", "on_error"]},
+        ),
+        ("What refused clients are told", {"classes": ["collapse"], "fields": ["response_status", "message"]}),
     ]
     search_help_text = "Search in name, description and pattern"
 
@@ -109,6 +150,21 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             return [first, *others]
         return [(first[0], {**first[1], "fields": ["in_words", *first[1]["fields"]]}), *others]
 
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name in BOUNDS:
+            low, high = BOUNDS[db_field.name]
+            return db_field.formfield(form_class=BoundedField, low=low, high=high)
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        self._warn_of_lockout(request, self.model.objects.get(pk=form.instance.pk))
+
+    def _warn_of_lockout(self, request: HttpRequest, rule: RateRule) -> None:
+        with suppress(ValueError):  # of a row that raw SQL has broken the log tells
+            if told := lockout.warning(rulebook.freeze(rule), reverse(f"{self.admin_site.name}:login")):
+                messages.warning(request, told)
+
     @admin.display(description="in words")
     def in_words(self, rule: RateRule) -> str:
         """As it is saved: after an error, the form's rule holds what was typed."""
@@ -116,7 +172,7 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description="mode", ordering="mode")
     def mode_badge(self, rule: RateRule) -> SafeString:
-        return format_html('<span class="rw-mode rw-mode-{}">{}</span>', rule.mode, rule.get_mode_display().partition(":")[0])
+        return format_html('<span class="rw-mode rw-mode-{}">{}</span>', rule.mode, mode_in_words(rule))
 
     @admin.display(description="rule", ordering="name")
     def name_and_sentence(self, rule: RateRule) -> SafeString:
@@ -142,6 +198,8 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 rule.save(update_fields=["mode"])
                 self.log_change(request, rule, [{"changed": {"fields": ["Mode"]}}])
                 changed.append(f"{rule.name} (was: {before.lower()})")
+                if mode == Mode.ENFORCE:
+                    self._warn_of_lockout(request, rule)
         if changed:
             messages.success(request, f"Now {words}: {', '.join(changed)}.")
         else:

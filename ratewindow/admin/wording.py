@@ -1,9 +1,11 @@
 """Rules in plain words, for people who read lists at night."""
 
+import re
 from datetime import datetime, timedelta
 
 from django.utils import timezone
 
+from ratewindow.countwhen import ALWAYS, LOGIN_FAILED
 from ratewindow.fields import to_text
 from ratewindow.models import Override, RateRule
 
@@ -13,8 +15,34 @@ _WHO = {"ip": "address", "user": "user", "user_or_ip": "user or address"}
 
 def sentence(rule: RateRule) -> str:
     """``Each address: at most 5 in 1 minute and 20 in 1 hour, on POST /login/.``"""
-    lock = f"; who is refused is locked out for {_in_words(to_text(rule.penalty))}" if rule.penalty else ""
-    return f"{_who(rule.key)}: {_how_much(rule)}, {_where(rule)}{lock}."
+    more = [
+        _counts(rule.count_when),
+        f"who is refused is locked out for {_in_words(to_text(rule.penalty))}" if rule.penalty else "",
+        f"refused with status {rule.response_status}" if rule.response_status != 429 else "",
+        f"enforced for {rule.enforce_percent} of 100 clients" if _is_partial(rule) else "",
+    ]
+    return "; ".join([f"{_who(rule.key)}: {_how_much(rule)}, {_where(rule)}", *filter(None, more)]) + "."
+
+
+def mode_in_words(rule: RateRule) -> str:
+    """``Shadow``, ``Off``, ``Enforce``, or ``Enforce 10 %``."""
+    name = rule.get_mode_display().partition(":")[0]
+    return f"{name} {rule.enforce_percent} %" if _is_partial(rule) else name
+
+
+def _is_partial(rule: RateRule) -> bool:
+    return rule.mode == "enforce" and rule.enforce_percent < 100
+
+
+def _counts(count_when: str) -> str:
+    """What counts, where it is not every request: ``only failed logins count``."""
+    words = [word for word in re.split(r"[\s,]+", count_when.lower()) if word]
+    if not words or words == [ALWAYS]:
+        return ""
+    if words == [LOGIN_FAILED]:
+        return "only failed logins count"
+    listed = f"{', '.join(words[:-1])} or {words[-1]}" if words[1:] else words[0]
+    return f"only answers with status {listed} count"
 
 
 def until(override: Override) -> str:

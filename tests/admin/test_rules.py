@@ -335,3 +335,124 @@ def test_a_rule_is_said_in_plain_words(rate: str, fields: dict[str, Any], said: 
 def test_a_rule_without_a_limit_says_so() -> None:
     rule = RateRule.objects.create(name="empty", applies_to="all")
     assert sentence(rule) == "Each address: no limit yet, so nobody is refused, on every request."
+
+
+class TestAnswersAndCounting:
+    def test_every_new_field_is_edited(self, page: Client) -> None:
+        data = typed(
+            ("5", "1h"),
+            enforce_percent="10",
+            count_when="401, 5xx",
+            normalise="on",
+            response_status="403",
+            message="Not so fast.",
+            on_error="refuse",
+            lease="1",
+            mode="enforce",
+            key="header:x-api-key",
+        )
+        assert errors(page.post(ADD, data)) == []
+        rule = RateRule.objects.get()
+        assert (rule.enforce_percent, rule.count_when, rule.normalise) == (10, "401, 5xx", True)
+        assert (rule.response_status, rule.message, rule.on_error, rule.lease) == (403, "Not so fast.", "refuse", 1)
+        text = page.get(change(rule)).content.decode()
+        for told in ("Not so fast.</textarea>", 'value="401, 5xx"', 'value="403"', 'value="10"'):
+            assert told in text
+        assert '<span class="rw-mode rw-mode-enforce">Enforce 10 %</span>' in page.get(LIST).content.decode()
+
+    def test_what_is_left_empty_or_not_sent_is_the_usual(self, page: Client) -> None:
+        usual = (100, "always", 429, 1)
+        for more in ({}, {"enforce_percent": "", "count_when": "", "response_status": "", "lease": ""}):
+            assert errors(page.post(ADD, typed(("5", "1m"), **more))) == []
+            rule = RateRule.objects.get()
+            assert (rule.enforce_percent, rule.count_when, rule.response_status, rule.lease) == usual
+            rule.delete()
+
+    @pytest.mark.parametrize(
+        ("field", "value", "told"),
+        [
+            ("enforce_percent", "0", "0 is out of bounds: write 1 to 100."),
+            ("enforce_percent", "101", "101 is out of bounds: write 1 to 100."),
+            ("enforce_percent", "ten", "'ten' is no whole number: write for example 5."),
+            ("response_status", "200", "200 is out of bounds: write 400 to 599."),
+            ("response_status", "9" * 30, f"{'9' * 30} is too high to be counted"),
+            ("lease", "0", "0 is out of bounds: write 1 to 1000000."),
+            ("count_when", "sometimes", "'sometimes' is no status: write always, login_failed, or statuses such as 401,403,5xx."),
+            ("message", "x" * 301, "Ensure this value has at most 300 characters (it has 301)."),
+        ],
+    )
+    def test_an_error_names_value_and_remedy(self, page: Client, field: str, value: str, told: str) -> None:
+        (message,) = errors(page.post(ADD, typed(("5", "1m"), **{field: value})))
+        assert told in message
+        assert not RateRule.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("fields", "said"),
+        [
+            ({"count_when": "login_failed"}, "; only failed logins count."),
+            ({"count_when": "401"}, "; only answers with status 401 count."),
+            ({"count_when": "401,403 5XX"}, "; only answers with status 401, 403 or 5xx count."),
+            ({"response_status": 403}, "; refused with status 403."),
+            ({"enforce_percent": 10, "mode": "enforce"}, "; enforced for 10 of 100 clients."),
+            ({"enforce_percent": 10}, ", where code names it."),
+        ],
+    )
+    def test_a_rule_says_it_in_its_sentence(self, fields: dict[str, Any], said: str) -> None:
+        assert sentence(define("rule", "5/m", **fields)).endswith(said)
+
+
+class TestLockout:
+    """Who edits a rule is told that it would refuse them, too."""
+
+    @pytest.mark.parametrize(
+        ("limit", "fields", "told"),
+        [
+            (("5", "1m"), {"applies_to": "all"}, "You would be refused here after 5 requests in 1m."),
+            (("50", "1m"), {"applies_to": "prefix", "pattern": "/admin/"}, "after 50 requests in 1m."),
+            (("5", "1m"), {"applies_to": "path", "pattern": "/admin/login/"}, "after 5 requests in 1m."),
+            (("5", "1m"), {"applies_to": "regex", "pattern": "^/adm"}, "after 5 requests in 1m."),
+            (("5", "1m"), {"applies_to": "route", "pattern": "admin"}, "after 5 requests in 1m."),
+            (("0", "1s"), {"applies_to": "all"}, "always."),
+            (("500", "1m"), {"applies_to": "all", "cost": "100"}, "after 5 requests in 1m."),
+            (("5", "1s"), {"applies_to": "all", "penalty": "15m"}, "after 5 requests in 1s."),
+            (("500", "1m"), {"applies_to": "all", "key": "header:x-api-key", "on_missing": "refuse"}, "without header:x-api-key"),
+        ],
+    )
+    def test_a_small_limit_that_meets_the_admins_login_is_warned_of(
+        self, page: Client, limit: tuple[str, str], fields: dict[str, str], told: str
+    ) -> None:
+        response = page.post(ADD, typed(limit, **{"pattern": "", "mode": "enforce", **fields}), follow=True)
+        assert errors(response) == []
+        (warning,) = [str(each) for each in response.context["messages"] if each.level_tag == "warning"]
+        assert "Rule login also meets the login page of this admin, /admin/login/." in warning
+        assert told in warning
+        assert "manage.py ratewindow mode login off" in warning
+        assert ("Static files" in warning) is (fields["applies_to"] == "all")
+
+    def test_in_shadow_it_is_said_of_later(self, page: Client) -> None:
+        response = page.post(ADD, typed(("5", "1m"), applies_to="all", pattern=""), follow=True)
+        assert "Once it is enforced, you would be refused here" in response.content.decode()
+
+    def test_an_action_that_enforces_warns_as_well(self, page: Client) -> None:
+        rule = define("all", "5/m", applies_to="all")
+        for action, told in (("enforce", True), ("shadow", False)):
+            response = page.post(LIST, {"action": action, "_selected_action": [rule.pk]}, follow=True)
+            assert ("Rule all also meets the login page of this admin" in response.content.decode()) is told
+
+    @pytest.mark.parametrize(
+        ("limit", "fields"),
+        [
+            (("5", "1m"), {"applies_to": "path", "pattern": "/login/"}),
+            (("5", "1m"), {"applies_to": "named", "pattern": ""}),
+            (("5", "1m"), {"applies_to": "all", "pattern": "", "mode": "off"}),
+            (("5", "1m"), {"applies_to": "all", "pattern": "", "methods": "PUT"}),
+            (("5", "1m"), {"applies_to": "all", "pattern": "", "count_when": "login_failed"}),
+            (("5", "1m"), {"applies_to": "all", "pattern": "", "key": "user", "on_missing": "allow"}),
+            (("600", "1m"), {"applies_to": "all", "pattern": ""}),
+            (("10", "1s"), {"applies_to": "all", "pattern": ""}),
+        ],
+    )
+    def test_and_nothing_else_is(self, page: Client, limit: tuple[str, str], fields: dict[str, str]) -> None:
+        response = page.post(ADD, typed(limit, **{"mode": "enforce", **fields}), follow=True)
+        assert errors(response) == []
+        assert [each for each in response.context["messages"] if each.level_tag == "warning"] == []
