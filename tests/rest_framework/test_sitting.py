@@ -1,23 +1,27 @@
 """Several throttles at one request, beside middleware and decorators, and what of it reaches the client and the report."""
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.test import RequestFactory
 from django.utils.decorators import method_decorator
+from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
+from rest_framework.views import APIView
 
 import ratewindow
 from ratewindow import RateLimited, guard, ratelimit, signals
 from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
-from ratewindow.models import RateRule
+from ratewindow.models import Override, RateRule
 from ratewindow.rest_framework import AnonRateThrottle, RuleThrottle, ScopedRateThrottle, UserRateThrottle
 from ratewindow.signals import throttled as throttled_signal
-from tests.rest_framework.site import ANN, ask, rate_of, request_of, statuses, throttled
+from tests.rest_framework.site import ANN, BOB, ask, rate_of, request_of, statuses, throttled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -318,8 +322,6 @@ def test_who_listens_to_refusals_hears_of_those_of_throttles_once() -> None:
 
 
 def test_one_view_that_is_used_again_tells_of_the_request_that_it_has() -> None:
-    from rest_framework.views import APIView
-
     class Shop(APIView):
         authentication_classes = []
         throttle_classes = [rate_of(UserRateThrottle, "3/m")]
@@ -329,3 +331,62 @@ def test_one_view_that_is_used_again_tells_of_the_request_that_it_has() -> None:
 
     view = Shop()
     assert [view.dispatch(request_of())["X-RateLimit-Remaining"] for _ in range(3)] == ["2", "1", "0"]
+
+
+class TestBlocksAndExemptions:
+    def test_they_hold_for_the_user_whom_rest_framework_knows(self) -> None:
+        view = throttled(rate_of(UserRateThrottle, "1/m"))
+        Override.objects.create(action="block", identity="user:1", reason="abuse")
+        Override.objects.create(action="allow", identity="user:2")
+        blocked = ask(view, ANN)
+        assert blocked.status_code == 429
+        assert statuses(view, 3, BOB) == [200, 200, 200]
+        assert statuses(view, 2) == [200, 429]
+
+    def test_another_rate_takes_the_place_of_the_throttles(self) -> None:
+        Override.objects.create(action="rate", identity="user:1", rate="3/m", rule="user")
+        view = throttled(rate_of(UserRateThrottle, "1/m"), RuleThrottle)
+        assert statuses(view, 4, ANN) == [200, 200, 200, 429]
+        assert statuses(view, 2, BOB) == [200, 429]
+
+    def test_one_that_is_blocked_costs_no_throttle_anything(self, recorded: list[list[tuple[str, str]]]) -> None:
+        Override.objects.create(action="block", identity="user:1")
+        RateRule.objects.define("burst", "9/m", key="user_or_ip", mode="enforce")
+        for throttles in ((BURST, ExemptsStaff), (ExemptsStaff, BURST)):
+            assert ask(throttled(*throttles), ANN).status_code == 429
+        Override.objects.all().delete()
+        assert left("burst") == 9
+
+
+class TestDecoratorsOnTheirViews:
+    def test_on_a_class(self) -> None:
+        class Shop(APIView):
+            authentication_classes = []
+            throttle_classes = [BURST]
+
+            def get(self, request: Request) -> Response:
+                return Response([part.rule for part in request.ratewindow.decisions])
+
+        view: Any = ratelimit("outer", "1/m")(Shop).as_view()
+        passed, refused = ask(view), ask(view)
+        assert (passed.data, refused.status_code) == (["outer", "burst"], 429)
+
+    def test_inside_a_function_view_it_sees_their_user(self) -> None:
+        def shop(request: Request) -> Response:
+            return Response("ok")
+
+        view = api_view(["GET"])(ratelimit("inner", "1/m", key="user")(shop))
+        assert statuses(view, 2, ANN) == [200, 429]
+        assert statuses(view, 2, BOB) == [200, 429]
+
+    def test_inside_an_async_function_view_it_sees_their_user(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from adrf.decorators import api_view as async_api_view
+
+        async def shop(request: Request) -> Response:
+            return Response("ok")
+
+        view = async_to_sync(async_api_view(["GET"])(ratelimit("inner", "1/m", key="user")(shop)))
+        assert statuses(view, 2, ANN) == [200, 429]
+        assert statuses(view, 2, BOB) == [200, 429]
