@@ -214,12 +214,15 @@ def windows_of(rate: str | None, place: str) -> tuple[Window, ...]:
     if rate is None:
         return ()
     try:
-        windows = parse_rates(rate)
+        windows = _parsed(rate) if isinstance(rate, str) else parse_rates(rate)
     except ValueError as error:
         raise ImproperlyConfigured(f"{place}: {error}") from None
     if not windows:
         raise ImproperlyConfigured(f"{place}: {rate!r} limits nothing: write for example 5/m, or None")
     return windows
+
+
+_parsed = lru_cache(maxsize=1024)(parse_rates)  # each request makes its throttles anew
 
 
 def _listed(names: Iterable[str] | str) -> Iterable[str]:
