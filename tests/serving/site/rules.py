@@ -21,6 +21,7 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "login": ("2/h", {"path": "/login/"}),
     "search": ("2/h", {"path": "/search"}),
     "loud": ("2/h", {"path": "/loud/"}),
+    "keyed": ("1/h", {"path": "/keyed/", "key": "header:x-api-key"}),
     "many": ("100000/h", {"path": "/many/"}),
 }
 

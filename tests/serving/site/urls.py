@@ -35,7 +35,7 @@ urlpatterns = [
     path("slashed/", views.plain),
     path("drip/", views.drip),
     path("adrip/", views.adrip),
-    re_path(r"^(path|form|mine|silent|edited|many|crowd|pipelined)/$", views.plain),
+    re_path(r"^(path|form|mine|silent|edited|many|crowd|pipelined|keyed)/$", views.plain),
     re_path(r"^prefix/found/$", views.plain),
     path("login/", views.plain, name="login"),
     re_path(r"^search", views.plain),
