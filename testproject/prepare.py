@@ -22,8 +22,10 @@ def main() -> None:
         "5/m; 20/h",
         path="/login/",
         methods="POST",
+        count_when="login_failed",
+        message="Too many wrong passwords.",
         mode="enforce",
-        description="Trying passwords, not looking at the form.",
+        description="Trying passwords: only wrong ones count.",
     )
     define("search", "10/m", path="/search/", description="In shadow: watch the report before enforcing it.")
     define("site", "10/s", applies_to="all", description="In shadow, on every path: what a replayed log would run into.")

@@ -87,21 +87,22 @@ def test_s12_all_its_algorithms_admit_100_at_100_per_5_seconds_not_200(server: r
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 def test_s12_rules_change_while_they_run_keep_counts_lock_and_can_be_looked_at(is_async: bool) -> None:
-    """Status and body of one's own for a rule come with the fields `response_status` and `message`."""
-    rule = define("orders", "2/m", path="/orders/", penalty=timedelta(minutes=5))
+    """With a status and a body of one's own."""
+    own = {"response_status": 403, "message": "Come back for your orders later."}
+    rule = define("orders", "2/m", path="/orders/", penalty=timedelta(minutes=5), **own)
     site = behind_middleware(plain(is_async))
     assert statuses(site, 1, "/orders/") == [200]
     assert ratewindow.peek("orders", "ip:127.0.0.1").remaining == 1
     window = RuleWindow.objects.get(rule=rule)
     window.limit = 4
     window.save()
-    assert statuses(site, 4, "/orders/") == [200, 200, 200, 429]
+    assert statuses(site, 4, "/orders/") == [200, 200, 200, 403]
     locked = asyncio.run(ratewindow.apeek("orders", "ip:127.0.0.1")) if is_async else ratewindow.peek("orders", "ip:127.0.0.1")
     assert locked.reason == "penalty"
     assert locked.retry_after is not None
     assert 290 < locked.retry_after <= 300
     response = get(site, "/orders/")
-    assert response.status_code == 429
+    assert (response.status_code, response.content) == (403, b"Come back for your orders later.\n")
     assert 290 < int(response.headers["Retry-After"]) <= 300
     RateRule.objects.all().delete()
     assert statuses(site, 5, "/orders/") == [200] * 5
@@ -119,8 +120,8 @@ def test_s12_a_natural_period_begins_with_the_clock() -> None:
 
 
 def test_s13_its_options_have_their_places() -> None:
-    """window, limit by a function, key, skip, IPv6 subnet and headers; what a rule answers with and which answers
-    count are fields of the rule that come with `response_status`, `message` and `count_when`."""
+    """window, limit by a function, key, skip, IPv6 subnet, headers, statusCode, message, skipFailedRequests and
+    skipSuccessfulRequests, its handler, and the drafts 6 and 7."""
 
     def of_plan(request: HttpRequest) -> str | None:
         return {"free": "1/m", "paid": "3/m"}.get(request.headers["x-plan"])  # None: skipped
@@ -139,6 +140,28 @@ def test_s13_its_options_have_their_places() -> None:
     assert (first.status_code, second.status_code) == (200, 429)
     assert first.headers["X-RateLimit-Limit"] == "1"
     assert "RateLimit" not in first.headers
+
+    for family, name in (("ratelimit-draft-6", "RateLimit-Limit"), ("ratelimit-draft-7", "RateLimit")):
+        with override_settings(RATEWINDOW={**settings.RATEWINDOW, "HEADERS": (family,)}):
+            assert name in get(ratelimit(f"drafts.{name.lower()}", "5/m")(plain(False))).headers
+
+    define("own", "0/m", path="/own/", response_status=503, message="Not now.")
+    told = get(behind_middleware(plain(False)), "/own/")
+    assert (told.status_code, told.content) == (503, b"Not now.\n")
+
+
+@pytest.mark.parametrize(
+    ("count_when", "answers", "expected"),
+    [
+        ("2xx,3xx", [500, 200, 404, 302, 200], [500, 200, 404, 302, 429]),  # skipFailedRequests
+        ("4xx,5xx", [500, 200, 404, 302, 200], [500, 200, 404, 429, 429]),  # skipSuccessfulRequests
+    ],
+)
+def test_s13_failed_or_successful_requests_can_be_skipped(count_when: str, answers: list[int], expected: list[int]) -> None:
+    define("part", "2/m", path="/part/", count_when=count_when)
+    left = iter(answers)
+    site = behind_middleware(lambda request: HttpResponse(status=next(left)))
+    assert statuses(site, 5, "/part/") == expected
 
 
 def test_s13_a_store_that_is_away_lets_pass_and_bad_options_have_codes() -> None:
