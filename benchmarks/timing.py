@@ -39,7 +39,7 @@ class Times:
 
 def side_by_side(contestants: Mapping[str, Contestant], rounds: int = 60, calls: int = 40) -> dict[str, Times]:
     """Time all in turns, by the clock on the wall."""
-    return in_turns({name: partial(_turn_us, contestant, calls) for name, contestant in contestants.items()}, rounds)
+    return in_turns({name: partial(turn_us, contestant, calls) for name, contestant in contestants.items()}, rounds)
 
 
 def in_turns(measures: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Times]:
@@ -58,7 +58,8 @@ def in_turns(measures: Mapping[str, Callable[[], float]], rounds: int) -> dict[s
     return {name: Times(numbers) for name, numbers in taken.items()}
 
 
-def _turn_us(contestant: Contestant, calls: int) -> float:
+def turn_us(contestant: Contestant, calls: int) -> float:
+    """Microseconds of one call, by a turn of so many."""
     call, arguments = contestant.call, list(contestant.prepare(calls))
     started_ns = time.perf_counter_ns()
     for argument in arguments:

@@ -4,11 +4,13 @@ import ipaddress
 from functools import lru_cache
 from typing import Any
 
+from django.core.signals import setting_changed
 from django.http import HttpRequest
 
 from ratewindow import addresswatch, conf
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+MOST_REMEMBERED = 256  # characters of what a request says of its way
 LONGEST = 100  # characters of an address with brackets, port and scope; what is longer is not even remembered
 
 
@@ -18,8 +20,10 @@ def client_address(request: HttpRequest) -> str:
     X-Forwarded-For is read only when proxies are trusted, from the right: the first address that is not
     a trusted proxy is the client, and what stands left of it is whatever the client chose to send.
     """
-    settings = conf.current()
-    client = _masked(whole_address(request), settings.ipv4_prefix, settings.ipv6_prefix)
+    peer, forwarded = _told(request)
+    # Long headers are what somebody sends to fill the memory.
+    find = _client if len(peer) + len(forwarded) <= MOST_REMEMBERED else _client.__wrapped__
+    client = find(peer, forwarded)
     if addresswatch.watching:
         addresswatch.see(request.META, client)
     return client
@@ -27,10 +31,23 @@ def client_address(request: HttpRequest) -> str:
 
 def whole_address(request: HttpRequest) -> Address | None:
     """The same address, all of it; None without any."""
-    trusted, meta = conf.current().trusted_proxies, request.META
-    peer = meta.get("REMOTE_ADDR") or ""
-    forwarded = meta.get("HTTP_X_FORWARDED_FOR") if trusted else None
-    return _walk(peer, forwarded, trusted) if forwarded else parse_address(peer)
+    peer, forwarded = _told(request)
+    return _walk(peer, forwarded, conf.current().trusted_proxies) if forwarded else parse_address(peer)
+
+
+def _told(request: HttpRequest) -> tuple[str, str]:
+    """What the request says of its way: the peer, and who is forwarded, if that is to be believed."""
+    meta = request.META
+    forwarded = meta.get("HTTP_X_FORWARDED_FOR") if conf.current().trusted_proxies else ""
+    return meta.get("REMOTE_ADDR") or "", forwarded or ""
+
+
+@lru_cache(maxsize=4096)
+def _client(peer: str, forwarded: str) -> str:
+    """What counts as one client, under the settings in force."""
+    settings = conf.current()
+    address = _walk(peer, forwarded, settings.trusted_proxies) if forwarded else parse_address(peer)
+    return _masked(address, settings.ipv4_prefix, settings.ipv6_prefix)
 
 
 def masked_address(text: str) -> str:
@@ -91,3 +108,11 @@ def _masked(address: Address | None, ipv4_prefix: int, ipv6_prefix: int) -> str:
     if prefix == address.max_prefixlen:
         return str(address)
     return str(ipaddress.ip_network((address, prefix), strict=False))
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting == conf.SETTING:
+        _client.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="ratewindow.address")

@@ -19,9 +19,11 @@ count unusable when it changes (algorithm, period, buckets, the clock it begins 
 all minutes and their index, which are written in one transaction.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 from django.conf import settings as django_settings
+from django.core.signals import setting_changed
 
 from ratewindow import conf
 from ratewindow.limiter.keys import digest, identity_tag
@@ -78,7 +80,7 @@ def lock_name(rule: str, beside_code: bool) -> str:
 
 def client_tag(identity: str) -> str:
     """The end of a state's key: a digest that nobody without the SECRET_KEY can look up."""
-    return identity_tag(identity, _secret(django_settings.SECRET_KEY))
+    return identity_tag(identity, _secret())
 
 
 def fingerprint() -> str:
@@ -87,6 +89,14 @@ def fingerprint() -> str:
     return digest(f"{django_settings.SECRET_KEY} {database}", 12)
 
 
-@lru_cache(maxsize=1)
-def _secret(secret_key: str) -> bytes:
-    return digest(f"ratewindow {secret_key}", 30).encode()
+@cache
+def _secret() -> bytes:
+    return digest(f"ratewindow {django_settings.SECRET_KEY}", 30).encode()
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting == "SECRET_KEY":
+        _secret.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="ratewindow.statekeys")

@@ -167,6 +167,14 @@ def test_long_junk_is_not_remembered() -> None:
     assert address._parsed.cache_info().currsize <= before + 1
 
 
+def test_a_long_chain_of_proxies_is_read_but_not_remembered() -> None:
+    address._client.cache_clear()
+    assert behind_proxy("198.51.100.7, " * 50 + "203.0.113.9") == "203.0.113.9"
+    assert address._client.cache_info().currsize == 0
+    assert behind_proxy("203.0.113.9") == "203.0.113.9"
+    assert address._client.cache_info().currsize == 0, "a setting that changes, as it does here, forgets all"
+
+
 @given(st.text(max_size=60))
 def test_no_header_makes_an_error(text: str) -> None:
     assert client_address(_request(text))
