@@ -5,6 +5,10 @@ from collections.abc import Callable, Iterator
 
 Request = tuple[str, str, str]  # client, method, path
 
+WRONG_LOGIN = "username=admin&password=letmein"
+# A browser would have read the token from the form.
+FORM = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": f"csrftoken={'x' * 32}", "X-CSRFToken": "x" * 32}
+
 
 def _requests() -> Iterator[Request]:
     for number in range(12):
@@ -24,7 +28,8 @@ def visit(port: int, check: Callable[[], None]) -> int:
         check()
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         try:
-            connection.request(method, path, headers={"X-Forwarded-For": client})
+            body = WRONG_LOGIN if method == "POST" else None
+            connection.request(method, path, body, {"X-Forwarded-For": client, **(FORM if body else {})})
             refused += connection.getresponse().status == 429
         finally:
             connection.close()

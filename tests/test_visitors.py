@@ -1,0 +1,24 @@
+"""The demo's visitors do what the demo's rules are about."""
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client, override_settings
+
+import ratewindow
+from ratewindow.models import RateRule
+from testproject import visitors
+
+
+@pytest.mark.django_db(transaction=True)
+@override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"])
+def test_the_password_thief_gets_as_far_as_a_wrong_password_and_is_refused_then() -> None:
+    get_user_model().objects.create_superuser("admin", "admin@example.com", "admin")
+    RateRule.objects.define("login", "5/m", path="/login/", methods="POST", count_when="login_failed", mode="enforce")
+    client = Client(enforce_csrf_checks=True, headers=visitors.FORM)
+    told = [
+        client.post("/login/", visitors.WRONG_LOGIN, content_type=visitors.FORM["Content-Type"]).status_code
+        for _, method, _ in visitors._requests()
+        if method == "POST"
+    ]
+    assert told == [200] * 5 + [429] * 11
+    assert not ratewindow.peek("login", "ip:127.0.0.1")
