@@ -59,6 +59,8 @@ def _function_of(rate: Rate | None) -> Callable[[str, HttpRequest], Any] | None:
     if isinstance(rate, str) and _PATH.fullmatch(rate):
         path = rate
         return lambda name, request: _imported(path)(name, request)
+    if inspect.iscoroutinefunction(rate) or inspect.iscoroutinefunction(getattr(rate, "__call__", None)):  # noqa: B004
+        raise ValueError(f"{rate!r} is async, and a rate is asked for without waiting: give a plain function")
     return _called(rate) if callable(rate) else None
 
 

@@ -85,3 +85,11 @@ def test_a_path_that_leads_nowhere_is_logged_and_breaks_no_page(caplog: pytest.L
 def test_a_pair_as_django_ratelimit_takes_it_is_told_how_to_be_written() -> None:
     with pytest.raises(ValueError, match=r"\(100, 3600\) is no rate: write '100/3600s'"):
         GivenRate((100, 3600), "ip", frozenset())  # type: ignore[arg-type]
+
+
+def test_an_async_function_is_told_at_import() -> None:
+    async def rate(request: HttpRequest) -> str:
+        return "5/m"
+
+    with pytest.raises(ValueError, match="is async, and a rate is asked for without waiting"):
+        decorated(False, "export", rate)

@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import path, re_path
 
-from tests.serving.site import views
+from tests.serving.site import rest, views
 
 urlpatterns = [
     path("admin/", admin.site.urls),
@@ -13,6 +13,8 @@ urlpatterns = [
     path("async-class/", views.AsyncClass.as_view()),
     path("method/", views.OneMethod.as_view()),
     path("stacked/", views.stacked),
+    path("rest/", rest.Throttled.as_view()),
+    path("async-rest/", rest.AsyncThrottled.as_view()),
     path("decides/", views.decides),
     path("adecides/", views.adecides),
     path("headers/", views.own_headers),
