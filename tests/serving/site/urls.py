@@ -31,7 +31,7 @@ urlpatterns = [
     path("upload/", views.upload),
     path("slow/", views.slow),
     path("aslow/", views.aslow),
-    path("blocking/", views.blocking),
+    path("blocking/<int:milliseconds>/", views.blocking),
     path("quick/", views.quick),
     path("state/", views.state),
     path("slashed/", views.plain),

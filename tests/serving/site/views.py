@@ -182,9 +182,9 @@ async def aslow(request: HttpRequest) -> HttpResponse:
     return HttpResponse("slow")
 
 
-async def blocking(request: HttpRequest) -> HttpResponse:
+async def blocking(request: HttpRequest, milliseconds: int) -> HttpResponse:
     """What a view should never do: everybody on this event loop waits."""
-    time.sleep(0.12)
+    time.sleep(milliseconds / 1000)
     return HttpResponse("blocked")
 
 
