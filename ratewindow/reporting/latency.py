@@ -8,7 +8,8 @@ from ratewindow.reporting.tallies import Tally
 SPANS = 50
 
 # In span n are those that took less than the square root of 2^n microseconds, and not less than that of 2^(n - 1).
-BOUNDS = tuple(f"{2 ** (number / 2) / 1000:.3g}" for number in range(SPANS))
+# Three digits, and never 1.48e+03, which is no name of a tally.
+BOUNDS = tuple(f"{float(f'{2 ** (number / 2) / 1000:.3g}'):g}" for number in range(SPANS))
 _NUMBERS = {bound: number for number, bound in enumerate(BOUNDS)}
 
 

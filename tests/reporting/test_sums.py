@@ -2,6 +2,7 @@
 
 import pytest
 
+from ratewindow.reporting.latency import BOUNDS, tally_of
 from ratewindow.reporting.sums import NOTHING, Sums, from_text
 
 FULL = Sums(4, 2, 0, 0, 1, {"limit": 2, "store:timeout": 1}, {"0.128": 6})
@@ -28,3 +29,8 @@ def test_two_reports_of_the_same_are_the_larger_number_each():
     other = Sums(3, 3, 0, 0, 0, {"limit": 3, "cost": 1}, {"0.128": 5, "1.02": 1})
     assert FULL.at_least(other) == Sums(4, 3, 0, 0, 1, {"limit": 3, "store:timeout": 1, "cost": 1}, {"0.128": 6, "1.02": 1})
     assert FULL.plus(other).reasons == {"limit": 5, "store:timeout": 1, "cost": 1}
+
+
+def test_a_decision_that_took_seconds_is_sent_and_read_like_any_other():
+    slow = Sums(passed=len(BOUNDS), latency=tally_of([1] * len(BOUNDS)))
+    assert from_text(slow.to_text()) == slow
