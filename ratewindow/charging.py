@@ -68,7 +68,7 @@ def learn(parts: Sequence[Decision], told: Decision) -> None:
     show(parts, told)
     for part, new in zip(parts, told.decisions, strict=True):
         if new.reason == "store":
-            part.reason = part.reason or "store"  # counted as decided without it
+            part.reason, part.cause = part.reason or "store", part.cause or new.cause  # counted as decided without it
         elif new.windows:
             part.later += (new,)
 

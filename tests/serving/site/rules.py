@@ -22,6 +22,11 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "search": ("2/h", {"path": "/search"}),
     "loud": ("2/h", {"path": "/loud/"}),
     "keyed": ("1/h", {"path": "/keyed/", "key": "header:x-api-key"}),
+    "guesses": ("3/h", {"prefix": "/guess/", "count_when": "login_failed", "response_status": 403, "message": "Enough."}),
+    "aguesses": ("3/h", {"prefix": "/aguess/", "count_when": "login_failed", "response_status": 403, "message": "Enough."}),
+    "lost": ("2/h", {"prefix": "/lost/", "count_when": "404"}),
+    "charged": ("9/h", {"path": "/charged/"}),
+    "acharged": ("9/h", {"path": "/acharged/"}),
     "many": ("100000/h", {"path": "/many/"}),
 }
 

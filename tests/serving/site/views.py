@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from django.contrib.auth import get_user_model, login
+from django.contrib.auth import get_user_model, login, user_login_failed
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.utils.decorators import method_decorator
 from django.views import View
@@ -206,3 +206,27 @@ def state(request: HttpRequest) -> HttpResponse:
             "descriptors": len(os.listdir("/proc/self/fd")),
         }
     )
+
+
+def guess(request: HttpRequest, word: str) -> HttpResponse:
+    if word != "right":
+        user_login_failed.send(sender="site", credentials={}, request=request)
+    return HttpResponse("guessed")
+
+
+async def aguess(request: HttpRequest, word: str) -> HttpResponse:
+    if word != "right":
+        await user_login_failed.asend(sender="site", credentials={})  # without the request: its context must do
+    return HttpResponse("guessed")
+
+
+def charged(request: HttpRequest) -> HttpResponse:
+    request.ratewindow.charge(4)  # type: ignore[attr-defined]
+    request.ratewindow.refund(1)  # type: ignore[attr-defined]
+    return HttpResponse("charged")
+
+
+async def acharged(request: HttpRequest) -> HttpResponse:
+    await request.ratewindow.acharge(4)  # type: ignore[attr-defined]
+    await request.ratewindow.arefund(1)  # type: ignore[attr-defined]
+    return HttpResponse("charged")
