@@ -1,3 +1,3 @@
 """The pages of the admin."""
 
-from ratewindow.admin import report, rules  # noqa: F401  importing registers them
+from ratewindow.admin import overrides, report, rules  # noqa: F401  importing registers them

@@ -74,13 +74,7 @@ class Override(models.Model):
 
     def clean(self) -> None:
         errors: dict[str, Any] = {}
-        subject = None
-        try:
-            subject = parse_subject(self.identity)
-            if len(stored(subject)) > MOST_CHARACTERS:
-                raise ValueError(f"{self.identity[:64]!r} is too long to be kept: write fewer parts")
-        except ValueError as error:
-            errors["identity"] = f"{error}."
+        subject = self._clean_subject(errors) if self.identity else None  # the field has said that it is missing
         self._clean_rate(errors)
         self._clean_time(errors)
         if subject is not None and subject.everybody:
@@ -91,6 +85,16 @@ class Override(models.Model):
             errors.setdefault("identity", "This block contains you, who makes it: you would lock yourself out.")
         if errors:
             raise ValidationError(errors)
+
+    def _clean_subject(self, errors: dict[str, Any]) -> Subject | None:
+        try:
+            subject = parse_subject(self.identity)
+            if len(stored(subject)) > MOST_CHARACTERS:
+                raise ValueError(f"{self.identity[:64]!r} is too long to be kept: write fewer parts")
+        except ValueError as error:
+            errors["identity"] = f"{error}."
+            return None
+        return subject
 
     def _clean_rate(self, errors: dict[str, Any]) -> None:
         if self.action != self.Action.RATE:

@@ -1,0 +1,253 @@
+"""Blocks and exemptions in the admin: who, what, until when and why; each ends by itself, or with one click."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.middleware.csrf import get_token
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from ratewindow.admin.overrideform import OverrideForm, made
+from ratewindow.admin.wording import ago, until
+from ratewindow.models import Override
+from ratewindow.overridemanager import OverrideQuerySet
+from ratewindow.overridenotes import notes
+from ratewindow.subjects import in_words, masked
+
+HOUR = timedelta(hours=1)
+UNDO_S = 86_400
+_SALT = "ratewindow.override.undo"
+_LIST = "admin:ratewindow_override_changelist"
+_ACTIONS = {"allow": "Exempt", "block": "Block", "rate": "Rate"}
+
+
+class StateFilter(admin.SimpleListFilter):
+    """By what holds at this moment."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("now", "In force"), ("waiting", "Waiting to begin"), ("ended", "Ended")]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        now = timezone.now()
+        match self.value():
+            case "now":
+                return queryset.in_force(now)
+            case "waiting":
+                return queryset.not_ended(now).filter(starts_at__gt=now)
+            case "ended":
+                return queryset.ended(now)
+        return queryset
+
+
+@admin.register(Override)
+class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    form = OverrideForm
+    list_filter = [StateFilter, "action"]
+    list_select_related = ["created_by"]
+    show_full_result_count = False
+    actions = ["end_now", "extend"]
+    radio_fields = {"action": admin.VERTICAL}
+    fieldsets = [
+        (None, {"fields": ["action", "identity", "reason"]}),
+        ("What", {"fields": ["rule", "rate"]}),
+        ("When", {"fields": ["lasts", "expires_at", "starts_at"]}),
+    ]
+
+    class Media:
+        css = {"all": ["ratewindow/rules.css", "ratewindow/overrides.css"]}
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [
+            path("undo/", view(self.undo_view), name="ratewindow_override_undo"),
+            path("<int:pk>/end/", view(self.end_view), name="ratewindow_override_end"),
+            path("<int:pk>/extend/", view(self.extend_view), name="ratewindow_override_extend"),
+            *super().get_urls(),
+        ]
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        quick = ["quick"] if self.has_change_permission(request) else []
+        return ["action_badge", _seen("row", request), "until", *quick]
+
+    def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
+        return [_seen("row", request)]
+
+    def get_search_fields(self, request: HttpRequest) -> list[str]:
+        """Who may not see identities may not find out about them by searching either."""
+        return ["rule", "reason", *(["identity"] if _may_see(request) else [])]
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"action": Override.Action.BLOCK, **super().get_changeform_initial_data(request)}
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Override | None = None) -> list[str]:
+        return [] if obj is None else [_seen("who", request), "made_by"]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Override | None = None) -> Any:
+        if obj is None:
+            return self.fieldsets
+        (name, _), *others = self.fieldsets
+        return [(name, {"fields": ["action", _seen("who", request), "reason", "made_by"]}), *others]
+
+    def get_form(self, request: HttpRequest, obj: Override | None = None, change: bool = False, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, change=change, **kwargs)
+        return type(form.__name__, (form,), {"request": request})
+
+    def save_model(self, request: HttpRequest, obj: Override, form: Any, change: bool) -> None:
+        if not change:
+            obj.source = "admin"
+        super().save_model(request, obj, form, change)
+        for note in notes(obj):
+            messages.warning(request, note)
+
+    @admin.display(description="action", ordering="action")
+    def action_badge(self, override: Override) -> SafeString:
+        state = override.state.replace(" ", "-")
+        words = f"{override.rate}" if override.action == "rate" else _ACTIONS.get(override.action, override.action)
+        return format_html('<span class="rw-mode rw-{} rw-{}">{}</span>', override.action, state, words)
+
+    @admin.display(description="who", ordering="identity")
+    def row_in_full(self, override: Override) -> SafeString:
+        return self._row(override, in_words(override.identity))
+
+    @admin.display(description="who", ordering="identity")
+    def row_masked(self, override: Override) -> SafeString:
+        return self._row(override, masked(override.identity))
+
+    def _row(self, override: Override, who: str) -> SafeString:
+        told = [_what(override), override.reason, f"{made(override)}, {ago(override.created_at)}"]
+        return format_html(
+            '<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span>', who, " · ".join(filter(None, told))
+        )
+
+    @admin.display(description="until", ordering="expires_at")
+    def until(self, override: Override) -> SafeString:
+        at = override.starts_at if override.state == "waiting" else override.expires_at
+        exact = f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}" if at else ""
+        return format_html('<span class="rw-{}" title="{}">{}</span>', override.state.replace(" ", "-"), exact, until(override))
+
+    @admin.display(description="")
+    def quick(self, override: Override) -> SafeString:
+        """Buttons of the form that the list is in: they post its token, to an address of their own."""
+        if override.state == "ended":
+            return SafeString('<span class="rw-quick"></span>')  # Django shows a dash for nothing
+        buttons = [("end", "End now")] + ([("extend", "+ 1 h")] if override.expires_at else [])
+        links = ((reverse(f"admin:ratewindow_override_{name}", args=[override.pk]), label) for name, label in buttons)
+        shown = format_html_join("", '<button type="submit" class="button" formaction="{}">{}</button>', links)
+        return format_html('<span class="rw-quick">{}</span>', shown)
+
+    @admin.display(description="who")
+    def who_in_full(self, override: Override) -> str:
+        return in_words(override.identity)
+
+    @admin.display(description="who")
+    def who_masked(self, override: Override) -> str:
+        return masked(override.identity)
+
+    @admin.display(description="made")
+    def made_by(self, override: Override) -> str:
+        return f"{made(override)}, {ago(override.created_at)}"
+
+    @admin.action(description="End selected ones now", permissions=["change"])
+    def end_now(self, request: HttpRequest, overrides: OverrideQuerySet) -> None:
+        now = timezone.now()
+        self._move(request, overrides.not_ended(now), lambda override: now, "Ended", "They had ended already.")
+
+    @admin.action(description="Extend selected ones by 1 hour", permissions=["change"])
+    def extend(self, request: HttpRequest, overrides: OverrideQuerySet) -> None:
+        lasting = overrides.not_ended().filter(expires_at__isnull=False)
+        self._move(
+            request,
+            lasting,
+            lambda override: override.expires_at + HOUR,
+            "Extended by 1 hour",
+            "Nothing to extend: they have ended, or never end. Add a new one for those that have ended.",
+        )
+
+    def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return self._quickly(request, pk, self.end_now)
+
+    def extend_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return self._quickly(request, pk, self.extend)
+
+    def undo_view(self, request: HttpRequest) -> HttpResponse:
+        """Give back the ends that a message remembers."""
+        if refused := self._refused(request):
+            return refused
+        try:
+            before = signing.loads(request.POST.get("before", ""), salt=_SALT, max_age=UNDO_S)
+        except signing.BadSignature:
+            messages.error(request, "It is too late to undo that: change the time in the form instead.")
+            return HttpResponseRedirect(reverse(_LIST))
+        ends = {int(pk): parse_datetime(end) if end else None for pk, end in before}
+        self._move(request, Override.objects.get_queryset().filter(pk__in=ends), lambda each: ends[each.pk], "Undone", "Gone.")
+        return HttpResponseRedirect(reverse(_LIST))
+
+    def _quickly(self, request: HttpRequest, pk: int, action: Any) -> HttpResponse:
+        if refused := self._refused(request):
+            return refused
+        action(request, Override.objects.get_queryset().filter(pk=pk))
+        return HttpResponseRedirect(reverse(_LIST))
+
+    def _refused(self, request: HttpRequest) -> HttpResponse | None:
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        return None if request.method == "POST" else HttpResponseNotAllowed(["POST"])
+
+    def _move(self, request: HttpRequest, overrides: Any, end: Any, done: str, nothing: str) -> None:
+        """Give each another end, in its history too, and offer to undo it."""
+        before, names = [], []
+        with transaction.atomic():
+            for override in overrides:
+                before.append((override.pk, override.expires_at.isoformat() if override.expires_at else ""))
+                override.expires_at = end(override)
+                override.save(update_fields=["expires_at"])
+                self.log_change(request, override, [{"changed": {"fields": ["until"]}}])
+                names.append(in_words(override.identity) if _may_see(request) else masked(override.identity))
+        if names:
+            listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+            messages.success(request, _with_undo(request, f"{done}: {listed}.", before))
+        else:
+            messages.info(request, nothing)
+
+
+def _with_undo(request: HttpRequest, said: str, before: Iterable[tuple[int, str]]) -> SafeString:
+    """A message with a button: an undo changes something, so it is a form with a token."""
+    return format_html(
+        '{} <form method="post" action="{}" class="rw-undo"><input type="hidden" name="csrfmiddlewaretoken" value="{}">'
+        '<input type="hidden" name="before" value="{}"><button type="submit">Undo</button></form>',
+        said,
+        reverse("admin:ratewindow_override_undo"),
+        get_token(request),
+        signing.dumps(list(before), salt=_SALT),
+    )
+
+
+def _may_see(request: HttpRequest) -> bool:
+    return bool(request.user.has_perm("ratewindow.view_identity"))
+
+
+def _seen(column: str, request: HttpRequest) -> str:
+    return f"{column}_in_full" if _may_see(request) else f"{column}_masked"
+
+
+def _what(override: Override) -> str:
+    rule = override.rule
+    match override.action:
+        case "block":
+            return f"refused where rule {rule} is met" if rule else "refused everywhere"
+        case "allow":
+            return f"rule {rule} does not hold" if rule else "no rule holds"
+        case _:
+            return f"{override.rate} instead of rule {rule}'s limits" if rule else f"{override.rate} instead of any rule's limits"

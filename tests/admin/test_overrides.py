@@ -1,0 +1,354 @@
+"""Blocks and exemptions in the admin, as a person meets them."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group, Permission, User
+from django.test import Client, override_settings
+from django.urls import reverse
+from django.utils import timezone
+
+from ratewindow.models import Override, RateRule
+from tests.admin.test_rules import boss, errors, page
+
+__all__ = ["boss", "page"]  # fixtures
+
+pytestmark = pytest.mark.django_db
+
+LIST = reverse("admin:ratewindow_override_changelist")
+ADD = reverse("admin:ratewindow_override_add")
+UNDO = reverse("admin:ratewindow_override_undo")
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+def change(override: Override) -> str:
+    return reverse("admin:ratewindow_override_change", args=[override.pk])
+
+
+def quick(name: str, override: Override) -> str:
+    return reverse(f"admin:ratewindow_override_{name}", args=[override.pk])
+
+
+def typed(**fields: str) -> dict[str, str]:
+    """What a browser sends for a new block."""
+    when = dict.fromkeys(("expires_at_0", "expires_at_1", "starts_at_0", "starts_at_1"), "")
+    return {
+        "action": "block",
+        "identity": "ip:203.0.113.9",
+        "rule": "",
+        "rate": "",
+        "lasts": "1h",
+        "reason": "",
+        **when,
+        **fields,
+    }
+
+
+def text(response: Any) -> str:
+    return str(response.content.decode())
+
+
+def staff(client: Client, *codenames: str) -> Client:
+    user = User.objects.create(username="staff", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def viewer(client: Client) -> Client:
+    """Staff that may look and not touch, and not see identities either."""
+    return staff(client, "view_override")
+
+
+class TestForm:
+    def test_a_block_is_made_by_whoever_is_logged_in_and_ends_by_itself(self, page: Client, boss: User) -> None:
+        response = page.post(ADD, typed(identity=" ip:203.0.113.9/24", reason="scraping"), follow=True)
+        assert errors(response) == []
+        made = Override.objects.get()
+        assert (made.action, made.identity, made.rule, made.reason) == ("block", "ip:203.0.113.0/24", "", "scraping")
+        assert (made.created_by, made.source) == (boss, "admin")
+        assert made.expires_at is not None
+        assert timedelta(minutes=59) < made.expires_at - timezone.now() <= timedelta(hours=1)
+
+    def test_a_new_one_lasts_an_hour_unless_somebody_says_otherwise(self, page: Client) -> None:
+        assert re.search(r'name="lasts"[^>]*value="1h"|value="1h"[^>]*name="lasts"', text(page.get(ADD)))
+        page.post(ADD, typed(lasts=""))
+        assert Override.objects.get().expires_at is None
+
+    def test_a_time_until_when_goes_before_the_usual_duration_and_not_before_a_typed_one(self, page: Client) -> None:
+        until = {"expires_at_0": "2126-01-02", "expires_at_1": "03:04:05"}
+        page.post(ADD, typed(**until))
+        assert f"{Override.objects.get().expires_at:%Y-%m-%d %H:%M:%S}" == "2126-01-02 03:04:05"
+        assert errors(page.post(ADD, typed(lasts="2h", **until))) == ["Write either a duration or a time until when, not both."]
+
+    def test_a_duration_counts_from_the_beginning(self, page: Client) -> None:
+        page.post(ADD, typed(lasts="2h", starts_at_0="2126-01-02", starts_at_1="03:00:00"))
+        assert f"{Override.objects.get().expires_at:%Y-%m-%d %H:%M:%S}" == "2126-01-02 05:00:00"
+
+    @pytest.mark.parametrize(
+        ("fields", "told"),
+        [
+            ({"identity": ""}, "Write whom it is about, such as ip:203.0.113.9 or user:42."),
+            ({"identity": "203.0.113.9"}, "'203.0.113.9' is no identity: write its kind and value, such as user:42"),
+            ({"identity": "ip:203.0.113.0/33"}, "'203.0.113.0/33': an IPv4 network ends in /0 to /32."),
+            ({"identity": "shoe:42"}, "'shoe' is no key: choose from ip, user"),
+            ({"identity": "x" * 256}, "Ensure this value has at most 255 characters (it has 256)."),
+            ({"action": "rate"}, "Write how much is allowed instead, such as 5/m, 100/2h"),
+            ({"action": "rate", "rate": "10/parsec"}, "'parsec' is no unit of time: use ms, s, m, h, d or w."),
+            ({"rate": "10/m"}, "Only another rate has one: clear '10/m', or choose “Another rate”."),
+            ({"rule": "No Name"}, "This is no rule name: use at most 64 of a-z"),
+            ({"lasts": "1 month"}, "'month' has no fixed length: write 30d."),
+            ({"lasts": "60"}, "'60' has no unit: write 60s for seconds"),
+            ({"lasts": "9999999w"}, "9999999w is too long: write at most 10000d, or no end at all."),
+            ({"lasts": "", "expires_at_0": "2026-01-01", "expires_at_1": "00:00"}, "This is over already: choose a later time."),
+            (
+                {"expires_at_0": "2126-01-01", "expires_at_1": "00:00", "starts_at_0": "2126-01-02", "starts_at_1": "00:00"},
+                "This is not after it begins: choose a later time.",
+            ),
+        ],
+    )
+    def test_an_error_names_value_and_remedy(self, page: Client, fields: dict[str, str], told: str) -> None:
+        (message,) = errors(page.post(ADD, typed(**fields)))
+        assert told in message
+        assert not Override.objects.exists()
+
+    def test_for_everybody_a_rule_and_an_end_are_needed(self, page: Client) -> None:
+        everybody = typed(action="rate", identity="*", rate="1/m", lasts="")
+        told = "For everybody, name one rule and an end: it holds for all visitors of the site."
+        assert errors(page.post(ADD, everybody)) == [told, told]
+        assert errors(page.post(ADD, {**everybody, "rule": "login", "lasts": "1h"}, follow=True)) == []
+
+    @pytest.mark.parametrize("identity", ["ip:127.0.0.1", "ip:127.0.0.0/8", "ip:0.0.0.0/0", "user:{boss}", "group:staff", "*"])
+    def test_a_block_that_contains_its_author_is_refused(self, page: Client, boss: User, identity: str) -> None:
+        boss.groups.add(Group.objects.create(name="staff"))
+        identity = identity.format(boss=boss.pk)
+        rule = "login" if identity == "*" else ""
+        (message,) = errors(page.post(ADD, typed(identity=identity, rule=rule)))
+        assert "This block contains you" in message
+        assert not Override.objects.exists()
+        assert page.post(ADD, typed(identity=identity, rule=rule, action="allow")).status_code == 302
+
+    def test_the_author_is_who_the_request_says_in_headers_and_through_proxies_too(self, page: Client, settings: Any) -> None:
+        told = page.post(ADD, typed(identity="header:user-agent:Browser"), headers={"user-agent": "Browser"})
+        assert "This block contains you" in errors(told)[0]
+        with override_settings(RATEWINDOW={**settings.RATEWINDOW, "TRUSTED_PROXIES": 1}):
+            told = page.post(ADD, typed(identity="ip:198.51.100.0/24"), headers={"x-forwarded-for": "198.51.100.7"})
+            assert "This block contains you" in errors(told)[0]
+            assert page.post(ADD, typed(identity="ip:127.0.0.1"), headers={"x-forwarded-for": "198.51.100.7"}).status_code == 302
+
+    def test_what_does_not_exist_yet_is_taken_with_a_warning(self, page: Client) -> None:
+        told = text(page.post(ADD, typed(identity="group:night", rule="logn"), follow=True))
+        assert "No rule is called &#x27;logn&#x27; yet: this holds once there is one." in told
+        assert "No group is called &#x27;night&#x27; yet: this holds once there is one." in told
+        assert "No rule is called" not in text(page.post(ADD, typed(rule="demo.limited"), follow=True))
+
+    def test_the_names_of_rules_are_suggested(self, page: Client) -> None:
+        RateRule.objects.define("login", "5/m")
+        told = text(page.get(ADD))
+        assert '<option value="login">' in told
+        assert '<option value="demo.limited">' in told
+
+    def test_who_it_is_about_stays_when_it_is_edited_and_the_rest_can_change(self, page: Client) -> None:
+        override = Override.objects.block("ip:203.0.113.9", duration="1h", reason="why")
+        assert 'name="identity"' not in text(page.get(change(override)))
+        end = timezone.localtime(override.expires_at)
+        kept = {"expires_at_0": f"{end:%Y-%m-%d}", "expires_at_1": f"{end:%H:%M:%S}"}
+        response = page.post(change(override), typed(identity="ip:1.2.3.4", reason="another", lasts="", **kept), follow=True)
+        assert errors(response) == []
+        override.refresh_from_db()
+        assert (override.identity, override.reason, override.source) == ("ip:203.0.113.9", "another", "code")
+
+    def test_an_edit_with_a_duration_ends_it_that_long_from_now(self, page: Client) -> None:
+        override = Override.objects.block("ip:203.0.113.9", duration="9d")
+        end = timezone.localtime(override.expires_at)
+        kept = {"expires_at_0": f"{end:%Y-%m-%d}", "expires_at_1": f"{end:%H:%M:%S}"}
+        assert errors(page.post(change(override), typed(lasts="1h", **kept), follow=True)) == []
+        override.refresh_from_db()
+        assert override.expires_at is not None
+        assert override.expires_at - timezone.now() <= timedelta(hours=1)
+
+    def test_what_has_ended_can_still_be_given_a_reason(self, page: Client) -> None:
+        override = Override.objects.block("ip:203.0.113.9", duration="1h")
+        Override.objects.get_queryset().end()
+        override.refresh_from_db()
+        end = timezone.localtime(override.expires_at)
+        kept = {"expires_at_0": f"{end:%Y-%m-%d}", "expires_at_1": f"{end:%H:%M:%S}"}
+        assert errors(page.post(change(override), typed(lasts="", reason="a mistake", **kept), follow=True)) == []
+
+    def test_an_exemption_cannot_be_turned_into_a_block_of_its_editor(self, page: Client) -> None:
+        override = Override.objects.allow("ip:127.0.0.0/8", duration="1h")
+        assert "This block contains you" in errors(page.post(change(override), typed(lasts="1h")))[0]
+        override.refresh_from_db()
+        assert override.action == "allow"
+
+
+class TestSecrets:
+    def test_a_secret_is_never_stored_nor_shown(self, page: Client) -> None:
+        page.post(ADD, typed(identity="header:X-Api-Key:correct-horse-battery"))
+        made = Override.objects.get()
+        assert re.fullmatch(r"header:x-api-key:#[\w-]{16}\.tery", made.identity)
+        history = reverse("admin:ratewindow_override_history", args=[made.pk])
+        for url in (LIST, change(made), history):
+            assert "correct-horse" not in text(page.get(url))
+        assert "correct-horse" not in str(list(LogEntry.objects.values()))
+
+    def test_it_is_found_by_whoever_knows_it(self, page: Client) -> None:
+        page.post(ADD, typed(identity="header:X-Api-Key:correct-horse-battery"))
+        assert Override.objects.get(identity="header:x-api-key:correct-horse-battery").action == "block"
+
+
+class TestList:
+    def test_it_says_who_what_until_when_why_and_by_whom(self, page: Client, boss: User) -> None:
+        Override.objects.block("ip:203.0.113.0/24", duration="2h", reason="scraping", source="admin", created_by=boss)
+        Override.objects.rate("user:42", "1000/h", rule="api", source="command")
+        told = re.sub(r"\s+", " ", text(page.get(LIST)))
+        assert "ip:203.0.113.0/24" in told
+        assert "refused everywhere · scraping · by boss, in the admin, just now" in told
+        assert ">in 2 h<" in told
+        assert "1000/h instead of rule api&#x27;s limits · by a command, just now" in told
+        assert ">no end<" in told
+
+    @pytest.mark.parametrize(("state", "shown"), [("now", {"a"}), ("waiting", {"b"}), ("ended", {"c"}), ("", {"a", "b", "c"})])
+    def test_it_can_be_narrowed_to_what_holds_now(self, page: Client, state: str, shown: set[str]) -> None:
+        now = timezone.now()
+        Override.objects.block("ip:203.0.113.1", reason="reason a")
+        Override.objects.block("ip:203.0.113.2", reason="reason b", starts_at=now + timedelta(hours=1))
+        ended = Override.objects.block("ip:203.0.113.3", reason="reason c", duration="1h")
+        Override.objects.get_queryset().filter(pk=ended.pk).end()
+        told = text(page.get(LIST, {"state": state} if state else {}))
+        assert {name for name in "abc" if f"reason {name}" in told} == shown
+
+    def test_ending_is_one_click_and_can_be_undone(self, page: Client) -> None:
+        override = Override.objects.block("ip:203.0.113.9", duration="2h")
+        before = override.expires_at
+        told = text(page.post(quick("end", override), follow=True))
+        override.refresh_from_db()
+        assert override.state == "ended"
+        assert "Ended: ip:203.0.113.9." in told
+        (remembered,) = re.findall(r'name="before" value="([^"]+)"', told)
+        assert "Undone: ip:203.0.113.9." in text(page.post(UNDO, {"before": remembered}, follow=True))
+        override.refresh_from_db()
+        assert override.expires_at == before
+        assert LogEntry.objects.count() == 2
+
+    def test_extending_is_too(self, page: Client) -> None:
+        override = Override.objects.block("ip:203.0.113.9", duration="2h")
+        before = override.expires_at
+        assert before is not None
+        assert "Extended by 1 hour: ip:203.0.113.9." in text(page.post(quick("extend", override), follow=True))
+        override.refresh_from_db()
+        assert override.expires_at == before + timedelta(hours=1)
+
+    def test_several_are_ended_or_extended_at_once_and_only_those_that_can_be(self, page: Client) -> None:
+        lasting = Override.objects.block("ip:203.0.113.1", duration="2h")
+        endless = Override.objects.block("ip:203.0.113.2")
+        both = [lasting.pk, endless.pk]
+        told = text(page.post(LIST, {"action": "extend", "_selected_action": both}, follow=True))
+        assert "Extended by 1 hour: ip:203.0.113.1." in told
+        told = text(page.post(LIST, {"action": "end_now", "_selected_action": both}, follow=True))
+        assert "Ended: ip:203.0.113.2, ip:203.0.113.1." in told
+        assert "They had ended already." in text(page.post(LIST, {"action": "end_now", "_selected_action": both}, follow=True))
+        assert "Nothing to extend" in text(page.post(LIST, {"action": "extend", "_selected_action": both}, follow=True))
+
+    def test_an_undo_that_somebody_made_up_is_refused(self, page: Client) -> None:
+        override = Override.objects.block("ip:203.0.113.9", duration="2h")
+        told = text(page.post(UNDO, {"before": f"[[{override.pk}, null]]"}, follow=True))
+        assert "It is too late to undo that" in told
+        override.refresh_from_db()
+        assert override.expires_at is not None
+
+    def test_each_change_is_a_post_with_a_token(self, page: Client, boss: User) -> None:
+        override = Override.objects.block("ip:203.0.113.9", duration="2h")
+        strict = Client(enforce_csrf_checks=True)
+        strict.force_login(boss)
+        for url in (quick("end", override), quick("extend", override), UNDO):
+            assert page.get(url).status_code == 405
+            assert strict.post(url).status_code == 403
+        assert strict.post(LIST, {"action": "end_now", "_selected_action": [override.pk]}).status_code == 403
+        before = override.expires_at
+        override.refresh_from_db()
+        assert override.expires_at == before
+
+    def test_the_buttons_send_the_token_of_the_list(self, page: Client) -> None:
+        override = Override.objects.block("ip:203.0.113.9", duration="2h")
+        told = text(page.get(LIST))
+        form = told[told.index('<form id="changelist-form" method="post"') :]
+        assert "csrfmiddlewaretoken" in form[:400]
+        assert f'formaction="{quick("end", override)}"' in form
+
+    def test_deleting_is_logged(self, page: Client) -> None:
+        override = Override.objects.block("ip:203.0.113.9")
+        page.post(reverse("admin:ratewindow_override_delete", args=[override.pk]), {"post": "yes"})
+        assert not Override.objects.exists()
+        assert LogEntry.objects.get().object_repr == "block ip:203.0.113.x"
+
+    def test_it_asks_the_database_as_often_for_many_as_for_one(
+        self, page: Client, boss: User, django_assert_num_queries: Any, django_assert_max_num_queries: Any
+    ) -> None:
+        Override.objects.block("ip:203.0.113.0", created_by=boss)
+        with django_assert_max_num_queries(12) as few:
+            page.get(LIST)
+        for number in range(1, 20):
+            Override.objects.block(f"ip:203.0.113.{number}", created_by=boss)
+        with django_assert_num_queries(len(few)):
+            page.get(LIST)
+
+
+class TestStaffThatMayOnlyLook:
+    def test_they_change_nothing(self, viewer: Client) -> None:
+        override = Override.objects.block("ip:203.0.113.9", duration="2h")
+        before = Override.objects.values().get()
+        delete = reverse("admin:ratewindow_override_delete", args=[override.pk])
+        for url in (ADD, change(override), delete, quick("end", override), quick("extend", override), UNDO):
+            assert viewer.post(url, {**typed(identity="ip:1.2.3.4"), "post": "yes"}).status_code == 403
+        for action in ("end_now", "extend", "delete_selected"):
+            viewer.post(LIST, {"action": action, "_selected_action": [override.pk], "post": "yes"})
+        assert Override.objects.values().get() == before
+        assert "formaction" not in text(viewer.get(LIST))
+
+    def test_they_see_masked_identities_and_cannot_search_for_them(self, viewer: Client) -> None:
+        override = Override.objects.block("ip:203.0.113.9", reason="scraping")
+        Override.objects.block("user:4711")
+        listed = text(viewer.get(LIST))
+        assert "ip:203.0.113.x" in listed
+        for url in (LIST, change(override)):
+            assert "203.0.113.9" not in text(viewer.get(url))
+            assert "4711" not in text(viewer.get(url))
+        assert "0 blocks and exemptions" in text(viewer.get(LIST, {"q": "203.0.113.9"}))
+        assert "scraping" in text(viewer.get(LIST, {"q": "scrap"}))
+
+    def test_with_the_permission_they_see_them(self, client: Client) -> None:
+        Override.objects.block("ip:203.0.113.9")
+        looking = staff(client, "view_override", "view_identity")
+        assert "ip:203.0.113.9" in text(looking.get(LIST))
+        assert "1 block or exemption" in text(looking.get(LIST, {"q": "203.0.113.9"}))
+
+    def test_who_may_change_and_not_see_is_told_of_masked_ones_too(self, client: Client) -> None:
+        override = Override.objects.block("ip:203.0.113.9", duration="2h")
+        changing = staff(client, "view_override", "change_override")
+        told = text(changing.post(quick("end", override), follow=True))
+        assert "Ended: ip:203.0.113.x." in told
+        assert "203.0.113.9" not in told
+
+
+def test_what_people_wrote_is_shown_and_not_run(page: Client) -> None:
+    override = Override.objects.block(f"header:x-client:{EVIL}", reason=EVIL, duration="1h")
+    Override.objects.get_queryset().update(rule=EVIL[:64], rate=EVIL)
+    page.post(LIST, {"action": "extend", "_selected_action": [override.pk]})
+    history = reverse("admin:ratewindow_override_history", args=[override.pk])
+    delete = reverse("admin:ratewindow_override_delete", args=[override.pk])
+    for url in (LIST, f"{LIST}?q={EVIL}", change(override), history, delete, ADD):
+        assert "<img src=x" not in text(page.get(url))
+    assert f"header:x-client:{EVIL}".replace("<", "&lt;").replace(">", "&gt;") in text(page.get(LIST))
+
+
+def test_ends_are_told_in_words() -> None:
+    from ratewindow.admin.wording import lasting
+
+    spans = [(5, "5 s"), (90, "90 s"), (150, "2 min"), (3600, "60 min"), (7200, "2 h"), (86_400, "24 h"), (200_000, "2 d")]
+    assert [lasting(timedelta(seconds=seconds)) for seconds, _ in spans] == [words for _, words in spans]
+    assert lasting(timedelta(seconds=-5)) == "0 s"

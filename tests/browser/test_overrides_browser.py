@@ -1,0 +1,80 @@
+"""Blocks and exemptions in a real browser: both themes, a phone, and the buttons that end, extend and undo."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from ratewindow.models import Override
+from tests.browser.test_report_browser import CHROMIUM, browser, sync_api
+from tests.browser.test_rules_browser import CONTRAST
+
+__all__ = ["browser"]  # the fixture
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no {CHROMIUM} here: the pages were not tried in a browser"),
+]
+
+LIST = reverse("admin:ratewindow_override_changelist")
+
+
+def make() -> Override:
+    """One of each kind; the one that the tests look at is returned."""
+    now = timezone.now()
+    Override.objects.rate("user:42", "1000/h; 20/s", rule="api.minute", reason="an importer of a partner", source="command")
+    Override.objects.allow("group:night shift", duration="9d", source="admin")
+    Override.objects.allow("14:ip:203.0.113.9+17:post:username:ann", starts_at=now + timedelta(hours=3), duration="1d")
+    Override.objects.block(f"header:x-client:{'x' * 150}", rule="y" * 64, reason="z" * 200, duration="10d")
+    ended = Override.objects.block("ip:2001:db8::1", duration="1h", reason="a mistake")
+    Override.objects.get_queryset().filter(pk=ended.pk).end()
+    return Override.objects.block("ip:203.0.113.0/24", duration="2h", reason="password guessing", source="admin")
+
+
+def opened(browser: Any, live_server: Any, admin_client: Any, **options: Any) -> Any:
+    context = browser.new_context(**options)
+    context.add_cookies([{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_server.url}])
+    return context.new_page()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_they_can_be_read_in_both_themes_and_on_a_phone(
+    browser: Any, live_server: Any, admin_client: Any, scheme: str, width: int
+) -> None:
+    override = make()
+    page = opened(browser, live_server, admin_client, color_scheme=scheme, viewport={"width": width, "height": 900})
+    change = reverse("admin:ratewindow_override_change", args=[override.pk])
+    for url in (LIST, change, reverse("admin:ratewindow_override_add")):
+        page.goto(live_server.url + url, wait_until="load")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), url
+        for each in page.locator(".rw-mode, .rw-sentence, .rw-who, .field-until span").all():
+            assert each.evaluate(CONTRAST) >= 4.5
+    page.context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_one_click_ends_a_block_and_another_takes_that_back(
+    browser: Any, live_server: Any, admin_client: Any, width: int
+) -> None:
+    override = make()
+    page = opened(browser, live_server, admin_client, viewport={"width": width, "height": 900})
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(live_server.url + LIST, wait_until="load")
+    row = page.locator("#result_list tr", has_text="ip:203.0.113.0/24")
+    row.get_by_role("button", name="+ 1 h").click()
+    sync_api.expect(page.locator(".messagelist")).to_contain_text("Extended by 1 hour: ip:203.0.113.0/24.")
+    sync_api.expect(row.locator(".field-until")).to_have_text("in 3 h")
+    row.get_by_role("button", name="End now").click()
+    sync_api.expect(row.locator(".field-until")).to_contain_text("ended")
+    page.get_by_role("button", name="Undo").click()
+    sync_api.expect(page.locator(".messagelist")).to_contain_text("Undone: ip:203.0.113.0/24.")
+    sync_api.expect(row.locator(".field-until")).to_have_text("in 3 h")
+    override.refresh_from_db()
+    assert override.state == "in force"
+    assert not said
+    page.context.close()
