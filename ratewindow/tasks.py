@@ -5,7 +5,7 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_process_shutdown
 
-from ratewindow.reporting import collecting, counters, orphans
+from ratewindow.reporting import collecting, counters, ended, orphans
 
 
 @shared_task(ignore_result=True)
@@ -15,7 +15,7 @@ def collect_stats() -> str:
 
 @shared_task(ignore_result=True)
 def clean_orphans() -> str:
-    return str(orphans.clean_orphans())
+    return f"{ended.clean_ended()}; {orphans.clean_orphans()}"
 
 
 # A pool's process ends without running what is registered for exit.

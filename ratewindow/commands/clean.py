@@ -1,4 +1,4 @@
-"""``manage.py ratewindow clean``: the state of rules that are gone or changed leaves Redis."""
+"""``manage.py ratewindow clean``: what no rule owns any more leaves Redis, and blocks that are long over the database."""
 
 from typing import Any
 
@@ -7,11 +7,15 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 from redis.exceptions import RedisError
 
+from ratewindow.reporting.ended import clean_ended
 from ratewindow.reporting.orphans import clean_orphans
 from ratewindow.reporting.sites import SharedPrefix
 
 NAME = "clean"
-HELP = "Delete from Redis the state of rules that are gone or changed. All other keys stay as they are."
+HELP = (
+    "Delete from Redis the state of rules that are gone or changed. All other keys stay as they are. Blocks and exemptions "
+    "that ended a month ago are deleted from the database."
+)
 PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError, SharedPrefix)  # what a person can put right
 
 
@@ -21,6 +25,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(options: dict[str, Any], stdout: Any) -> None:
     try:
+        stdout.write(str(clean_ended(dry_run=options["dry_run"])))
         stdout.write(str(clean_orphans(dry_run=options["dry_run"])))
     except PROBLEMS as error:
         raise CommandError(str(error)) from None

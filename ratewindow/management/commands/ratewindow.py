@@ -1,12 +1,13 @@
 """``manage.py ratewindow``: one command, whose subcommands are a module each."""
 
+from types import ModuleType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from ratewindow.commands import check, clean, collect, mode, off, on, replay, rules
+from ratewindow.commands import allow, block, check, clean, collect, mode, off, on, release, replay, rules
 
-SUBCOMMANDS = (check, rules, mode, off, on, collect, clean, replay)
+SUBCOMMANDS = (check, rules, mode, block, allow, release, off, on, collect, clean, replay)
 
 
 class Command(BaseCommand):
@@ -17,10 +18,15 @@ class Command(BaseCommand):
         subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
         for module in SUBCOMMANDS:
             subparser = subparsers.add_parser(
-                module.NAME, help=module.HELP.partition(". ")[0].rstrip("."), description=module.HELP
+                module.NAME, aliases=_aliases(module), help=module.HELP.partition(". ")[0].rstrip("."), description=module.HELP
             )
             module.add_arguments(subparser)
 
     def handle(self, *args: Any, subcommand: str, **options: Any) -> None:
-        module = next(module for module in SUBCOMMANDS if subcommand == module.NAME)
+        module = next(module for module in SUBCOMMANDS if subcommand in (module.NAME, *_aliases(module)))
         module.run(options, self.stdout)
+
+
+def _aliases(module: ModuleType) -> tuple[str, ...]:
+    """Other names of a subcommand."""
+    return getattr(module, "ALIASES", ())

@@ -1,0 +1,39 @@
+"""What the commands that make blocks and exemptions share: their arguments, and what they say."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError
+from django.utils import timezone
+
+from ratewindow.models import Override
+from ratewindow.overridenotes import notes
+from ratewindow.subjects import EXAMPLES, in_words
+
+
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("identity", metavar="IDENTITY", help=f"such as {EXAMPLES}; '*' is everybody, with --rule and --for")
+    parser.add_argument("--rule", default="", metavar="RULE", help="only this rule; all of them without")
+    parser.add_argument("--for", dest="duration", metavar="DURATION", help="such as 1h or 2d; until it is ended without")
+    parser.add_argument("--reason", default="", help="for people: why")
+
+
+def make(maker: Callable[..., Override], done: str, options: dict[str, Any]) -> str:
+    """What was made, in words. CommandError says what was wrong, and what to write instead."""
+    given = {"rule": options["rule"], "reason": options["reason"], "source": "command"}
+    try:
+        override = maker(options["identity"], duration=options["duration"], **given)
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from None
+    except DatabaseError as error:
+        raise CommandError(f"It could not be saved: {error}. Has manage.py migrate been run?") from None
+    rule = f" from rule {override.rule}" if override.rule else ""
+    return "\n".join([f"{done} {in_words(override.identity)}{rule}, {_until(override)}.", *notes(override)])
+
+
+def _until(override: Override) -> str:
+    if override.expires_at is None:
+        return "until somebody ends it"
+    return f"until {timezone.localtime(override.expires_at):%Y-%m-%d %H:%M:%S %Z}"

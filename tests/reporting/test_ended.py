@@ -1,0 +1,73 @@
+"""Blocks and exemptions that are long over leave the database, and what others still need stays."""
+
+import io
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.core.management import call_command
+from django.utils import timezone
+
+from ratewindow import statekeys, tasks
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.models import Override, RateRule
+from ratewindow.reporting.ended import clean_ended
+from ratewindow.reporting.orphans import clean_orphans
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def made(name, **ago):
+    """One that ended so long ago."""
+    override = Override.objects.allow("user:42", reason=name)
+    Override.objects.get_queryset().filter(pk=override.pk).update(expires_at=timezone.now() - timedelta(**ago))
+
+
+def reasons():
+    return set(Override.objects.values_list("reason", flat=True))
+
+
+def test_what_ended_a_month_ago_goes_and_all_others_stay():
+    made("old", days=31)
+    made("recent", days=29)
+    Override.objects.allow("user:42", reason="endless")
+    assert str(clean_ended(dry_run=True)) == "1 blocks and exemptions that ended 30 days ago would be deleted"
+    assert reasons() == {"old", "recent", "endless"}
+    assert str(clean_ended()) == "1 blocks and exemptions that ended 30 days ago deleted"
+    assert reasons() == {"recent", "endless"}
+
+
+def test_many_go_in_pieces(monkeypatch):
+    from ratewindow import overridemanager
+
+    monkeypatch.setattr(overridemanager, "_DELETED_AT_ONCE", 3)
+    for _ in range(8):
+        made("old", days=99)
+    assert clean_ended().overrides == 8
+
+
+def test_the_command_and_the_task_do_it():
+    made("old", days=31)
+    out = io.StringIO()
+    call_command("ratewindow", "clean", "--dry-run", stdout=out)
+    assert "1 blocks and exemptions that ended 30 days ago would be deleted" in out.getvalue()
+    assert "1 blocks and exemptions that ended 30 days ago deleted; 0 keys seen" in tasks.clean_orphans()
+    assert not reasons()
+
+
+@pytest.mark.parametrize("rule", ["login", ""])
+def test_the_counts_of_another_rate_stay_while_it_holds(redis_client, rule):
+    RateRule.objects.define("login", "5/m")
+    RateRule.objects.define("api", "5/m")
+    (window,) = parse_rates("7/2h")
+    keys = [
+        "rw" + statekeys.state_name(name, window, beside_code=False) + statekeys.client_tag("ip:203.0.113.9")
+        for name in ("login", "api")
+    ]
+    redis_client.mset(dict.fromkeys(keys, 1))
+    Override.objects.rate("ip:203.0.113.9", "7/2h", rule=rule, duration="1h")
+    clean_orphans()
+    assert sorted(redis_client.keys("rw:s:*")) == sorted(keys if not rule else keys[:1])
+    with time_machine.travel(timezone.now() + timedelta(hours=2)):
+        clean_orphans()
+    assert not redis_client.keys("rw:s:*")
