@@ -76,6 +76,12 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
         error_messages = {"name": {"required": "Give the rule a name of its own, such as login or api.minute."}}
         help_texts = {
             "applies_to": "Every request is every one: this admin's too, and static files where Django serves them.",
+            "key": (
+                "What tells clients apart: ip, user, user_or_ip, session, global, route, path, method, header:NAME, cookie:NAME, "
+                "query:NAME, post:NAME, json:NAME, jwt:CLAIM, a key of your own, such as tenant or shop.limits.tenant, or several "
+                "joined by +, as in ip+post:username."
+            ),
+            "on_missing": "What to do with a request that has none: nobody logged in, no such header or field, or an empty one.",
         }
         widgets = {
             "description": forms.Textarea(attrs={"rows": 2, "cols": 60}),

@@ -10,7 +10,16 @@ from ratewindow.fields import to_text
 from ratewindow.models import Override, RateRule
 
 _UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
-_WHO = {"ip": "address", "user": "user", "user_or_ip": "user or address"}
+_WHO = {"ip": "address", "user_or_ip": "user or address"}  # the others are words as they are
+_FIELDS = {
+    "header": "{name} header",
+    "cookie": "{name} cookie",
+    "query": "{name} in the address",
+    "get": "{name} in the address",
+    "post": "{name} in the form",
+    "json": "{name} in the JSON",
+    "jwt": "{name} of the token",
+}
 
 
 def sentence(rule: RateRule) -> str:
@@ -89,7 +98,7 @@ def _who(key: str) -> str:
 
 def _part(part: str) -> str:
     kind, _, name = part.partition(":")
-    return f"{name} header" if kind == "header" else _WHO.get(part, part)
+    return _FIELDS[kind].format(name=name) if name and kind in _FIELDS else _WHO.get(part, part)
 
 
 def _where(rule: RateRule) -> str:

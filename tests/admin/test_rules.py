@@ -321,6 +321,13 @@ def test_a_penalty_that_no_column_holds_is_an_error_in_the_form(page: Client, pe
         ),
         ("5/2h30m", {"path": "/x/", "methods": "PUT,POST"}, "Each address: at most 5 in 2h30m, on POST or PUT /x/."),
         ("5/w", {"key": "ip+header:x-api-key"}, "Each address + x-api-key header: at most 5 in 1 week, where code names it."),
+        ("5/m", {"key": "post:username"}, "Each username in the form: at most 5 in 1 minute, where code names it."),
+        ("5/m", {"key": "session + get:q"}, "Each session + q in the address: at most 5 in 1 minute, where code names it."),
+        (
+            "5/m",
+            {"key": "jwt:cognito:username"},
+            "Each cognito:username of the token: at most 5 in 1 minute, where code names it.",
+        ),
         ("5/m", {"regex": "^/v[12]/"}, "Each address: at most 5 in 1 minute, on paths that match ^/v[12]/."),
         ("5/m", {"regex": "^/v/", "methods": "GET"}, "Each address: at most 5 in 1 minute, on GET to paths that match ^/v/."),
         ("5/m", {"route": "shop:cart"}, "Each address: at most 5 in 1 minute, on the route shop:cart."),

@@ -1,5 +1,6 @@
 """Recipes: how a request becomes a client."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from ratewindow import statekeys
 from ratewindow.identity import recipe
 from ratewindow.identity.plain import load_user
+from ratewindow.identity.recipe import _NAMED, _PLAIN
 from tests.doors import decorated, get, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -144,3 +146,10 @@ def test_without_the_header_clients_count_by_address_and_not_each_request_anew()
     view = decorated(False, "by-key", "1/m", key="header:x-api-key")
     assert statuses(view, 2) == [200, 429]
     assert statuses(view, 1, REMOTE_ADDR="203.0.113.77") == [200]
+
+
+def test_every_key_is_in_the_docs() -> None:
+    told = (Path(__file__).parents[2] / "docs" / "keys.md").read_text()
+    rows = [line.split("|")[1] for line in told.splitlines() if line.startswith("| `")]
+    for key in [*_PLAIN, *(f"{kind}:{'CLAIM' if kind == 'jwt' else 'NAME'}" for kind in _NAMED)]:
+        assert any(f"`{key}`" in row for row in rows), key
