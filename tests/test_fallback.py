@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.http import HttpResponse
 from django.test import RequestFactory, override_settings
 
 import ratewindow
 from ratewindow import fallback, gate, rulebook, share, stores
 from ratewindow.breaker import FAILURES_TO_OPEN
+from ratewindow.countwhen import parse_count_when
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision
 from ratewindow.rule import Rule
@@ -191,6 +193,21 @@ def test_nothing_that_was_counted_here_is_written_to_redis_or_given_back_to_it(r
     assert told.remaining == 2
     assert told.take_back(1) == []
     assert redis_client.keys("rw:s:*") == []
+
+
+@is_async
+def test_what_counts_by_the_answer_is_charged_locally_too(rules: Any, away: None, is_async: bool) -> None:
+    rules(rule("login", "2/m", on_error="local", count_when=parse_count_when("401")))
+    answers = iter([200, 401, 200, 401, 200, 401])
+    if is_async:
+
+        async def aview(request: Any) -> HttpResponse:
+            return HttpResponse(status=next(answers))
+
+        handler = behind_middleware(aview)
+    else:
+        handler = behind_middleware(lambda request: HttpResponse(status=next(answers)))
+    assert statuses(handler, 6) == [200, 401, 200, 401, 429, 429]
 
 
 def test_a_store_that_fails_once_is_one_decision_without_it(rules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
