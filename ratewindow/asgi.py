@@ -75,8 +75,9 @@ class _Life:
 
 
 async def _end() -> None:
-    from ratewindow import stores
+    from ratewindow import processes, stores
     from ratewindow.reporting import counters
 
     await asyncio.to_thread(counters.flush_last)
+    await asyncio.to_thread(processes.leave)
     await stores.aclose()

@@ -73,9 +73,9 @@ def _server() -> tuple[redis_url.Server, dict[str, Any]]:
     return redis_url.parse(url, redis_address.OWN), extra
 
 
-def masters() -> list[redis.Redis]:
-    """A patient client of every server that has keys of ours, to look through all of them."""
-    client: Any = patient_client()
+def masters(client: Any = None) -> list[redis.Redis]:
+    """A client of every server that has keys of ours, as patient as `client` is, or else patient."""
+    client = client or patient_client()
     if isinstance(client, redis.RedisCluster):
         return [client.get_redis_connection(node) for node in client.get_primaries()]
     return [client]

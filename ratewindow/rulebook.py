@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from django.apps import apps
 from django.conf import settings
@@ -39,6 +39,7 @@ from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.overrides import Overrides
 from ratewindow.regexes import check_regex
 from ratewindow.rule import Rule, check_name, parse_methods
+from ratewindow.signals import rules_changed
 from ratewindow.switch import ON, Switch, from_text
 
 logger = logging.getLogger("ratewindow")
@@ -104,6 +105,7 @@ class _Held:
         self.edited = False  # somebody has renewed the token since the last reading began
         self.alone = False  # Redis tells nothing
         self.read_at_s = float("-inf")
+        self.good_at_s = time.monotonic()  # when `book` was read
         self.begun = itertools.count(1)  # readings
         self.newest = 0  # the reading that `book` is from
         self.swapping = threading.Lock()
@@ -157,6 +159,21 @@ async def acurrent() -> Rulebook:
     return _OFF if _held.off else _held.book
 
 
+class Knowledge(NamedTuple):
+    """What this process knows of the rules: how many hold, when they were read, and why the last reading failed."""
+
+    rules: int
+    read_at_s: float | None
+    error: str
+    off: bool
+
+
+def knowledge() -> Knowledge:
+    book = _held.book
+    ago_s = time.monotonic() - _held.good_at_s
+    return Knowledge(len(book.by_name) if book else 0, time.time() - ago_s if book else None, _held.unreadable, _held.off)
+
+
 def reload() -> None:
     """Read the rows now, in this thread. What cannot be read is logged once and leaves the rules as they are."""
     number, began_s = next(_held.begun), time.monotonic()
@@ -173,14 +190,22 @@ def reload() -> None:
         _held.unreadable = str(error)
     else:
         with _held.swapping:  # of two readings at the same moment the one that began later has seen more
+            before = _held.book
             if number > _held.newest:
                 _held.newest, _held.book, _held.unreadable = number, book, ""
+                _held.good_at_s = time.monotonic()
                 _held.took_s = time.monotonic() - began_s
+        if before is not None and (changed := _differing(before.by_name, _held.book.by_name if _held.book else {})):
+            rules_changed.send_robust(RateRule, changed=changed)
         with contextlib.suppress(Exception):  # Redis may tell, and what is wrong with the database has been told
             learn_switch(read_switch())
     finally:
         _held.read_at_s = time.monotonic()
         _held.read.set()
+
+
+def _differing(before: dict[str, Rule], now: dict[str, Rule]) -> list[str]:
+    return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
 
 def switch() -> Switch:
@@ -196,7 +221,7 @@ def learn_switch(told: Switch | None = None) -> None:
         off = _held.switch.is_off(time.time())
         was_off, _held.off = _held.off, off
     if off != was_off:
-        logger.warning("ratewindow: limits are %s here", _held.switch.words() if off else "on")
+        logger.warning("ratewindow: this process follows, limits are %s", _held.switch.words() if off else "on")
 
 
 def read_switch() -> Switch | None:
@@ -326,6 +351,19 @@ def _look() -> None:
         database.close()
 
 
+def _look_at_switch() -> None:
+    """Read its row while Redis tells nothing: a reading of all rows may rest for longer than the switch may."""
+    database = connections[router.db_for_read(LimitSwitch)]
+    if not _held.alone or _is_in_memory(database):
+        return
+    try:
+        learn_switch(read_switch())
+    except DatabaseError:
+        return  # told where the rules are read
+    finally:
+        database.close()
+
+
 def _rest_s() -> float:
     """How long a reading is good without news. A hundred thousand blocks take a second: not all of a process's time."""
     if not _held.alone and not _held.unreadable:
@@ -391,5 +429,6 @@ def _interval_s() -> float:
 
 housekeeping.every(_interval_s, _listen)
 _look_now = housekeeping.every(_interval_s, _look, apart="rules")
+housekeeping.every(lambda: REREAD_ALONE_S, _look_at_switch, apart="rules")
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

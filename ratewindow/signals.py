@@ -4,3 +4,14 @@ from django.dispatch import Signal
 
 throttled = Signal()
 """A request was refused: sender `RateRule`, with `request` and `decision`. Sent in the request, so be quick."""
+
+rules_changed = Signal()
+"""The rules in force in this process are others now: sender `RateRule`, with `changed`, the names of rules that have come,
+gone or been edited. Sent in the process that edits and, by a thread of their own, in all others."""
+
+degraded = Signal()
+"""This process stops asking Redis: sender `Breaker`, with `server`, `since` (a datetime), `cause` such as ``store:timeout`` and
+`holds`, what holds meanwhile, in words. Sent by a thread of its own, in each process, not by a request."""
+
+recovered = Signal()
+"""This process counts on Redis again: sender `Breaker`, with `since`, when it was degraded. Sent like `degraded`."""

@@ -8,6 +8,8 @@ name                                   type    what
 ``rw:probe``                           string  what a look at a silent server counts; expires
 ``rw:token``                           string  renewed by each rule edit; processes compare it
 ``rw:switch:{rw:token}``               string  the kill switch as it was last turned; read together with the token
+``rw:{processes}``                       zset    the processes that have told of themselves: name -> when; expires
+``rw:{processes}:<name>``              string  what one process tells, as JSON; expires within seconds
 ``rw:{minutes}``                       zset    the minutes that have counts, for the collector; expires
 ``rw:{minutes}:<minute>``              hash    counts of one minute: field process|rule, value sums; expires
 ``rw:sites``                           hash    which sites use this prefix: fingerprint -> last seen
@@ -39,6 +41,14 @@ def token() -> str:
 def switch() -> str:
     """In the slot of the token, on a cluster, so that one call reads both."""
     return f"{conf.current().key_prefix}:switch:{{{token()}}}"
+
+
+def processes() -> str:
+    return f"{conf.current().key_prefix}:{{processes}}"
+
+
+def process(name: str) -> str:
+    return f"{processes()}:{name}"
 
 
 def minutes() -> str:

@@ -5,6 +5,7 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_process_shutdown
 
+from ratewindow import processes
 from ratewindow.reporting import collecting, counters, ended, orphans
 
 
@@ -22,3 +23,4 @@ def clean_orphans() -> str:
 @worker_process_shutdown.connect(dispatch_uid="ratewindow.counters")
 def _send_last_counts(**_: Any) -> None:
     counters.flush_last()
+    processes.leave()

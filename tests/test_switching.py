@@ -100,6 +100,20 @@ def test_or_from_the_rows_when_redis_is_away(redis_away: None) -> None:
     assert rulebook._held.off
 
 
+def test_the_row_is_read_while_redis_is_away_however_long_the_rules_rest(
+    redis_away: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: False)
+    switching.turn_off(60)
+    another_process()
+    rulebook._held.took_s, rulebook._held.read_at_s = 60.0, time.monotonic()
+    rulebook._listen()
+    rulebook._look()
+    assert not rulebook._held.off
+    rulebook._look_at_switch()
+    assert rulebook._held.off
+
+
 def test_or_from_redis_when_the_database_is_away(no_table: None) -> None:
     told = switching.turn_off(60)
     assert told.done

@@ -1,5 +1,6 @@
 """The report page: what the rules did in a period, as the changelist of ThrottleStat."""
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 
-from ratewindow.admin import reportparts
+from ratewindow.admin import reportparts, state, switch
+from ratewindow.admin.banner import known, off_in_words
 from ratewindow.admin.reasons import reasons
 from ratewindow.admin.reportform import ReportForm
 from ratewindow.models import ThrottleStat
@@ -34,7 +36,15 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.changelist_view)
-        return [path("", view, name="ratewindow_throttlestat_changelist"), path("", view, name="ratewindow_report")]
+        pages = [("state", state.page), ("switch", switch.page)]
+        return [
+            path("", view, name="ratewindow_throttlestat_changelist"),
+            path("", view, name="ratewindow_report"),
+            *(
+                path(f"{name}/", self.admin_site.admin_view(partial(page, self)), name=f"ratewindow_{name}")
+                for name, page in pages
+            ),
+        ]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -49,7 +59,7 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         if not self.has_view_permission(request):
             raise PermissionDenied
         form = ReportForm(request.GET, reportparts.known_names(request.GET.get("rule", "")))
-        found = report(form.to_period(timezone.now()), form.rule_name())
+        found = report(form.to_period(timezone.now()), form.rule_name(), ask_redis=known(request).reachable)
         context = {
             **self.admin_site.each_context(request),
             "title": "Report",
@@ -58,6 +68,7 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "opts": self.opts,
             "actions_on_top": True,  # otherwise that template writes a style into the page
             "media": _MEDIA,
+            "may_switch": request.user.has_perm("ratewindow.switch_limits") and not off_in_words(),
             "form": form,
             "choices": reportparts.choices(form.chosen(), form.rule_name()),
             "report": found,

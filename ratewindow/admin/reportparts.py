@@ -52,7 +52,7 @@ def figures(total: Sums) -> list[Figure]:
         ("passed", "Passed", total.passed, f"{percent(total.passed, total.met)} {met}"),
         ("refused", "Refused", total.refused, f"{percent(total.refused, total.met)} {met}"),
         ("would", "Would refuse", total.would_refuse, "passed, by rules in shadow"),
-        ("fallback", "Decided without Redis", total.fallback, "not counted towards any limit"),
+        ("fallback", "Decided without Redis", total.fallback, "as the rules say for that"),
     )
     return [Figure(name, label, number(value), note, not value) for name, label, value, note in parts]
 

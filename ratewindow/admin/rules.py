@@ -78,8 +78,8 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
             "applies_to": "Every request is every one: this admin's too, and static files where Django serves them.",
             "key": (
                 "What tells clients apart: ip, user, user_or_ip, session, global, route, path, method, header:NAME, cookie:NAME, "
-                "query:NAME, post:NAME, json:NAME, jwt:CLAIM, a key of your own, such as tenant or shop.limits.tenant, or several "
-                "joined by +, as in ip+post:username."
+                "query:NAME, post:NAME, json:NAME, jwt:CLAIM, a key of your own, such as tenant or shop.limits.tenant, or "
+                "several joined by +, as in ip+post:username."
             ),
             "on_missing": "What to do with a request that has none: nobody logged in, no such header or field, or an empty one.",
         }
@@ -91,6 +91,19 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
             "count_when": forms.TextInput(attrs={"class": "vTextField"}),
             "message": forms.Textarea(attrs={"rows": 2, "cols": 60}),
         }
+
+    may_enforce = False
+
+    def clean_mode(self) -> str:
+        """Whom a rule refuses is a decision of its own; a rule that is enforced already stays so."""
+        mode: str = self.cleaned_data["mode"]
+        if mode == Mode.ENFORCE and not self.may_enforce and self.initial.get("mode") != Mode.ENFORCE:
+            raise ValidationError("You may not enforce rules: save it in shadow, and ask somebody who may.", code="forbidden")
+        return mode
+
+
+def may_enforce(request: HttpRequest) -> bool:
+    return request.user.has_perm("ratewindow.enforce_raterule")
 
 
 class LimitForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -184,7 +197,14 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def name_and_sentence(self, rule: RateRule) -> SafeString:
         return format_html('<strong>{}</strong> <span class="rw-sentence">{}</span>', rule.name, sentence(rule))
 
-    @admin.action(description="Enforce selected rules", permissions=["change"])
+    def has_enforce_permission(self, request: HttpRequest) -> bool:
+        return self.has_change_permission(request) and may_enforce(request)
+
+    def get_form(self, request: HttpRequest, obj: RateRule | None = None, change: bool = False, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, change=change, **kwargs)
+        return type(form.__name__, (form,), {"may_enforce": may_enforce(request)})
+
+    @admin.action(description="Enforce selected rules", permissions=["enforce"])
     def enforce(self, request: HttpRequest, rules: QuerySet[RateRule]) -> None:
         self._set_mode(request, rules, Mode.ENFORCE, "enforced")
 

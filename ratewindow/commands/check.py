@@ -1,5 +1,6 @@
 """``manage.py ratewindow check``: whether everything that limiting needs is there, in words."""
 
+import os
 from typing import Any
 
 import redis
@@ -8,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, router
 
-from ratewindow import connection, redis_address, redis_url, rulebook
+from ratewindow import connection, fallback, health, redis_address, redis_url, rulebook
 from ratewindow.checks import TAG
 from ratewindow.checks.rows import check_rules
 from ratewindow.checks.server import check_server
@@ -16,7 +17,7 @@ from ratewindow.commands import rules
 from ratewindow.models import RateRule
 
 NAME = "check"
-HELP = "Say whether limiting works here: the settings, the server and its version, the rules. Exit status 1 when not."
+HELP = "Say whether limiting works: the settings, the server, the rules, every process. Exit status 1 when not, or degraded."
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -24,7 +25,11 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(options: dict[str, Any], stdout: Any) -> None:
+    rulebook.reload()
     wrong = [_settings(stdout), _server(stdout), _rules(stdout)]
+    state = _health(stdout)
+    if not any(wrong):
+        wrong = [state]  # else it says what has been said
     if any(wrong):
         raise CommandError(" ".join(problem for problem in wrong if problem))
 
@@ -39,6 +44,23 @@ def _settings(stdout: Any) -> str:
     serious = sum(message.is_serious() and not message.is_silenced() for message in messages)
     stdout.write(f"Settings: {serious} to correct, see above." if serious else "Settings: in order.")
     return "The settings need correcting." if serious else ""
+
+
+def _health(stdout: Any) -> str:
+    """What the processes of the site tell; this one has just begun, and counts for nothing."""
+    told = health.status()
+    for sentence in [told["summary"], *told.get("warnings", [])]:
+        stdout.write(f"State: {sentence}")
+    running = [each for each in told.get("processes", []) if each["pid"] != os.getpid()]
+    for each in running:
+        since = f" since {each['degraded_since']}" if each.get("degraded_since") else ""
+        stdout.write(f"  {each['host']} {each['pid']} ({each['kind']}): {_BREAKERS.get(each['breaker'], each['breaker'])}{since}")
+    if told.get("switch", {}).get("off"):
+        stdout.write(f"Limits are {rulebook.switch().words() if told['switch']['setting'] else 'off by the settings'}.")
+    return "" if told["ok"] else "Limiting is degraded."
+
+
+_BREAKERS = {"closed": "counts on Redis", "open": "decides without Redis", "silent": "not heard of"}
 
 
 def _server(stdout: Any) -> str:
@@ -56,7 +78,7 @@ def _server(stdout: Any) -> str:
             master.ping()
     except (redis.RedisError, OSError, ValueError) as error:
         stdout.write(f"Redis: {redis_url.shown(url)} does not answer: {error}")
-        return "Redis does not answer: requests pass uncounted until it does."
+        return f"Redis does not answer: {fallback.in_words()} until it does."
     several = f"a cluster of {len(masters)} masters, " if redis_url.parse(url).kind == "cluster" else ""
     stdout.write(f"Redis: {redis_url.shown(url)} answers, {several}{_version(masters[0])}.")
     return ""

@@ -79,6 +79,7 @@ class Counters:
         self._token, self._serial = secrets.token_hex(6), itertools.count()
         self._sheets: dict[int, _Sheet] = {}
         self._told: set[str] = set()
+        self._causes: dict[str, int] = {}
 
     def record(self, decisions: Iterable[Decision]) -> None:
         """Count what the rules of one request decided."""
@@ -95,6 +96,8 @@ class Counters:
                     line.numbers[place] += 1
                 if decision.reason:
                     line.explain(decision)
+                    if decision.cause:
+                        self._causes[decision.cause] = self._causes.get(decision.cause, 0) + 1
                 if decision.took_s:
                     line.spans[latency.span_of(decision.took_s)] += 1
                 sheet.changes += 1
@@ -152,6 +155,11 @@ class Counters:
         with self._lock:
             return {minute: sheet.frozen() for minute, sheet in self._sheets.items()}
 
+    def causes(self) -> dict[str, int]:
+        """What made decisions be made without the store since this process began, and how many."""
+        with self._lock:
+            return dict(self._causes)
+
     def _open(self, minute: int) -> _Sheet:
         sheet = self._sheets[minute] = _Sheet(f"{self._token}.{next(self._serial)}")
         while len(self._sheets) > MOST_MINUTES:
@@ -170,6 +178,7 @@ _process = Counters()
 record = _process.record
 flush = _process.flush
 held = _process.held
+causes = _process.causes
 
 
 def flush_last() -> None:
@@ -181,7 +190,7 @@ def flush_last() -> None:
 
 
 userfunctions.listen(_process.note)
-housekeeping.every(lambda: FLUSH_S, flush)
+housekeeping.every(lambda: FLUSH_S, flush, apart="reports")  # a server that hangs holds it up for seconds
 atexit.register(flush_last)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_process.begin_anew)

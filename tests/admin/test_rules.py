@@ -463,3 +463,45 @@ class TestLockout:
         response = page.post(ADD, typed(limit, **{"mode": "enforce", **fields}), follow=True)
         assert errors(response) == []
         assert [each for each in response.context["messages"] if each.level_tag == "warning"] == []
+
+
+class TestWhoMayEnforce:
+    """Saving a rule and enforcing it are two permissions."""
+
+    @pytest.fixture
+    def editor(self, client: Client) -> Client:
+        user = User.objects.create_user("editor", is_staff=True)
+        names = [f"{verb}_{model}" for verb in ("view", "add", "change") for model in ("raterule", "rulewindow")]
+        user.user_permissions.set(Permission.objects.filter(codename__in=names))
+        client.force_login(user)
+        return client
+
+    def test_an_editor_saves_in_shadow_and_is_told_whom_to_ask(self, editor: Client) -> None:
+        assert editor.post(ADD, typed(("5", "1m"), name="api")).status_code == 302
+        response = editor.post(ADD, typed(("5", "1m"), mode="enforce"))
+        assert "You may not enforce rules: save it in shadow" in response.content.decode()
+        assert list(RateRule.objects.values_list("name", "mode")) == [("api", "shadow")]
+
+    def test_nor_by_editing_a_rule_or_copying_one_that_is_enforced(self, editor: Client) -> None:
+        shadow, enforced = define("one"), define("two", mode="enforce")
+        editor.post(change(shadow), typed(("5", "1m"), stored=shadow, name="one", mode="enforce"))
+        editor.post(change(enforced), {**typed(("5", "1m"), name="three", mode="enforce"), "_saveasnew": "1"})
+        assert set(RateRule.objects.values_list("name", "mode")) == {("one", "shadow"), ("two", "enforce")}
+
+    def test_a_rule_that_is_enforced_can_be_edited_and_stays_so(self, editor: Client) -> None:
+        rule = define(mode="enforce")
+        response = editor.post(change(rule), typed(("7", "1m"), stored=rule, mode="enforce"))
+        assert response.status_code == 302
+        rule.refresh_from_db()
+        assert (rule.mode, rule.windows.get().limit) == ("enforce", 7)
+
+    def test_nor_by_the_action_of_the_list(self, editor: Client) -> None:
+        rule = define()
+        assert "Enforce selected rules" not in editor.get(LIST).content.decode()
+        editor.post(LIST, {"action": "enforce", "_selected_action": [rule.pk]})
+        rule.refresh_from_db()
+        assert rule.mode == "shadow"
+
+    def test_who_may_only_look_is_forbidden_to_act(self, viewer: Client) -> None:
+        rule = define()
+        assert viewer.post(change(rule), typed(("5", "1m"), stored=rule, mode="off")).status_code == 403

@@ -1,0 +1,149 @@
+"""Whether limiting works: for a monitor, for the admin's banner and for ``manage.py ratewindow check``.
+
+``status()`` costs a few round trips to Redis with the time limit of a decision, none while Redis is known to be silent,
+and no SQL. It never raises. From an async view call it by ``sync_to_async``.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from ratewindow import conf, connection, fallback, processes, rulebook, storestate
+from ratewindow.switch import clock
+
+logger = logging.getLogger("ratewindow")
+
+Process = dict[str, Any]
+
+
+def status() -> dict[str, Any]:
+    """The state of the limiter as JSON can say it; ``ok`` is False while it is degraded.
+
+    ``state`` is ``ok`` or ``degraded``, ``since`` when that began, by ISO 8601, and ``summary`` says it in a sentence.
+    ``problems`` are what makes it degraded, ``warnings`` what will one day. ``store`` describes the server, ``processes``
+    every process that has told of itself: one whose ``breaker`` is ``silent`` has told nothing for seconds. ``fallback``
+    is how many decisions the running processes made without the store, by cause. ``rules`` and ``switch`` are as this
+    process knows them. While Redis is silent this process knows of no other.
+    """
+    try:
+        return _status()
+    except Exception as error:  # a monitor shall be told, not fail
+        logger.exception("ratewindow: the state of the limiter cannot be told")
+        problem = f"The state cannot be told: {type(error).__name__}: {error}"
+        return {"ok": False, "state": "degraded", "since": None, "summary": problem, "problems": [problem]}
+
+
+def _status() -> dict[str, Any]:
+    store, found = look()
+    held = rulebook.knowledge()
+    problems = _problems(store, found, held.error)
+    since = min((each["degraded_since"] for each in found if each.get("degraded_since")), default=None)
+    return {
+        "ok": not problems,
+        "state": "degraded" if problems else "ok",
+        "since": since,
+        "summary": " ".join(problems) if problems else _all_well(found),
+        "problems": problems,
+        "warnings": [*storestate.warnings(store), *_warnings(found)],
+        "policy": fallback.in_words(),
+        "store": store,
+        "processes": found,
+        "fallback": dict(sum((Counter(each.get("fallback") or {}) for each in found), Counter())),
+        "rules": {"count": held.rules, "read": processes.moment(held.read_at_s), "error": held.error},
+        "switch": _switch(),
+    }
+
+
+def look(*, at_server: bool = True) -> tuple[dict[str, Any], list[Process]]:
+    """What the server tells, and the processes, this one among them; without asking while Redis is known to be silent."""
+    own = processes.own()
+    if connection.in_memory():
+        return {"address": "memory://", "reachable": True, "error": "", "server": "memory"}, [own]
+    if own["breaker"] == "open" and own["servers"] == ["Redis"]:
+        return storestate.unasked(own["error"]), [own]
+    try:
+        client = connection.client()
+        store = storestate.ask(client) if at_server else {"reachable": True}
+        others = processes.told(client)
+    except Exception as error:  # a server, an address or a name server: whatever it is, it does not answer
+        return storestate.unasked(f"{type(error).__name__}: {error}"), [own]
+    me = (own["host"], own["pid"])
+    return store, [*(each for each in others if (each["host"], each["pid"]) != me), own]
+
+
+class Glance(NamedTuple):
+    """What a page needs to know before it asks Redis for more."""
+
+    problems: list[str]
+    reachable: bool
+
+
+def glance() -> Glance:
+    """The problems of `status`, without asking the server about itself."""
+    try:
+        store, found = look(at_server=False)
+        return Glance(_problems(store, found, rulebook.knowledge().error), store["reachable"])
+    except Exception as error:
+        logger.exception("ratewindow: the state of the limiter cannot be told")
+        return Glance([f"The state of the limits cannot be told: {type(error).__name__}: {error}"], reachable=False)
+
+
+def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str) -> list[str]:
+    told = []
+    away = [each for each in found if each["breaker"] == "open"]
+    if away:
+        told.append(_away(away, len(found)))
+    elif not store["reachable"]:
+        told.append(f"Redis does not answer here ({store['error']}): {fallback.in_words()} where it does not.")
+    silent = [each for each in found if each["breaker"] == "silent"]
+    if silent:
+        verb = "has not been heard" if len(silent) == 1 else "have not been heard"
+        since = _clock(min(each["degraded_since"] for each in silent))
+        told.append(
+            f"{len(silent)} of {len(found)} processes {verb} of since {since}: killed, or without a way to Redis, "
+            f"and then {fallback.in_words()} there."
+        )
+    if rules_error:
+        told.append(f"The rules cannot be read, those held stay in force: {rules_error}")
+    return told
+
+
+def _away(away: Sequence[Process], count: int) -> str:
+    """``Redis silent since 12:03 in 2 of 5 processes: requests pass uncounted.``"""
+    servers = sorted({server for each in away for server in each["servers"]})
+    since = _clock(min(each["degraded_since"] for each in away))
+    policies = " / ".join(sorted({each["policy"] for each in away}))
+    where = f" in {len(away)} of {count} processes" if count > 1 else ""
+    if count == 1 and (others := processes.last_known()) > 1:
+        where = f" in this process, one of {others}"
+    return f"{', '.join(servers)} silent since {since}{where}: {policies}."
+
+
+def _all_well(found: Sequence[Process]) -> str:
+    if connection.in_memory():
+        return "Each process counts for itself, in memory."
+    return "All processes count on Redis." if len(found) > 1 else "This process counts on Redis."
+
+
+def _warnings(found: Sequence[Process]) -> Iterable[str]:
+    """What processes have seen to be wrong, each once: their samples differ, their conclusions begin alike."""
+    return {text[-60:]: text for each in found for text in each.get("warnings") or ()}.values()
+
+
+def _switch() -> dict[str, Any]:
+    switch, now_s = rulebook.switch(), time.time()
+    off = switch.is_off(now_s)
+    return {
+        "off": off or not conf.current().enabled,
+        "setting": conf.current().enabled,
+        "until": processes.moment(switch.until_s) if off else None,
+        "by": switch.by if off else "",
+        "reason": switch.reason if off else "",
+    }
+
+
+def _clock(moment: str) -> str:
+    return clock(datetime.fromisoformat(moment).timestamp())

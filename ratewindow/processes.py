@@ -1,0 +1,189 @@
+"""The processes of the site, as each tells of itself in Redis: where it runs, and whether it counts on the store.
+
+A process tells every second and a half, in a key that expires. An index remembers for a while who has told, so that
+one that cannot reach Redis any more is missed.
+"""
+
+import atexit
+import json
+import os
+import secrets
+import socket
+import sys
+import time
+from collections import deque
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from ratewindow import addresswatch, breaker, connection, fallback, gate, housekeeping, rulebook, statekeys, stores
+from ratewindow.breaker import Breaker, State
+from ratewindow.reporting import counters
+from ratewindow.signals import degraded, recovered
+
+BEAT_S = 1.5
+SILENT_MS = 6_000  # who has not told for so long is silent
+MISSED_S = 600  # for so long a silent one is spoken of
+MOST_SHOWN = 200
+
+
+class _Self:
+    """This process; a fork is another one."""
+
+    def __init__(self) -> None:
+        self.token, self.since_s = secrets.token_hex(6), time.time()
+        self.has_told = False
+        self.others = 0  # when Redis was last heard of
+
+    @property
+    def name(self) -> str:
+        return f"{socket.gethostname()}|{os.getpid()}|{kind()}|{self.token}"
+
+
+_self = _Self()
+
+
+def own() -> dict[str, Any]:
+    """What this process tells of itself. Times are text by ISO 8601, in UTC."""
+    away, held = open_breakers(), rulebook.knowledge()
+    return {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "kind": kind(),
+        "since": moment(_self.since_s),
+        "breaker": "open" if away else "closed",
+        "degraded_since": moment(min((each.since_s or time.time() for each in away), default=None)),
+        "servers": [each.server for each in away],
+        "error": away[0].cause if away else "",
+        "policy": fallback.in_words(),
+        "rules": held.rules,
+        "rules_read": moment(held.read_at_s),
+        "rules_error": held.error,
+        "switch": "off" if held.off else "on",
+        "fallback": counters.causes(),
+        "warnings": addresswatch.address_warnings(),
+    }
+
+
+def open_breakers() -> list[State]:
+    """Those of this process that are open: one, or on a cluster one for each server that is away."""
+    return [each for each in (gate.breaker.state, *stores.shards.states) if each.open]
+
+
+def last_known() -> int:
+    """How many processes there were, with this one, when Redis was last heard of."""
+    return max(1, _self.others)
+
+
+def kind() -> str:
+    """What runs this process: ``gunicorn``, ``celery``, ``manage.py shell``."""
+    program = Path(sys.argv[0] if sys.argv else "")
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    return " ".join([name or "python", *(sys.argv[1:2] if name == "manage.py" else [])]).replace("|", "/")[:40]
+
+
+def moment(moment_s: float | None) -> str | None:
+    return None if moment_s is None else datetime.fromtimestamp(moment_s, UTC).isoformat(timespec="seconds")
+
+
+def beat() -> None:
+    """Tell of this process, in one round trip."""
+    if connection.in_memory():
+        return
+    text, now_s = json.dumps(own()), time.time()
+    with connection.patient_client().pipeline(transaction=False) as pipe:
+        pipe.set(statekeys.process(_self.name), text, px=SILENT_MS)
+        pipe.zadd(statekeys.processes(), {_self.name: now_s})
+        pipe.zremrangebyscore(statekeys.processes(), "-inf", now_s - MISSED_S)
+        pipe.expire(statekeys.processes(), MISSED_S)
+        pipe.zcard(statekeys.processes())
+        _self.others = pipe.execute()[-1]
+    _self.has_told = True
+
+
+def leave() -> None:
+    """Say that this process ends, so that it is not missed."""
+    if not _self.has_told or connection.in_memory() or gate.breaker.open:
+        return
+    try:
+        with connection.patient_client().pipeline(transaction=False) as pipe:
+            pipe.zrem(statekeys.processes(), _self.name)
+            pipe.delete(statekeys.process(_self.name))
+            pipe.execute()
+    except Exception:  # nobody is left who could do anything about it, and it will be forgotten anyway
+        return
+
+
+def told(client: Any) -> list[dict[str, Any]]:
+    """What all processes tell of themselves, in two round trips; of a silent one there is only who it is and since when."""
+    index = cast("list[tuple[bytes, float]]", client.zrange(statekeys.processes(), 0, MOST_SHOWN - 1, desc=True, withscores=True))
+    names = [(name.decode(errors="replace"), seen_s) for name, seen_s in index]
+    if not names:
+        return []
+    texts = cast("list[bytes | None]", client.mget([statekeys.process(name) for name, _ in names]))
+    found = [_read(name, text, float(seen_s)) for (name, seen_s), text in zip(names, texts, strict=True)]
+    return sorted((each for each in found if each), key=lambda each: (str(each["host"]), int(each["pid"])))
+
+
+def _read(name: str, text: bytes | None, seen_s: float) -> dict[str, Any] | None:
+    try:
+        host, pid, kind_, _ = name.split("|")
+        who: dict[str, Any] = {"host": host, "pid": int(pid), "kind": kind_}
+        said = None if text is None else json.loads(text)
+    except ValueError:
+        return None
+    if isinstance(said, dict):
+        return {**said, **who}
+    if host == socket.gethostname() and not _runs(who["pid"]):
+        return None  # killed, so that it could not say that it ends
+    return {**who, "breaker": "silent", "degraded_since": moment(seen_s), "servers": ["Redis"], "error": ""}
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
+
+
+class _Turns:
+    """Breakers that open and close, on their way from the request that found out to those who listen to our signals."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[State] = deque(maxlen=100)
+        self._since: datetime | None = None  # while this process is degraded
+
+    def add(self, state: State) -> None:
+        self._waiting.append(state)
+        _send_now()
+
+    def send(self) -> None:
+        while self._waiting:
+            state = self._waiting.popleft()
+            at = datetime.fromtimestamp(state.since_s or time.time(), UTC)
+            if state.open and self._since is None:
+                self._since = at
+                told = {"server": state.server, "cause": state.cause, "holds": fallback.in_words()}
+                degraded.send_robust(Breaker, since=at, **told)
+            elif not state.open and self._since is not None and not open_breakers():
+                since, self._since = self._since, None
+                recovered.send_robust(Breaker, since=since)
+
+
+_turns = _Turns()
+
+
+def _after_fork() -> None:
+    global _self
+    _self = _Self()
+
+
+breaker.listen(_turns.add)
+_send_now = housekeeping.every(lambda: BEAT_S, _turns.send)
+housekeeping.every(lambda: BEAT_S, beat, apart="reports")
+atexit.register(leave)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

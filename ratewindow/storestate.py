@@ -1,0 +1,83 @@
+"""What the server tells of itself: its kind and version, memory, eviction policy, keys, and how soon it answers."""
+
+import time
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+
+from ratewindow import conf, connection, redis_address, redis_url
+
+FULL = 0.9  # of the memory that it may use
+
+
+def address() -> str:
+    """The address, without its password."""
+    try:
+        return redis_url.shown(redis_address.address()[0])
+    except ImproperlyConfigured as error:
+        return str(error)
+
+
+def unasked(error: str) -> dict[str, Any]:
+    """What is known of a server that does not answer, or is not asked."""
+    return {"address": address(), "reachable": False, "error": error}
+
+
+def ask(client: Any) -> dict[str, Any]:
+    """One round trip to each server, and none to further ones once the time of a decision is over twice."""
+    began_s = time.perf_counter()
+    servers = []
+    for master in connection.masters(client):
+        servers.append(_one(master))
+        if time.perf_counter() - began_s > 2 * conf.current().timeout_s:
+            break
+    first = servers[0]
+    told = {
+        "address": address(),
+        "reachable": True,
+        "error": "",
+        "server": first["server"],
+        "version": first["version"],
+        "memory_used": _sum(servers, "memory_used"),
+        "memory_max": _sum(servers, "memory_max"),
+        "eviction_policy": first["eviction_policy"],
+        "keys": _sum(servers, "keys"),
+        "latency_ms": max(each["latency_ms"] for each in servers),
+    }
+    return {**told, "masters": len(servers)} if len(servers) > 1 else told
+
+
+def warnings(store: dict[str, Any]) -> list[str]:
+    """What is wrong with a server that works."""
+    found = []
+    policy, used, most = store.get("eviction_policy"), store.get("memory_used"), store.get("memory_max")
+    if most and policy and policy != "noeviction":
+        found.append(f"Redis evicts keys when its memory is full ({policy}), which lets refused clients go: set noeviction.")
+    if used and most and used > FULL * most:
+        found.append(f"Redis uses {used * 100 // most} % of the memory that it may: raise maxmemory.")
+    return found
+
+
+def _one(master: Any) -> dict[str, Any]:
+    began_s = time.perf_counter()
+    with master.pipeline(transaction=False) as pipe:
+        pipe.info()
+        pipe.dbsize()
+        info, keys = pipe.execute(raise_on_error=False)
+    latency_ms = round((time.perf_counter() - began_s) * 1000, 2)
+    info = info if isinstance(info, dict) else {}  # hosted servers may refuse INFO, which nothing here depends on
+    is_valkey = info.get("server_name") == "valkey"  # its redis_version stands still
+    return {
+        "server": "Valkey" if is_valkey else "Redis",
+        "version": info.get("valkey_version" if is_valkey else "redis_version"),
+        "memory_used": info.get("used_memory"),
+        "memory_max": info.get("maxmemory") or None,
+        "eviction_policy": info.get("maxmemory_policy"),
+        "keys": keys if isinstance(keys, int) else None,
+        "latency_ms": latency_ms,
+    }
+
+
+def _sum(servers: list[dict[str, Any]], name: str) -> int | None:
+    known = [each[name] for each in servers if each[name] is not None]
+    return sum(known) if known else None

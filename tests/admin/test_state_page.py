@@ -1,0 +1,123 @@
+"""The page of the state, and the banner on all pages, while all is well and while Redis is away."""
+
+import json
+import re
+import time
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.urls import reverse
+
+from ratewindow import connection, gate, processes, statekeys
+from ratewindow.breaker import FAILURES_TO_OPEN
+from ratewindow.models import RateRule
+from ratewindow.reporting import minutes
+from ratewindow.reporting.sums import Sums
+
+pytestmark = pytest.mark.django_db
+
+STATE = reverse("admin:ratewindow_state")
+PAGES = ["raterule_changelist", "raterule_add", "report", "state"]
+
+
+@pytest.fixture(autouse=True)
+def _a_new_process(monkeypatch):
+    monkeypatch.setattr(processes, "_self", processes._Self())
+
+
+def text_of(response):
+    assert response.status_code == 200
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def open_breaker():
+    for _ in range(FAILURES_TO_OPEN):
+        gate.breaker.failed(TimeoutError("no answer"))
+
+
+def another(**told):
+    name = "web|7|gunicorn|a"
+    connection.patient_client().zadd(statekeys.processes(), {name: time.time()})
+    connection.patient_client().set(statekeys.process(name), json.dumps({**processes.own(), **told}), px=5000)
+
+
+def test_it_tells_of_the_server_the_decisions_and_every_process(admin_client):
+    processes.beat()
+    another(fallback={"store:timeout": 3})
+    minutes.send({int(time.time()) // 60: {"p|login": Sums(passed=100, latency={"0.181": 90, "1.45": 10})}}, time.time())
+    html = text_of(admin_client.get(STATE))
+    assert "All processes count on Redis." in html
+    for words in ("Memory", "Keys", "When memory is full", "Answers in"):
+        assert words in html
+    assert re.search(r"Half of them 0\.1\d ms", html)
+    assert "web 7 gunicorn" in html
+    assert "Redis did not answer in time store:timeout 3" in html
+
+
+def test_a_process_that_is_degraded_is_told_apart_from_those_that_are_not(admin_client):
+    another(breaker="open", degraded_since="2026-11-20T12:03:00+00:00", servers=["Redis"], error="store:timeout")
+    processes.beat()
+    html = text_of(admin_client.get(STATE))
+    assert re.search(r"Redis silent since .*?12:03 in 1 of 2 processes: requests pass uncounted\.", html)
+    assert "Redis did not answer in time" in html
+    assert "counts on Redis" in html
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_has_the_banner_while_degraded(admin_client, page):
+    RateRule.objects.define("login", "5/m")
+    processes.beat()
+    open_breaker()
+    html = text_of(admin_client.get(reverse(f"admin:ratewindow_{page}")))
+    assert len(re.findall("Redis silent since", html)) == (2 if page == "state" else 1)  # there also in the line of the process
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_fails_or_waits_for_a_redis_that_is_away(admin_client, settings, page):
+    settings.RATEWINDOW = {**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}
+    assert "Redis does not answer here" in text_of(admin_client.get(reverse(f"admin:ratewindow_{page}")))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_while_the_breaker_is_open_no_page_asks_redis(admin_client, monkeypatch, page):
+    open_breaker()
+    monkeypatch.setattr(connection, "client", lambda: pytest.fail("it was asked"))
+    monkeypatch.setattr(connection, "patient_client", lambda: pytest.fail("it was asked"))
+    text_of(admin_client.get(reverse(f"admin:ratewindow_{page}")))
+
+
+def test_a_quiet_day_has_no_banner(admin_client):
+    processes.beat()
+    assert "rw-banner" not in admin_client.get(reverse("admin:ratewindow_raterule_changelist")).content.decode()
+
+
+def test_it_is_for_those_who_may_see_the_report(client):
+    user = User.objects.create_user("ann", is_staff=True)
+    client.force_login(user)
+    assert client.get(STATE).status_code == 403
+    user.user_permissions.set(Permission.objects.filter(codename="view_throttlestat"))
+    assert client.get(STATE).status_code == 200
+
+
+def test_the_link_to_it_is_for_them_too(client):
+    user = User.objects.create_user("ann", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_raterule"))
+    client.force_login(user)
+    open_breaker()
+    html = client.get(reverse("admin:ratewindow_raterule_changelist")).content.decode()
+    assert "Redis silent since" in html
+    assert STATE not in html
+
+
+def test_a_server_that_keeps_its_state_to_itself_is_shown_all_the_same(admin_client, monkeypatch):
+    processes.beat()
+    monkeypatch.setattr("ratewindow.storestate._one", lambda master: dict.fromkeys(
+        ("version", "memory_used", "memory_max", "eviction_policy", "keys")) | {"server": "Redis", "latency_ms": 0.2}
+    )  # fmt: skip
+    html = text_of(admin_client.get(STATE))
+    assert "Server Redis" in html and "Memory" not in html
+
+
+def test_in_memory_there_is_no_server_to_ask(admin_client, settings):
+    settings.RATEWINDOW = {**settings.RATEWINDOW, "REDIS": "memory://"}
+    assert "Each process counts for itself, in memory." in text_of(admin_client.get(STATE))

@@ -1,0 +1,141 @@
+"""Switching all limits off in the admin: with a reason and an end, by whom it is allowed, undone in its message."""
+
+import re
+import time
+
+import pytest
+import time_machine
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from ratewindow import rulebook, switching
+from ratewindow.models import LimitSwitch, RateRule
+
+pytestmark = pytest.mark.django_db
+
+SWITCH, REPORT = reverse("admin:ratewindow_switch"), reverse("admin:ratewindow_report")
+OFF = {"length": "1h", "reason": "a campaign"}
+
+
+def staff(client, *codenames):
+    user = User.objects.create_user("ann", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    client.force_login(user)
+    return client
+
+
+def text_of(response):
+    return re.sub(r"\s+", " ", response.content.decode())
+
+
+def undo_of(response):
+    """The fields of the button in a message."""
+    form = re.search(r'<form class="rw-at-once".*?</form>', text_of(response)).group()
+    return dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+
+
+@time_machine.travel("2026-11-20 12:00:00+00:00", tick=False)
+def test_off_says_until_when_by_whom_and_why_and_is_undone_in_its_message(admin_client):
+    response = admin_client.post(SWITCH, OFF, follow=True)
+    assert response.redirect_chain == [(REPORT, 302)]
+    assert "Limits are switched off until 13:00, by admin: a campaign." in text_of(response)
+    assert "Limits are OFF until 13:00, by admin: a campaign. Nothing is refused" in text_of(response)
+    assert rulebook._held.off
+    response = admin_client.post(SWITCH, undo_of(response), follow=True)
+    assert "Limits are switched on." in text_of(response)
+    assert not rulebook._held.off
+    admin_client.post(SWITCH, undo_of(response), follow=True)
+    assert rulebook._held.off
+    row = LimitSwitch.objects.get()
+    assert (row.reason, row.until.hour) == ("a campaign", 13)
+
+
+def test_each_turn_is_logged(admin_client):
+    admin_client.post(SWITCH, OFF)
+    admin_client.post(SWITCH, {"to": "on"})
+    told = list(LogEntry.objects.order_by("pk").values_list("change_message", flat=True))
+    assert told[0].startswith("Switched off until") and "a campaign" in told[0]
+    assert told[1] == "Switched on."
+
+
+@pytest.mark.parametrize("data", [{"length": "1h", "reason": ""}, {"length": "soon", "reason": "x"}, {"reason": "x"}, {}])
+def test_without_a_reason_or_an_end_nothing_is_done(admin_client, data):
+    response = admin_client.post(SWITCH, data)
+    assert response.status_code == 200
+    assert "errorlist" in text_of(response)
+    assert not LimitSwitch.objects.exists()
+
+
+def test_a_look_at_the_page_turns_nothing(admin_client):
+    assert "Switch all limits off" in text_of(admin_client.get(SWITCH))
+    admin_client.get(SWITCH, OFF)
+    admin_client.get(SWITCH, {"to": "on"})
+    assert not LimitSwitch.objects.exists()
+
+
+def test_it_needs_its_own_permission(client):
+    staff(client, "view_throttlestat", "change_raterule", "view_raterule")
+    assert client.get(SWITCH).status_code == client.post(SWITCH, OFF).status_code == 403
+    assert "switch off" not in text_of(client.get(REPORT))
+    switching.turn_off()
+    html = text_of(client.get(REPORT))
+    assert "Limits are OFF" in html and "Switch on" not in html
+
+
+def test_who_may_switch_and_nothing_else_can(client):
+    staff(client, "switch_limits")
+    response = client.post(SWITCH, OFF)
+    assert (response.status_code, response["Location"]) == (302, reverse("admin:index"))
+    assert rulebook._held.off
+
+
+def test_it_is_protected_against_forgery(admin_user):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(admin_user)
+    assert client.post(SWITCH, OFF).status_code == 403
+    assert not LimitSwitch.objects.exists()
+
+
+@pytest.mark.parametrize("to", ["https://evil.example/", "//evil.example/", "javascript:alert(1)"])
+def test_nobody_is_sent_elsewhere(admin_client, to):
+    assert admin_client.post(SWITCH, {**OFF, "next": to})["Location"] == REPORT
+
+
+def test_it_returns_to_the_page_that_was_left(admin_client):
+    to = reverse("admin:ratewindow_raterule_changelist")
+    assert admin_client.post(SWITCH, {**OFF, "next": to})["Location"] == to
+
+
+def test_what_people_write_is_text(admin_client):
+    response = admin_client.post(SWITCH, {**OFF, "reason": "<img src=x>"}, follow=True)
+    assert "<img src=x>" not in text_of(response)
+    assert "&lt;img src=x&gt;" in text_of(response)
+
+
+def test_the_setting_stands_above_the_page(admin_client, settings):
+    settings.RATEWINDOW = {**settings.RATEWINDOW, "ENABLED": False}
+    assert "stands above this switch" in text_of(admin_client.get(SWITCH))
+    assert "Limits are OFF by RATEWINDOW" in text_of(admin_client.get(REPORT))
+
+
+def test_a_place_that_is_not_reached_is_named(admin_client, settings):
+    settings.RATEWINDOW = {**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}
+    html = text_of(admin_client.post(SWITCH, OFF, follow=True))
+    assert "Redis was not reached" in html and "Limits are switched off" in html
+
+
+@pytest.mark.parametrize("page", ["raterule_changelist", "raterule_add", "report", "state", "switch"])
+def test_every_page_says_that_limits_are_off_and_lets_them_be_switched_on(admin_client, page):
+    RateRule.objects.define("login", "5/m")
+    switching.turn_off(60, "why not", "ann")
+    html = text_of(admin_client.get(reverse(f"admin:ratewindow_{page}")))
+    assert html.count("by ann: why not") == 1
+    assert '<input type="hidden" name="to" value="on">' in html
+
+
+def test_it_is_over_when_its_time_is(admin_client):
+    switching.turn_off(60, "why not", "ann")
+    with time_machine.travel(time.time() + 61, tick=False):
+        assert "Limits are OFF" not in text_of(admin_client.get(REPORT))

@@ -1,0 +1,79 @@
+"""The banner, the state and the switch in a real browser: both themes, a phone, a strict policy."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from ratewindow import connection, processes, statekeys, switching
+from ratewindow.models import RateRule
+from ratewindow.reporting import minutes
+from ratewindow.reporting.sums import Sums
+from tests.browser.test_report_browser import CHROMIUM, browser
+from tests.browser.test_rules_browser import CONTRAST
+
+__all__ = ["browser"]  # the fixture
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no {CHROMIUM} here: the pages were not tried in a browser"),
+]
+
+POLICY = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'"
+
+
+def strict_policy(get_response: Any) -> Any:
+    def middleware(request: Any) -> Any:
+        response = get_response(request)
+        response["Content-Security-Policy"] = POLICY
+        return response
+
+    return middleware
+
+
+@pytest.fixture
+def a_bad_day() -> None:
+    """Two of five processes have lost Redis, one is not heard of, and somebody has switched the limits off."""
+    client, now_s = connection.patient_client(), time.time()
+    for number in range(5):
+        name = f"{'web-' + 'x' * 30}|{100 + number}|gunicorn|{number}"
+        client.zadd(statekeys.processes(), {name: now_s})
+        bad = {"breaker": "open", "degraded_since": processes.moment(now_s - 600), "servers": ["Redis"], "error": "store:timeout"}
+        told = {**processes.own(), **(bad if number < 2 else {}), "fallback": {"store:timeout": 31_204} if number < 2 else {}}
+        if number < 4:
+            client.set(statekeys.process(name), json.dumps(told), px=60_000)
+    sums = Sums(passed=900, refused=100, fallback=40, reasons={"limit": 90, "block": 10, "store:timeout": 40})
+    minutes.send({int(now_s) // 60: {"p|login": sums._replace(latency={"0.181": 900, "1.45": 90, "65.5": 10})}}, now_s)
+    RateRule.objects.define("login", "5/m", path="/login/", mode="enforce")
+    switching.turn_off(1800, "the rule for the campaign is too strict, ann knows more", "ann")
+
+
+@pytest.mark.usefixtures("a_bad_day")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_bad_day_can_be_read_in_both_themes_and_on_a_phone(
+    browser: Any, live_server: Any, admin_client: Any, settings: Any, scheme: str, width: int
+) -> None:
+    settings.MIDDLEWARE = [f"{__name__}.strict_policy", *settings.MIDDLEWARE]
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+    context.add_cookies([{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_server.url}])
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: message.type == "error" and said.append(message.text))
+    for name in ("state", "switch", "report", "raterule_changelist"):
+        page.goto(live_server.url + reverse(f"admin:ratewindow_{name}"), wait_until="load")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+        assert page.locator("li.error, .rw-loud").first.is_visible()
+        for each in page.locator(
+            ".rw-banner span, .rw-banner a, .rw-button, .rw-processes td, .rw-reasons caption, .rw-switch label"
+        ).all():
+            assert each.evaluate(CONTRAST) >= 4.5, (name, each.inner_text())
+    page.get_by_role("button", name="Switch on").click()
+    assert page.get_by_text("Limits are switched on.").is_visible()
+    page.get_by_role("button", name="Undo").click()
+    assert page.get_by_text("Limits are switched off until").is_visible()
+    assert said == []
+    context.close()

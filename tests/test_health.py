@@ -1,0 +1,262 @@
+"""The state of the limiter, told to monitors, pages and listeners: right while all is well, and most of all when not."""
+
+import json
+import logging
+import os
+import socket
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
+import ratewindow
+from ratewindow import connection, gate, health, processes, rulebook, statekeys, storestate
+from ratewindow.breaker import FAILURES_TO_OPEN, Breaker
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.rule import Rule
+from ratewindow.rulebook import Rulebook
+from ratewindow.signals import degraded, recovered, rules_changed
+
+NOWHERE = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture(autouse=True)
+def _a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_self", processes._Self())
+    turns = processes._Turns()
+    monkeypatch.setattr(processes, "_turns", turns)
+    monkeypatch.setattr("ratewindow.breaker._listeners", [turns.add])
+
+
+def open_breaker() -> None:
+    for _ in range(FAILURES_TO_OPEN):
+        gate.breaker.failed(TimeoutError("no answer"))
+
+
+def another(host: str, pid: int, **changed: Any) -> None:
+    """What another process tells of itself."""
+    name = f"{host}|{pid}|gunicorn|{pid:x}"
+    client = connection.patient_client()
+    client.zadd(statekeys.processes(), {name: changed.pop("seen_s", time.time())})
+    if not changed.pop("silent", False):
+        told = {**processes.own(), "kind": "gunicorn", **changed}
+        client.set(statekeys.process(name), json.dumps(told), px=processes.SILENT_MS)
+
+
+def test_all_is_well_and_json_can_say_it() -> None:
+    rulebook._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
+    processes.beat()
+    told = json.loads(json.dumps(health.status()))
+    assert (told["ok"], told["state"], told["since"], told["problems"], told["warnings"]) == (True, "ok", None, [], [])
+    assert told["summary"] == "This process counts on Redis."
+    store = told["store"]
+    assert store["reachable"] and store["server"] in ("Redis", "Valkey") and store["version"][0].isdigit()
+    assert store["memory_used"] > 0 and store["keys"] >= 1 and store["eviction_policy"] and store["latency_ms"] > 0
+    (me,) = told["processes"]
+    assert (me["pid"], me["host"], me["breaker"], me["switch"]) == (os.getpid(), socket.gethostname(), "closed", "on")
+    assert told["rules"]["count"] == me["rules"] == 1
+    assert datetime.fromisoformat(told["rules"]["read"]) <= datetime.now(UTC)
+    assert told["switch"] == {"off": False, "setting": True, "until": None, "by": "", "reason": ""}
+
+
+def test_two_of_five_processes_are_degraded_since_the_first_of_them_was() -> None:
+    since = [processes.moment(time.time() - ago) for ago in (60, 300)]
+    for number in range(4):
+        told = {"breaker": "open", "degraded_since": since[number % 2], "servers": ["Redis"], "error": "store:timeout"}
+        another("web", 100 + number, **(told if number < 2 else {}))
+    processes.beat()
+    told = health.status()
+    assert (told["ok"], told["state"], told["since"]) == (False, "degraded", since[1])
+    clock = health._clock(since[1] or "")
+    assert told["summary"] == f"Redis silent since {clock} in 2 of 5 processes: requests pass uncounted."
+
+
+def test_while_redis_is_silent_this_process_tells_its_own_view_and_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    another("web", 100)
+    processes.beat()
+    open_breaker()
+    monkeypatch.setattr(connection, "client", lambda: pytest.fail("it was asked"))
+    told = health.status()
+    clock = health._clock(told["since"])
+    assert told["summary"] == f"Redis silent since {clock} in this process, one of 2: requests pass uncounted."
+    assert told["store"]["reachable"] is False
+    assert [each["pid"] for each in told["processes"]] == [os.getpid()]
+
+
+def test_what_holds_is_said_as_the_rules_say() -> None:
+    rulebook._held.book = Rulebook([Rule("login", parse_rates("5/m"), on_error="refuse")])
+    open_breaker()
+    assert health.status()["summary"].endswith(": requests are refused with 503.")
+
+
+def test_a_redis_that_nobody_has_missed_yet_is_missed_by_the_monitor() -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": NOWHERE}):
+        told = health.status()
+    assert not told["ok"]
+    assert told["summary"].startswith("Redis does not answer here (ConnectionError")
+
+
+def test_a_process_that_tells_no_more_is_missed_and_one_that_was_killed_here_is_not() -> None:
+    processes.beat()
+    another("elsewhere", 7, silent=True, seen_s=time.time() - 30)
+    another(socket.gethostname(), 2**22 + 7, silent=True)  # no process has such a number
+    told = health.status()
+    assert [each["breaker"] for each in told["processes"] if each["host"] == "elsewhere"] == ["silent"]
+    assert len(told["processes"]) == 2
+    assert "1 of 2 processes has not been heard of since" in told["summary"]
+
+
+def test_a_process_that_ends_says_so(redis_client: Any) -> None:
+    processes.beat()
+    assert redis_client.zcard(statekeys.processes()) == 1
+    processes.leave()
+    assert not redis_client.exists(statekeys.processes())
+    assert not redis_client.keys("rw:{processes}:*")
+
+
+def test_what_a_process_tells_expires(redis_client: Any) -> None:
+    processes.beat()
+    keys = redis_client.keys("rw:{processes}*")
+    assert len(keys) == 2
+    assert all(0 < redis_client.pttl(key) <= processes.MISSED_S * 1000 for key in keys)
+    assert redis_client.pttl(statekeys.process(processes._self.name)) <= processes.SILENT_MS
+
+
+def test_who_was_missed_for_long_is_forgotten(redis_client: Any) -> None:
+    another("elsewhere", 7, silent=True, seen_s=time.time() - processes.MISSED_S - 5)
+    processes.beat()
+    assert redis_client.zcard(statekeys.processes()) == 1
+
+
+@pytest.mark.parametrize("junk", ["not json", "[]", "5", "null"])
+def test_what_another_program_wrote_there_is_no_process(redis_client: Any, junk: str) -> None:
+    redis_client.zadd(statekeys.processes(), {"x": time.time(), "web|1|gunicorn|a": time.time(), "web|x|y|z": 1})
+    redis_client.set(statekeys.process("web|1|gunicorn|a"), junk)
+    assert {each["host"] for each in health.status()["processes"]} <= {socket.gethostname(), "web"}
+
+
+def test_a_wrong_type_under_its_key_is_told_and_not_raised(redis_client: Any) -> None:
+    redis_client.set(statekeys.processes(), "x")
+    told = health.status()
+    assert not told["ok"] and "ResponseError" in told["summary"]
+
+
+def test_decisions_without_redis_are_counted_by_cause() -> None:
+    rulebook._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
+    open_breaker()
+    for _ in range(3):
+        ratewindow.hit("api", "user:1")
+    assert health.status()["fallback"] == {"store:timeout": 3}
+
+
+def test_rules_that_cannot_be_read_are_a_problem() -> None:
+    rulebook._held.unreadable = "no such table"
+    told = health.status()
+    assert told["problems"] == ["The rules cannot be read, those held stay in force: no such table"]
+
+
+def test_whatever_goes_wrong_it_never_raises(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(processes, "own", lambda: 1 / 0)
+    with caplog.at_level(logging.ERROR, "ratewindow"):
+        told = health.status()
+    assert not told["ok"] and "ZeroDivisionError" in told["summary"]
+    assert health.glance().problems
+
+
+@pytest.mark.parametrize(
+    ("store", "said"),
+    [
+        ({"eviction_policy": "allkeys-lru", "memory_max": 100, "memory_used": 5}, "Redis evicts keys"),
+        ({"eviction_policy": "noeviction", "memory_max": 100, "memory_used": 95}, "Redis uses 95 % of the memory"),
+        ({"eviction_policy": "volatile-ttl", "memory_max": None, "memory_used": 5}, None),
+        ({"eviction_policy": None, "memory_max": None, "memory_used": None}, None),
+    ],
+)
+def test_a_server_that_works_may_be_warned_of(store: dict[str, Any], said: str | None) -> None:
+    found = storestate.warnings(store)
+    assert found == [] if said is None else found[0].startswith(said)
+
+
+def test_the_address_is_told_without_its_password() -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://:hidden@127.0.0.1:1/0"}):
+        assert "hidden" not in json.dumps(health.status())
+
+
+def test_listeners_hear_once_of_each_turn_and_may_fail(caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[tuple[str, dict[str, Any]]] = []
+
+    def failing(**_: Any) -> None:
+        raise ZeroDivisionError
+
+    def on_degraded(sender: Any, **told: Any) -> None:
+        heard.append(("degraded", {**told, "sender": sender}))
+
+    def on_recovered(sender: Any, **told: Any) -> None:
+        heard.append(("recovered", told))
+
+    for signal, listener in ((degraded, failing), (degraded, on_degraded), (recovered, failing), (recovered, on_recovered)):
+        signal.connect(listener)
+    try:
+        open_breaker()
+        open_breaker()
+        processes._turns.send()
+        processes._turns.send()
+        gate.breaker.look()
+        processes._turns.send()
+    finally:
+        for signal, listener in ((degraded, failing), (degraded, on_degraded), (recovered, failing), (recovered, on_recovered)):
+            signal.disconnect(listener)
+    assert [name for name, _ in heard] == ["degraded", "recovered"]
+    told = heard[0][1]
+    assert (told["sender"], told["server"], told["cause"]) == (Breaker, "Redis", "store:timeout")
+    assert told["holds"] == "requests pass uncounted"
+    assert told["since"] == heard[1][1]["since"]
+
+
+def test_a_request_that_opens_the_breaker_does_not_wait_for_listeners() -> None:
+    def slow(**_: Any) -> None:
+        pytest.fail("it was called in the request")
+
+    degraded.connect(slow)
+    try:
+        open_breaker()
+    finally:
+        degraded.disconnect(slow)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_listeners_hear_which_rules_have_changed() -> None:
+    from ratewindow.models import RateRule
+
+    heard: list[list[str]] = []
+
+    def listener(changed: list[str], **_: Any) -> None:
+        heard.append(changed)
+
+    rules_changed.connect(listener)
+    try:
+        RateRule.objects.define("login", "5/m")
+        RateRule.objects.define("api", "5/m")
+        RateRule.objects.filter(name="api").update(mode="enforce")
+        rulebook.reload()
+        rulebook.reload()
+        RateRule.objects.get(name="login").delete()
+    finally:
+        rules_changed.disconnect(listener)
+    assert heard == [["login"], ["api"], ["api"], ["login"]]
+
+
+def test_on_a_cluster_one_server_that_is_away_is_named(cluster_url: str) -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": cluster_url}):
+        processes.beat()
+        told = health.status()
+        assert told["ok"] and told["store"]["masters"] == 3
+        server = "127.0.0.1:7777"
+        for _ in range(FAILURES_TO_OPEN):
+            processes.stores.shards.failed(server, TimeoutError())
+        told = health.status()
+        assert told["summary"].startswith(f"{server} silent since")
+        assert told["store"]["reachable"]
