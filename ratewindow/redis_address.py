@@ -11,7 +11,8 @@ from ratewindow import conf, redis_url
 MEMORY = "memory://"
 # Options that are the limiter's own, whatever an address or a cache says: see connection.py.
 OWN = frozenset(
-    ["max_connections", "socket_timeout", "socket_connect_timeout", "timeout", "retry", "protocol", "decode_responses"]
+    "max_connections socket_timeout socket_connect_timeout timeout retry protocol decode_responses"
+    " driver_info lib_name lib_version".split()
 )
 
 _DJANGO_BACKEND = "django.core.cache.backends.redis.RedisCache"

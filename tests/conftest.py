@@ -62,6 +62,7 @@ def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(housekeeping, "ensure_running", lambda: None)  # tests do the chores they are about themselves
     userfunctions.failing.clear()
     gate.breaker.reset()
+    gate._reported.clear()
     stores.shards.reset()
     gate.refusals.forget()
     with counters._process._sending:

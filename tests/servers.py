@@ -40,7 +40,7 @@ def cluster_of_three() -> Iterator[list[int]]:
         for port in ports[1:]:
             nodes[0].execute_command("CLUSTER MEET", "127.0.0.1", port, port + 50)
         for node in nodes:
-            _until(lambda node=node: _agrees(node), "the cluster did not form")  # type: ignore[misc]
+            until(lambda node=node: _agrees(node), "the cluster did not form")  # type: ignore[misc]
         yield ports
 
 
@@ -85,7 +85,7 @@ class Watched:
         self.master, self.replica = self.replica, self.master
         for port in self.sentinels:
             with _client(port) as sentinel:
-                _until(lambda: self._has_failed_over(sentinel), "the Sentinels did not agree")
+                until(lambda: self._has_failed_over(sentinel), "the Sentinels did not agree")
         with _client(self.replica) as old:  # in a while a Sentinel would do the same
             old.execute_command("REPLICAOF", "127.0.0.1", self.master)
 
@@ -107,7 +107,7 @@ def watched_by_sentinels() -> Iterator[Watched]:
         stack.enter_context(_running(replica, "--replicaof", f"127.0.0.1 {master}", "--repl-diskless-sync-delay", "0"))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ratewindow-sentinels-")))
         with _client(replica) as client:
-            _until(lambda: client.info("replication")["master_link_status"] == "up", "the replica did not connect")
+            until(lambda: client.info("replication")["master_link_status"] == "up", "the replica did not connect")
         for port in sentinels:
             settings = folder / f"{port}.conf"  # a Sentinel writes into it
             settings.write_text(
@@ -119,7 +119,7 @@ def watched_by_sentinels() -> Iterator[Watched]:
                 sentinel.execute_command("SENTINEL DEBUG", *HURRIED)
         for port in sentinels:
             with _client(port) as sentinel:
-                _until(lambda: _sees_all(sentinel), "the Sentinels did not find each other")
+                until(lambda: _sees_all(sentinel), "the Sentinels did not find each other")
         yield Watched(master, replica, sentinels)
 
 
@@ -158,7 +158,7 @@ def _running(port: int, *options: str, settings: Path | None = None) -> Iterator
         process = subprocess.Popen([*command, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
             with _client(port) as client:
-                _until(lambda: _answers(client, process), f"{program} did not start, see {folder}/log")
+                until(lambda: _answers(client, process), f"{program} did not start, see {folder}/log")
             yield
         finally:
             process.kill()
@@ -178,7 +178,7 @@ def _client(port: int) -> redis.Redis:
     return redis.Redis(port=port, decode_responses=True, protocol=2)
 
 
-def _until(holds: Callable[[], bool], otherwise: str) -> None:
+def until(holds: Callable[[], bool], otherwise: str) -> None:
     deadline_s = time.monotonic() + START_TIMEOUT_S
     while not holds():
         if time.monotonic() > deadline_s:

@@ -14,7 +14,7 @@ from ratewindow.limiter.wire import Call, Words, packed
 
 Answer = TypeVar("Answer")
 
-IDLE_S = 1.0  # a connection that rested longer may have been closed by the server
+IDLE_S = 0.1  # a connection that rested longer is looked at before it is used: the server may have closed it
 
 _ASKING = packed(["ASKING"])
 

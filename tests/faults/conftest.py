@@ -1,0 +1,79 @@
+"""A site whose Redis can be harmed: a server of its own, and a proxy in front of it."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
+from ratewindow import connection, stores
+from tests.faults.injectors import OwnServer, own_server
+from tests.faults.proxy import Proxy, proxied
+from tests.faults.site import Visitor
+
+SHORT = "500ms"  # long enough that a busy machine does not look like a fault
+
+
+@pytest.fixture
+def server() -> Iterator[OwnServer]:
+    with own_server() as server:
+        yield server
+
+
+@pytest.fixture
+def proxy(server: OwnServer) -> Iterator[Proxy]:
+    with proxied(server.port) as proxy:
+        yield proxy
+
+
+@contextmanager
+def site_on(url: str, timeout: str = SHORT, **more: Any) -> Iterator[None]:
+    changed = {**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": timeout, **more}
+    with override_settings(RATEWINDOW=changed, ROOT_URLCONF="tests.faults.site"):
+        try:
+            yield
+        finally:
+            connection.close()
+
+
+@pytest.fixture(params=[False, True], ids=["sync", "async"])
+def visitor(request: pytest.FixtureRequest) -> Iterator[Visitor]:
+    with asyncio.Runner() as runner:
+        yield Visitor(request.param, runner)
+
+
+@pytest.fixture
+def touched(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManager[list[str]]]:
+    """What this process does on sockets of the network meanwhile, by name."""
+
+    @contextmanager
+    def watch() -> Iterator[list[str]]:
+        seen: list[str] = []
+        with monkeypatch.context() as patched:
+            for name in ("connect", "connect_ex", "send", "sendall", "recv", "recv_into"):
+                patched.setattr(socket.socket, name, _noting(name, getattr(socket.socket, name), seen))
+            yield seen
+
+    return watch
+
+
+def _noting(name: str, do: Callable[..., Any], seen: list[str]) -> Callable[..., Any]:
+    def noting(self: socket.socket, *arguments: Any) -> Any:
+        if self.family == socket.AF_INET and threading.current_thread() is threading.main_thread():  # not the proxy's
+            seen.append(name)
+        return do(self, *arguments)
+
+    return noting
+
+
+def probe() -> None:
+    """What housekeeping does four times a second."""
+    from ratewindow import gate
+
+    gate.breaker.look()
+    stores.shards.look()

@@ -1,0 +1,62 @@
+"""A small site behind the gate, and a visitor who tells what was decided about each request, sync or async."""
+
+import asyncio
+from typing import NamedTuple
+
+from django.http import HttpRequest, JsonResponse
+from django.test import AsyncClient, Client
+from django.urls import path
+
+from ratewindow import ratelimit
+
+LIMIT = 20
+
+
+def _told(request: HttpRequest) -> JsonResponse:
+    (decision,) = request.ratewindow.decisions  # type: ignore[attr-defined]
+    return JsonResponse({"cause": decision.cause})
+
+
+@ratelimit("faults", f"{LIMIT}/h", key="header:x-client")
+def view(request: HttpRequest) -> JsonResponse:
+    return _told(request)
+
+
+@ratelimit("faults", f"{LIMIT}/h", key="header:x-client")
+async def aview(request: HttpRequest) -> JsonResponse:
+    return _told(request)
+
+
+urlpatterns = [path("sync/", view), path("async/", aview)]
+
+
+class Answer(NamedTuple):
+    status: int
+    cause: str  # why it was decided without the store; "" when the store did
+
+
+class Visitor:
+    """Asks as one client of the site; all asynchronous requests in one event loop, as on a server."""
+
+    def __init__(self, is_async: bool, runner: asyncio.Runner) -> None:
+        self._is_async, self._runner = is_async, runner
+
+    def ask(self, times: int = 1, client: str = "somebody") -> list[Answer]:
+        return [self._ask(client) for _ in range(times)]
+
+    def admitted(self, client: str = "somebody") -> int:
+        """How many more requests are admitted until one is refused; the store must decide each of them."""
+        for number in range(LIMIT + 1):
+            (answer,) = self.ask(client=client)
+            assert answer.cause == "", f"request {number} was decided without the store: {answer.cause}"
+            if answer.status == 429:
+                return number
+        raise AssertionError("the limit does not hold")
+
+    def _ask(self, client: str) -> Answer:
+        headers = {"x-client": client}
+        if self._is_async:
+            response = self._runner.run(AsyncClient().get("/async/", headers=headers))
+        else:
+            response = Client().get("/sync/", headers=headers)
+        return Answer(response.status_code, response.json()["cause"] if response.status_code == 200 else "")
