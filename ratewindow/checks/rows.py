@@ -22,7 +22,7 @@ _CHOSEN = ("header:", "cookie:", "query:", "get:", "post:", "json:")
 
 @checks.register(checks.Tags.database)  # not TAG too: Django 6.1 would then read rows for `check --tag ratewindow`
 def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any) -> Told:
-    """All that the rows can have wrong: W001, W002, E004, W007, W014, W015."""
+    """All that the rows can have wrong: W001, W002, E004, W007, W014, W015, W018."""
     if not databases:
         return []
     import_views()
@@ -38,6 +38,7 @@ def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str
         *_without_middleware(rules),
         *_leading_nowhere(rules),
         *_by_choice_alone([rule for rule in rules if rule.mode == "enforce"]),
+        *_seeing_others(rules),
     ]
 
 
@@ -139,3 +140,17 @@ def _holds_beside(other: Rule, rule: Rule) -> bool:
             return rule.applies_to == "named"  # at the same view, perhaps: code says so, and is not read here
         case _:
             return (rule.applies_to, rule.pattern) == (other.applies_to, other.pattern)
+
+
+def _seeing_others(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
+    """A rule in the place of a rate in code, forgotten at the key that new rules have."""
+    known = coderules.uses()
+    for rule in rules:
+        uses = {use for use in known.get(rule.name, ()) if use.rate is not None}
+        keys = sorted({use.key for use in uses})
+        if keys and rule.key not in keys:
+            yield warning(
+                18,
+                f"Rule {rule.name!r} counts per {rule.key}, and the rate in code that it stands for per {' or '.join(keys)}.",
+                f"Choose the same in the admin, or change the code, if that is meant: {places_of(uses)}.",
+            )

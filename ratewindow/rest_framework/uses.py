@@ -1,5 +1,6 @@
 """What the site's views name and give in their throttles, known before a request meets it: for lists and checks."""
 
+import logging
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -11,6 +12,8 @@ from rest_framework.throttling import BaseThrottle
 from ratewindow import coderules
 from ratewindow.coderules import CodeRate
 from ratewindow.rest_framework.throttles import RuleThrottle, ScopedRateThrottle, SimpleRateThrottle, place_of, windows_of
+
+logger = logging.getLogger("ratewindow")
 
 
 def register() -> None:
@@ -27,6 +30,8 @@ def problems() -> Iterator[tuple[str, str]]:
             _register(view, throttle)
         except ImproperlyConfigured as error:
             wrong.setdefault(str(error), f"Seen at the view {place_of(type(view))}.")
+        except Exception as error:  # a class of the site's that needs a request, or the database, to be made
+            logger.debug("ratewindow: %s is known once a request meets it: %r", place_of(throttle), error)
     yield from wrong.items()
     for scope, rate in (SimpleRateThrottle.THROTTLE_RATES if are_used() else {}).items():
         try:
@@ -43,7 +48,11 @@ def names_num_proxies() -> bool:
 
 def are_used() -> bool:
     """Whether throttles of ours are among the default ones, or a view's."""
-    return any(map(_is_ours, api_settings.DEFAULT_THROTTLE_CLASSES)) or next(_throttled(), None) is not None
+    try:
+        usual = api_settings.DEFAULT_THROTTLE_CLASSES
+    except ImportError:  # which REST framework tells itself
+        usual = []
+    return any(map(_is_ours, usual)) or next(_throttled(), None) is not None
 
 
 def _register(view: Any, throttle: type[BaseThrottle]) -> None:
@@ -75,4 +84,6 @@ def _views(patterns: Iterable[Any]) -> Iterator[Any]:
             continue
         view, options = getattr(pattern.callback, "cls", None), getattr(pattern.callback, "initkwargs", {})
         if view is not None and hasattr(view, "throttle_classes"):
-            yield view(**options)  # an extra action of a view set has throttles of its own there
+            made = object.__new__(view)  # without what the site may do when one is made for a request
+            vars(made).update(options)  # an extra action of a view set has throttles of its own there
+            yield made

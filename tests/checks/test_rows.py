@@ -113,3 +113,16 @@ def test_one_that_does_not_hold_for_the_same_requests_does_not(beside: dict[str,
 def test_rules_that_are_off_are_left_alone() -> None:
     define("lost", route="logni", key="post:username", mode="off")
     assert told() == {}
+
+
+@pytest.mark.parametrize(("mode", "is_told"), [("enforce", True), ("shadow", True), ("off", False)])
+def test_a_row_that_counts_others_than_the_rate_in_code_is_a_warning(mode: str, is_told: bool) -> None:
+    ratelimit("export", "5/m", key="user")(told)
+    ratelimit("login", "5/m", key="user")(define)
+    define("export", mode=mode)
+    define("login", key="user", mode=mode)
+    warned = told()
+    assert ("ratewindow.W018" in warned) is is_told
+    if is_told:
+        assert "Rule 'export' counts per ip, and the rate in code that it stands for per user." in warned["ratewindow.W018"]
+        assert f"{__name__}.told" in warned["ratewindow.W018"]

@@ -14,6 +14,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.routers import SimpleRouter
+from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSet
 
 from ratewindow import coderules, rulebook
@@ -142,3 +143,25 @@ def test_a_rate_read_in_a_classes_own_way_is_called_a_function(views: list[Any])
     assert rulebook.code_names() == {"user"}
     assert coderules.rule("user") is None
     assert found() == {}
+
+
+def test_what_can_only_be_made_for_a_request_breaks_neither_lists_nor_checks(views: list[Any]) -> None:
+    class Moody(UserRateThrottle):
+        def __init__(self) -> None:
+            raise LookupError("no request")
+
+    class Shop(APIView):
+        throttle_classes = [Moody, rate_of(UserRateThrottle, "5/m", scope="known")]
+
+        def __init__(self, **options: Any) -> None:
+            raise LookupError("no request")
+
+    views.append(path("x/", Shop.as_view()))
+    assert rulebook.code_names() == {"known"}
+    assert found() == {}
+
+
+def test_a_default_class_that_is_not_there_is_rest_frameworks_to_tell(views: list[Any]) -> None:
+    wrong = {"DEFAULT_THROTTLE_CLASSES": ["ratewindow.rest_framework.NoSuchThrottle"], "NUM_PROXIES": 1}
+    with override_settings(REST_FRAMEWORK=wrong):
+        assert found() == {}
