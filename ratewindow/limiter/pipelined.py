@@ -90,10 +90,10 @@ class Pipelined:
                 waiting.answer.set_result(reply)
 
     def _left_s(self) -> float | None:
-        """What the oldest call of a batch has left; not nothing, since it may be our own loop that kept it waiting."""
+        """What the oldest call of a batch has left; a third at least, since it may be our own loop that kept it waiting."""
         if self._limit_s is None:
             return None
-        return max(self._since_s + self._limit_s - asyncio.get_running_loop().time(), self._limit_s / 10)
+        return max(self._since_s + self._limit_s - asyncio.get_running_loop().time(), self._limit_s / 3)
 
     async def _replies(self, batch: list[Waiting]) -> list[Any]:
         words = [call().by_sha() if packed is None else packed for call, _, packed, *_ in batch]
