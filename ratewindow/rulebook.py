@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from copy import copy
 from typing import Any, NamedTuple, cast
 
 from django.apps import apps
@@ -86,6 +87,12 @@ class Rulebook:
         else:
             found = [row] if row.mode != "off" else []
         return [rule for rule in found if rule.windows and rule.meets_method(method)]
+
+    def beside(self, overrides: Overrides | None) -> "Rulebook":
+        """These rules, with these blocks and exemptions."""
+        book = copy(self)
+        book.overrides = overrides
+        return book
 
     def prepare(self) -> None:
         """Look through the URLconf, if it has been imported by now: else the first request does."""
@@ -178,8 +185,11 @@ def reload() -> None:
     """Read the rows now, in this thread. What cannot be read is logged once and leaves the rules as they are."""
     number, began_s = next(_held.begun), time.monotonic()
     try:
-        book = Rulebook(read_rules(), overrides=_held.overrides.read())
+        book = Rulebook(read_rules(), overrides=_held.book.overrides if _held.book is not None else None)
         book.prepare()
+        if book.overrides is not None:
+            _swap(number, book)  # an edited rule need not wait until a hundred thousand blocks are read
+        book = book.beside(_held.overrides.read())
     except Exception as error:  # whatever it is, neither a save nor the next reading may stumble over it
         if str(error) != _held.unreadable:
             logger.error(
@@ -189,19 +199,24 @@ def reload() -> None:
             )
         _held.unreadable = str(error)
     else:
-        with _held.swapping:  # of two readings at the same moment the one that began later has seen more
-            before = _held.book
-            if number > _held.newest:
-                _held.newest, _held.book, _held.unreadable = number, book, ""
-                _held.good_at_s = time.monotonic()
-                _held.took_s = time.monotonic() - began_s
-        if before is not None and (changed := _differing(before.by_name, _held.book.by_name if _held.book else {})):
-            rules_changed.send_robust(RateRule, changed=changed)
+        _swap(number, book)
+        _held.unreadable, _held.good_at_s = "", time.monotonic()
+        _held.took_s = _held.good_at_s - began_s
         with contextlib.suppress(Exception):  # Redis may tell, and what is wrong with the database has been told
             learn_switch(read_switch())
     finally:
         _held.read_at_s = time.monotonic()
         _held.read.set()
+
+
+def _swap(number: int, book: Rulebook) -> None:
+    """Hold this book, unless a reading that began later, and so has seen more, is held already."""
+    with _held.swapping:
+        before = _held.book
+        if number >= _held.newest:
+            _held.newest, _held.book = number, book
+    if before is not None and (changed := _differing(before.by_name, _held.book.by_name if _held.book else {})):
+        rules_changed.send_robust(RateRule, changed=changed)
 
 
 def _differing(before: dict[str, Rule], now: dict[str, Rule]) -> list[str]:

@@ -303,6 +303,22 @@ class TestEdits:
             with database.schema_editor() as editor:
                 editor.alter_db_table(Override, "elsewhere", "ratewindow_override")
 
+    def test_an_edited_rule_does_not_wait_until_all_blocks_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        Override.objects.block("ip:203.0.113.9")
+        define("all", "9/m", applies_to="all")
+        seen: list[tuple[int, list[int]]] = []
+        read = freezing.Reader.read
+
+        def slowly(self: freezing.Reader) -> Any:
+            limit = rulebook.current().by_name["all"].windows[0].limit
+            seen.append((limit, from_me(site(), 1)))
+            return read(self)
+
+        monkeypatch.setattr(freezing.Reader, "read", slowly)
+        RateRule.objects.get(name="all").windows.update(limit=5)
+        rulebook.reload()
+        assert seen == [(5, [429])]  # the new limit, and the block of before
+
     def test_a_request_issues_no_sql_of_ours(self) -> None:
         define("all", "9/m", applies_to="all")
         for subject in ("ip:198.51.100.0/24", "user:42", "group:staff", "header:x-client:one"):
@@ -391,6 +407,25 @@ class TestByName:
         self.call(is_async, "refund", "mail", "user:41")
         override.delete()
         assert self.call(is_async, "hit", "mail", "user:41").allowed
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_are_read_and_each_finds_its_own() -> None:
+    made = ((f"ip:{10 + (number >> 16)}.{number >> 8 & 255}.{number & 255}.0/24",) for number in range(100_000))
+    with database.cursor() as cursor:  # a hundred thousand instances would take longer than all else
+        cursor.executemany(
+            "INSERT INTO ratewindow_override (action, rule, identity, rate, reason, source, created_at) "
+            "VALUES ('block', '', %s, '', '', 'code', '2026-11-20 12:00:00')",
+            made,
+        )
+    rulebook.reload()
+    held = rulebook.current().overrides
+    assert held is not None
+    assert held.count == 100_000
+    addresses = {"10.0.0.1": 429, "10.255.255.9": 429, "11.134.159.1": 429, "11.134.160.1": 200, "12.0.0.1": 200}
+    assert {each: get(site(), REMOTE_ADDR=each).status_code for each in addresses} == addresses
+    Override.objects.allow("ip:10.0.0.1")
+    assert get(site(), REMOTE_ADDR="10.0.0.1").status_code == 200
 
 
 def test_a_whole_site_refuses_who_is_blocked_as_page_and_in_the_admin() -> None:
