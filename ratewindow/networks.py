@@ -50,7 +50,8 @@ def parse_network(text: str, ipv4_length: int = 32, ipv6_length: int = 128) -> N
         length = int(told) - (96 if version == 4 and ":" in written else 0)
     if not 0 <= length <= _BITS[version]:
         raise ValueError(f"{text[:64]!r}: an IPv{version} network ends in /0 to /{_BITS[version]}")
-    return Network(version, number, _BITS[version]).shortened(length)
+    free = _BITS[version] - length
+    return Network(version, number >> free << free, length)
 
 
 def _number(text: str) -> tuple[int, int]:
@@ -71,7 +72,7 @@ class Networks(Generic[Held]):
 
     def __init__(self, entries: Iterable[tuple[Network, Held]]) -> None:
         tables: dict[int, dict[int, dict[int, tuple[Held, ...]]]] = {4: {}, 6: {}}
-        alone: dict[int, tuple[Held, ...]] = {}  # of the many networks that hold one and the same thing
+        alone: dict[int, tuple[Held, ...]] = {}  # many networks hold one and the same thing
         for (version, number, length), held in entries:
             free = _BITS[version] - length
             table = tables[version].setdefault(free, {})

@@ -49,17 +49,18 @@ class Overrides:
     """
 
     def __init__(self, entries: Iterable[tuple[Subject, Ruling]], members: Members = _nobody) -> None:
-        alone: dict[Ruling, tuple[Ruling, ...]] = {}  # most rows say the same of somebody else
+        alone: dict[int, tuple[Ruling, ...]] = {}  # many rows say the same of somebody else
         by_network, by_group = [], dict[str, tuple[Ruling, ...]]()
         by_identity: dict[str, tuple[Ruling, ...]] = {}
         keys: dict[str, bool] = {}  # whether some identities of this kind are kept as hashes
         self.everybody: tuple[Ruling, ...] = ()
         self.count = 0
         for self.count, (subject, ruling) in enumerate(entries, 1):
-            one = alone.setdefault(ruling, (ruling,))
             if subject.network is not None:
-                by_network.append((subject.network, one[0]))
-            elif subject.group:
+                by_network.append((subject.network, ruling))
+                continue
+            one = alone.setdefault(id(ruling), (ruling,))
+            if subject.group:
                 by_group[subject.group] = by_group.get(subject.group, ()) + one
             elif subject.key:
                 keys[subject.key] = keys.get(subject.key, False) or subject.hashed
