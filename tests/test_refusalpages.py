@@ -74,12 +74,16 @@ def with_exception(request: HttpRequest, exception: Exception) -> HttpResponse:
     return HttpResponse(f"own page for {exception.decision.rule}")  # type: ignore[attr-defined]
 
 
+def name_of(handler: Any) -> str:
+    return getattr(handler, "__name__", handler)  # type: ignore[no-any-return]
+
+
 def by_template(request: HttpRequest) -> TemplateResponse:
     return TemplateResponse(request, "ratewindow/429.html", {"title": "own page for login"})
 
 
 @pytest.mark.parametrize("accept", [BROWSER, "*/*", "", "text/html"])
-@pytest.mark.parametrize("handler", [own, aown, with_exception, by_template, f"{__name__}.own"], ids=str)
+@pytest.mark.parametrize("handler", [own, aown, with_exception, by_template, f"{__name__}.own"], ids=name_of)
 def test_the_handler_of_the_urlconf_answers(handler429: Any, handler: Any, accept: str) -> None:
     handler429(handler)
     response = refuse(accept=accept)
