@@ -69,9 +69,10 @@ def status_of(decision: Decision) -> int:
     return rule.response_status if rule is not None and rule.mode == "enforce" else 429
 
 
-def message_of(decision: Decision) -> str:
-    """What the rule says to a client that it refuses; empty where it leaves that to us."""
-    return _told(decision).message
+def words_of(decision: Decision) -> str:
+    """What a refused client should read where it is more than that it asked too often; else empty."""
+    told = _told(decision)
+    return told.detail if told.message or told.is_busy or decision.reason == "block" else ""
 
 
 def log_refusal(decision: Decision) -> None:

@@ -123,8 +123,8 @@ class Sitting:
         def handle_exception(error: Exception) -> Any:
             if isinstance(error, Throttled) and not self.decision.allowed:
                 error.status_code = responses.status_of(self.decision)
-                if message := responses.message_of(self.decision):
-                    error.detail = ErrorDetail(message, error.default_code)
+                if words := responses.words_of(self.decision):
+                    error.detail = ErrorDetail(words, error.default_code)
             try:
                 return handle(error)
             except BaseException as raised:

@@ -229,6 +229,8 @@ class TestWithoutAnyGuardAround:
         settings.RATEWINDOW = {"REDIS": "redis://127.0.0.1:1/0", "ON_ERROR": on_error}
         told = [ask(throttled(rate_of(UserRateThrottle, "1/m"))) for _ in range(5)]
         assert [(response.status_code, response.get("Retry-After")) for response in told] == [(status, wait)] * 5
+        if status == 503:
+            assert told[0].data == {"detail": "The service is busy. Try again in 2 seconds."}
 
 
 class TestBehindTheMiddleware:
@@ -340,6 +342,7 @@ class TestBlocksAndExemptions:
         Override.objects.create(action="allow", identity="user:2")
         blocked = ask(view, ANN)
         assert blocked.status_code == 429
+        assert blocked.data == {"detail": "Access is blocked. Waiting does not help."}
         assert statuses(view, 3, BOB) == [200, 200, 200]
         assert statuses(view, 2) == [200, 429]
 
