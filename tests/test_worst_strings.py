@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory, override_settings
+from django.utils import timezone
 
 from ratewindow import ratelimit
 from ratewindow.identity import forms, joined, ratekey, recipe, shown, split
@@ -202,7 +204,7 @@ def _told(use: Callable[..., Any], name: str) -> str:
 
 def test_as_the_name_of_a_rule_typed_into_the_admin(admin_client: Client) -> None:
     # The form is asked once for each kind of character, since it takes its time.
-    for text in [each for each in WORST if len(each) < 300][::7]:
+    for text in [each for each in WORST if len(each) < 300][::12]:
         typed = as_bytes(text).decode("utf-8", "replace")
         response = admin_client.post("/admin/ratewindow/raterule/add/", {"name": typed, "key": typed[:9]})
         assert response.status_code == 200, repr(text)
@@ -240,12 +242,43 @@ def test_as_the_message_of_a_refusal() -> None:
 
 
 def test_as_the_reason_of_an_exception() -> None:
-    for text in WORST:
-        reason = as_bytes(text).decode("utf-8", "replace")[:200]
-        made = Override.objects.create(action="block", identity="user:42", reason=reason)
-        made.refresh_from_db()
-        assert made.reason == reason
-        assert str(made).isprintable()
+    reasons = [as_bytes(text).decode("utf-8", "replace")[:200] for text in WORST]
+    Override.objects.bulk_create([Override(action="block", identity="user:42", reason=reason) for reason in reasons])
+    kept = Override.objects.order_by("pk")
+    assert [each.reason for each in kept] == reasons
+    assert all(str(each).isprintable() for each in kept)
+
+
+def test_as_the_reason_and_the_client_of_a_block_typed_into_the_admin(admin_client: Client) -> None:
+    empty = dict.fromkeys(("rule", "rate", "expires_at_0", "expires_at_1", "starts_at_0", "starts_at_1"), "")
+    for text in [each for each in WORST if len(each) < 150][::8]:
+        typed = as_bytes(text).decode("utf-8", "replace")
+        form = {**empty, "action": "block", "lasts": "1h", "identity": f"header:x-tenant:{typed}", "reason": typed}
+        response = admin_client.post("/admin/ratewindow/override/add/", form)
+        assert response.status_code in (200, 302), repr(text)
+        assert not any(evil in response.content for evil in EVIL), repr(text)
+    assert Override.objects.count() > 40  # the others are told at their field
+    page = admin_client.get("/admin/ratewindow/override/")
+    assert page.status_code == 200
+    assert not any(evil in page.content for evil in EVIL)
+
+
+EVIL = (b"<script>alert(1)</script>", b"<img src=x onerror", b"<svg/onload", b"<iframe src=//evil", b'<a href="//evil')
+
+
+def test_who_is_blocked_is_refused_and_nobody_else() -> None:
+    RateRule.objects.define("all", "9999/m", path="/", key="header:x-tenant", mode="enforce")
+    good = [each for each in WORST if len(each) < 200 and not each.isspace() and each.isprintable()]
+    blocked = good[::5]
+    assert len(blocked) > 50
+    for text in blocked:
+        Override.objects.create(
+            action="block", identity=f"header:x-tenant:{text}", expires_at=timezone.now() + timedelta(hours=1)
+        )
+    site = behind_middleware(plain(False))
+    for text in good:
+        refused = answer(site, RequestFactory().get("/", HTTP_X_TENANT=text)).status_code != 200
+        assert refused == (text in blocked), repr(text)
 
 
 def test_a_view_that_passes_them_on_is_answered(caplog: pytest.LogCaptureFixture) -> None:
