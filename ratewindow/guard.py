@@ -122,11 +122,11 @@ def guarded(handler: Handler, door: Door) -> Handler:
                     if not decision.allowed:
                         await responses.aannounce(visit.request, visit.decision)
                 response = await (visit.arefusal() if visit.refused else handler(request, *args, **kwargs))
-                if visit.waits:
+                if visit.counts_later and visit.waits:
                     await afterwards.acount(visit.request, getattr(response, "status_code", None))
                 return visit.answer(response)
             except BaseException as error:
-                if visit.waits:
+                if visit.counts_later and visit.waits:
                     await afterwards.acount(visit.request, afterwards.status_of(error))
                 raise
             finally:
@@ -144,11 +144,11 @@ def guarded(handler: Handler, door: Door) -> Handler:
                 if not decision.allowed:
                     responses.announce(visit.request, visit.decision)
             response = visit.refusal() if visit.refused else handler(request, *args, **kwargs)
-            if visit.waits:
+            if visit.counts_later and visit.waits:
                 afterwards.count(visit.request, getattr(response, "status_code", None))
             return visit.answer(response)
         except BaseException as error:
-            if visit.waits:
+            if visit.counts_later and visit.waits:
                 afterwards.count(visit.request, afterwards.status_of(error))
             raise
         finally:
