@@ -8,7 +8,7 @@ def main() -> None:
     from django.contrib.auth import get_user_model
     from django.core.management import call_command
 
-    from ratewindow.models import RateRule
+    from ratewindow.models import Override, RateRule
 
     call_command("migrate", verbosity=0)
     get_user_model().objects.create_superuser("admin", "admin@example.com", "admin")
@@ -29,6 +29,8 @@ def main() -> None:
     )
     define("search", "10/m", path="/search/", description="In shadow: watch the report before enforcing it.")
     define("site", "10/s", applies_to="all", description="In shadow, on every path: what a replayed log would run into.")
+    Override.objects.block("ip:2001:db8:bad::/48", duration="2h", reason="Scraping; and so that you can end a block.")
+    Override.objects.rate("ip:198.51.100.30", "20/m", rule="demo.limited", duration="30d", reason="A partner.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A little traffic for the demo's report: a few ordinary visitors, one in a hurry, one trying passwords."""
+"""A little traffic for the demo's report: a few ordinary visitors, one in a hurry, one trying passwords, some blocked."""
 
 import http.client
 from collections.abc import Callable, Iterator
@@ -18,7 +18,8 @@ def _requests() -> Iterator[Request]:
     yield from (("203.0.113.9", "GET", f"/api/orders/{number % 20 + 1}/") for number in range(45))  # a script in a hurry
     yield from (("203.0.113.66", "POST", "/login/") for _ in range(16))  # a password thief
     yield from (("2001:db8:7::1", "GET", f"/search/?q=order+{number}") for number in range(25))  # a crawler, only in shadow
-    yield from (("198.51.100.30", "GET", "/limited/") for _ in range(8))
+    yield from (("198.51.100.30", "GET", "/limited/") for _ in range(8))  # a partner, with a rate of its own
+    yield from ((f"2001:db8:bad:{number}::1", "GET", "/search/") for number in range(7))  # scrapers, whose network is blocked
 
 
 def visit(port: int, check: Callable[[], None]) -> int:

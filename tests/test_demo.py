@@ -25,6 +25,7 @@ def test_the_demo_answers_limits_and_ends_without_a_trace(start_demo):
     assert [answer.status for answer in answers] == [200] * 5 + [429]
     assert 1 <= int(answers[5].headers["Retry-After"]) <= 61  # a bucket leaves as a whole
     assert demo.get("/limited/", client="192.0.2.77").status == 200
+    assert demo.get("/", client="2001:db8:bad::1").status == 429  # its network is blocked
     assert demo.get("/any/path/of/a/log.gif").status == 200
     assert demo.get("/static/demo/site.css").status == 200
 
