@@ -25,7 +25,10 @@ _PACKAGED = str(Path(__file__).parent / "templates")
 
 def handler429(request: HttpRequest) -> Any:
     """What the root URLconf gives as `handler429`, a function or the path of one; None without it."""
-    return getattr(get_resolver(getattr(request, "urlconf", None)).urlconf_module, "handler429", None)
+    try:
+        return getattr(get_resolver(getattr(request, "urlconf", None)).urlconf_module, "handler429", None)
+    except Exception:  # a URLconf that cannot be imported: whom no rule refuses, Django tells so
+        return None
 
 
 def by_handler(handler: Any, request: HttpRequest, decision: Decision, status: int) -> HttpResponseBase:

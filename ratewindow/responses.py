@@ -45,7 +45,9 @@ def refusal(request: HttpRequest, decision: Decision) -> HttpResponseBase:
         if userfunctions.failing and form in _BY_SITE:
             userfunctions.worked("refusal page", form)
     except Exception as error:
-        userfunctions.failed("refusal page", form, error, "who is refused gets plain text", filter(None, [decision.rule]))
+        userfunctions.failed(
+            "refusal page", form, error, "who is refused gets plain text", [decision.rule] if decision.rule else []
+        )
         response = _plain(told._replace(status=503 if told.is_busy else 429, message=""))
     if told.wait_s is not None:
         response.headers.setdefault("Retry-After", str(told.wait_s))

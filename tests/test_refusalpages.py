@@ -243,3 +243,8 @@ def test_the_page_may_ask_the_database_under_asgi_too(handler429: Any) -> None:
     view = decorated(True, "page", "1/m")
     get(view)
     assert get(view, headers={"accept": BROWSER}).content == b"0 users"
+
+
+@override_settings(ROOT_URLCONF="no.such.urls")
+def test_a_urlconf_that_cannot_be_imported_breaks_no_refusal() -> None:
+    assert "k7f2q" in refuse().content.decode()

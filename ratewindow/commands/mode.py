@@ -8,6 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
 from ratewindow import rulebook
+from ratewindow.commands.rules import mode_of
 from ratewindow.models import RateRule
 from ratewindow.rule import MODES
 
@@ -30,7 +31,8 @@ def run(options: dict[str, Any], stdout: Any) -> None:
         rule.save(update_fields=["mode"])
     except (DatabaseError, ImproperlyConfigured) as error:
         raise CommandError(f"The rules cannot be changed: {error}. To let everything pass: manage.py ratewindow off") from None
-    stdout.write(f"{name}: {mode}, as it was." if before == mode else f"{name}: {mode} (was: {before}).")
+    now = mode_of(rule)
+    stdout.write(f"{name}: {now}, as it was." if before == mode else f"{name}: {now} (was: {before}).")
 
 
 def _unknown(name: str) -> str:

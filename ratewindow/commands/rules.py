@@ -8,6 +8,7 @@ from django.db import DatabaseError
 
 from ratewindow import coderules, rulebook
 from ratewindow.commands.table import table
+from ratewindow.countwhen import ALWAYS
 from ratewindow.models import RateRule
 
 NAME = "rules"
@@ -37,7 +38,14 @@ def listing() -> str:
 def _row(rule: RateRule) -> tuple[str, ...]:
     limits = "; ".join(window.freeze().text for window in rule.windows.all())
     place = f"{rule.applies_to} {rule.pattern}".strip()
-    return rule.name, rule.mode, place, rule.methods or "all", rule.key, limits or "none: limits nothing"
+    if limits and rule.count_when != ALWAYS:
+        limits += f" when {rule.count_when}"
+    return rule.name, mode_of(rule), place, rule.methods or "all", rule.key, limits or "none: limits nothing"
+
+
+def mode_of(rule: RateRule) -> str:
+    """``enforce``, or ``enforce 10 %``."""
+    return f"{rule.mode} {rule.enforce_percent} %" if rule.mode == "enforce" and rule.enforce_percent < 100 else rule.mode
 
 
 def _in_code() -> list[tuple[str, ...]]:
