@@ -22,7 +22,7 @@ _CHOSEN = ("header:", "cookie:", "query:", "get:", "post:", "json:")
 
 @checks.register(checks.Tags.database)  # not TAG too: Django 6.1 would then read rows for `check --tag ratewindow`
 def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any) -> Told:
-    """All that the rows can have wrong: W001, W002, E004, W007, W014, W015, W018."""
+    """All that the rows can have wrong: W001, W002, E004, W007, W014, W015, W018, W019."""
     if not databases:
         return []
     import_views()
@@ -39,6 +39,7 @@ def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str
         *_leading_nowhere(rules),
         *_by_choice_alone([rule for rule in rules if rule.mode == "enforce"]),
         *_seeing_others(rules),
+        *_by_sessions_without_keys(rules),
     ]
 
 
@@ -140,6 +141,20 @@ def _holds_beside(other: Rule, rule: Rule) -> bool:
             return rule.applies_to == "named"  # at the same view, perhaps: code says so, and is not read here
         case _:
             return (rule.applies_to, rule.pattern) == (other.applies_to, other.pattern)
+
+
+def _by_sessions_without_keys(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
+    """Rules by session where the client keeps it: whatever it holds has no key that stays."""
+    if not settings.SESSION_ENGINE.endswith(".signed_cookies"):
+        return
+    for rule in rules:
+        if "session" in rule.key.replace(" ", "").split("+"):
+            yield warning(
+                19,
+                f"Rule {rule.name!r} counts by session, and sessions in signed cookies have no key: each change makes another cookie, "
+                "and the old ones stay good. So the key is always missing.",
+                "Count by user_or_ip, or keep sessions on the server.",
+            )
 
 
 def _seeing_others(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:

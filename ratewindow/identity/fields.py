@@ -5,7 +5,7 @@ from collections.abc import Callable
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest
 
-from ratewindow.identity.spelling import Spelling
+from ratewindow.identity.spelling import Spelling, as_sent
 from ratewindow.identity.typed import beginning, typed
 
 Extractor = Callable[[HttpRequest], str | None]
@@ -16,7 +16,17 @@ def header(name: str, spelling: Spelling) -> Extractor:
     meta = "HTTP_" + name.upper().replace("-", "_")
     meta = {"HTTP_CONTENT_TYPE": "CONTENT_TYPE", "HTTP_CONTENT_LENGTH": "CONTENT_LENGTH"}.get(meta, meta)
     prefix = beginning("header", name)
-    return lambda request: typed(prefix, request.META.get(meta), spelling)
+    if spelling is as_sent:
+        return lambda request: typed(prefix, request.META.get(meta), as_sent)
+    return lambda request: typed(prefix, _in_unicode(request.META.get(meta)), spelling)
+
+
+def _in_unicode(sent: str | None) -> str | None:
+    """Servers hand on a header's bytes as Latin-1, of which no form of letters could be made the same."""
+    try:
+        return sent.encode("latin-1").decode() if sent and not sent.isascii() else sent
+    except UnicodeError:
+        return sent
 
 
 def cookie(name: str, spelling: Spelling) -> Extractor:

@@ -126,3 +126,10 @@ def test_a_row_that_counts_others_than_the_rate_in_code_is_a_warning(mode: str, 
     if is_told:
         assert "Rule 'export' counts per ip, and the rate in code that it stands for per user." in warned["ratewindow.W018"]
         assert f"{__name__}.told" in warned["ratewindow.W018"]
+
+
+@pytest.mark.parametrize(("engine", "is_told"), [("signed_cookies", True), ("db", False), ("cached_db", False)])
+def test_a_rule_by_sessions_that_have_no_key_is_a_warning(engine: str, is_told: bool) -> None:
+    define("browse", applies_to="all", key="ip + session")
+    with override_settings(SESSION_ENGINE=f"django.contrib.sessions.backends.{engine}"):
+        assert ("Rule 'browse' counts by session, and sessions in signed" in told().get("ratewindow.W019", "")) is is_told

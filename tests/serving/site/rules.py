@@ -21,6 +21,8 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "login": ("2/h", {"path": "/login/"}),
     "search": ("2/h", {"path": "/search"}),
     "loud": ("2/h", {"path": "/loud/"}),
+    "by.name": ("1/h", {"path": "/named/", "key": "post:username", "on_missing": "allow", "normalise": True}),
+    "by.member": ("1/h", {"path": "/named/", "key": "json:user.name", "on_missing": "allow"}),
     "keyed": ("1/h", {"path": "/keyed/", "key": "header:x-api-key"}),
     "guesses": ("3/h", {"prefix": "/guess/", "count_when": "login_failed", "response_status": 403, "message": "Enough."}),
     "aguesses": ("3/h", {"prefix": "/aguess/", "count_when": "login_failed", "response_status": 403, "message": "Enough."}),

@@ -29,6 +29,7 @@ urlpatterns = [
     path("astream/", views.astream),
     path("log-in/<str:name>/", views.log_in),
     path("upload/", views.upload),
+    path("named/", views.named),
     path("guess/<str:word>/", views.guess),
     path("aguess/<str:word>/", views.aguess),
     path("charged/", views.charged),

@@ -166,6 +166,12 @@ def log_in(request: HttpRequest, name: str) -> HttpResponse:
     return HttpResponse(name)
 
 
+def named(request: HttpRequest) -> HttpResponse:
+    """What a view finds in the body."""
+    files = {name: len(file.read()) for name, file in request.FILES.items()}
+    return JsonResponse({"form": request.POST.dict(), "files": files, "length": len(request.body) if not files else 0})
+
+
 def upload(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"received": len(request.body)})
 
