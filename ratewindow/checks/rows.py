@@ -151,8 +151,8 @@ def _by_sessions_without_keys(rules: Iterable[Rule]) -> Iterator[checks.CheckMes
         if "session" in rule.key.replace(" ", "").split("+"):
             yield warning(
                 19,
-                f"Rule {rule.name!r} counts by session, and sessions in signed cookies have no key: each change makes another cookie, "
-                "and the old ones stay good. So the key is always missing.",
+                f"Rule {rule.name!r} counts by session, and sessions in signed cookies have no key: each change makes another "
+                "cookie, and the old ones stay good. So the key is always missing.",
                 "Count by user_or_ip, or keep sessions on the server.",
             )
 
