@@ -11,14 +11,15 @@ GARBAGE = b"\x16\x03\x01HTTP/1.1 400 Bad Request\r\n\r\n"
 
 
 class Proxy:
-    """Listens on a port of its own; `connections` is how many it has accepted, `calls` how many pieces clients sent.
+    """Listens on a port of its own; `connections` is how many it has accepted, `calls` how many pieces clients sent,
+    `states` how many states of clients they have asked about: decisions, without housekeeping's own.
 
     What it does can be changed at any moment, and acts on connections that are open, too.
     """
 
     def __init__(self, port: int) -> None:
         self.server = ("127.0.0.1", port)
-        self.connections = self.calls = 0
+        self.connections = self.calls = self.states = 0
         self._handle: Callable[[socket.socket, socket.socket, bytes], None] = _pass_on
         self._reply: Callable[[socket.socket, bytes], None] = _send
         self._accepts = True
@@ -141,6 +142,7 @@ class Proxy:
     def _ask(self, client: socket.socket, server: socket.socket) -> None:
         def on(data: bytes) -> None:
             self.calls += 1
+            self.states += data.count(b"rw:s:")
             self._handle(client, server, data)
 
         self._pump(client, server, on)

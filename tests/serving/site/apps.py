@@ -11,6 +11,9 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         from ratewindow import rulebook
+        from tests.serving.site import timing
 
+        if os.environ.get("SERVED_TIMED"):
+            timing.install()
         if seconds := os.environ.get("SERVED_REREAD_S"):
             rulebook.REREAD_S = float(seconds)

@@ -29,6 +29,8 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "lost": ("2/h", {"prefix": "/lost/", "count_when": "404"}),
     "charged": ("9/h", {"path": "/charged/"}),
     "acharged": ("9/h", {"path": "/acharged/"}),
+    "soaked": ("20/10s", {"path": "/soaked/", "key": "header:x-client"}),
+    "asoaked": ("20/10s", {"path": "/asoaked/", "key": "header:x-client", "on_missing": "refuse"}),
     "many": ("100000/h", {"path": "/many/"}),
 }
 

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model, login, user_login_failed
@@ -13,7 +14,7 @@ from django.utils.decorators import method_decorator
 from django.views import View
 
 import ratewindow
-from ratewindow import RateLimited, ratelimit, rulebook, stores
+from ratewindow import RateLimited, gate, ratelimit, rulebook, stores
 
 
 def plain(request: HttpRequest, *_: Any) -> HttpResponse:
@@ -200,6 +201,12 @@ async def quick(request: HttpRequest) -> HttpResponse:
     return HttpResponse(request.ratewindow.reason or "decided")  # type: ignore[attr-defined]
 
 
+def resident_kb() -> int:
+    """The memory that this process has in use."""
+    told = Path("/proc/self/status").read_text()
+    return int(told.partition("VmRSS:")[2].split()[0])
+
+
 def state(request: HttpRequest) -> HttpResponse:
     """What this process holds open."""
     return JsonResponse(
@@ -209,6 +216,8 @@ def state(request: HttpRequest) -> HttpResponse:
             "dripping": dripping,
             "stores_of_loops": len(stores._of_loop),
             "limits": {rule.name: [window.limit for window in rule.windows] for rule in rulebook.current().by_name.values()},
+            "breaker": "open" if gate.breaker.open else "closed",
+            "rss_kb": resident_kb(),
             "descriptors": len(os.listdir("/proc/self/fd")),
         }
     )

@@ -1,0 +1,84 @@
+"""Every fault on a site under traffic, behind gunicorn: no request fails, nobody waits for a server that is known to be away."""
+
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from tests.faults.catalogue import FAULTS
+from tests.faults.injectors import OwnServer, own_server
+from tests.faults.proxy import Proxy, proxied
+from tests.faults.traffic import Traffic, breakers
+from tests.serving.servers import Served, make_database, new_address, place
+
+pytestmark = pytest.mark.slow
+
+DOWN, BACK = "Redis does not answer, requests pass uncounted", "Redis answers again"
+
+
+class Site(NamedTuple):
+    served: Served
+    server: OwnServer
+    proxy: Proxy
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    template = tmp_path_factory.mktemp("faults") / "template.sqlite3"
+    make_database(template)
+    with own_server() as server, proxied(server.port) as proxy, place(template) as made:
+        url = f"redis://127.0.0.1:{proxy.port}/0"
+        # Long enough that a busy machine does not look like a fault.
+        yield Site(made.serve("gthread", {"SERVED_TIMED": "1"}, REDIS=url, TIMEOUT="500ms"), server, proxy)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_under_traffic_no_request_fails_and_nobody_asks_a_server_that_is_away(site: Site, name: str) -> None:
+    served, server, proxy = site
+    lines = served.said()
+    client = new_address()
+    assert served.statuses("/path/", 3, client) == [200, 200, 429]
+    with Traffic(served) as traffic:
+        traffic.wait_for(20)
+        with FAULTS[name](server, proxy):
+            traffic.until(lambda: breakers(served) == {"open"}, f"{name}: not every worker has noticed")
+            began_s, states = time.monotonic(), proxy.states
+            traffic.wait_for(40)
+            while_open = [sample for sample in traffic.since(began_s) if sample.answered_s]
+            assert all(sample.cause.startswith("store:") for sample in while_open)
+            assert proxy.states == states  # no decision went to the server
+        traffic.until(lambda: breakers(served) == {"closed"}, f"{name}: not every worker has come back")
+        back_s = time.monotonic()
+        traffic.wait_for(20)
+    assert {sample.status for sample in traffic.samples} == {200}
+    assert {sample.cause for sample in traffic.since(back_s)} == {""}
+    assert served.statuses("/path/", 4) == [200, 200, 429, 429]  # the limit holds again, exactly
+    said = served.said().removeprefix(lines)
+    assert said.count(DOWN) == said.count(BACK) == served.workers_wanted, said
+
+
+def test_a_flushed_script_is_no_fault(site: Site) -> None:
+    served, server, _ = site
+    with Traffic(served) as traffic:
+        for _ in range(5):
+            server.tell("SCRIPT", "FLUSH")
+            traffic.wait_for(10)
+    assert {(sample.status, sample.cause) for sample in traffic.samples} == {(200, "")}
+
+
+def test_a_worker_that_is_killed_takes_no_limit_with_it(site: Site) -> None:
+    import os
+    import signal
+
+    served = site.served
+    client = new_address()
+    assert served.statuses("/path/", 1, client) == [200]
+    before = set(served.workers())
+    with Traffic(served) as traffic:
+        traffic.wait_for(20)
+        os.kill(min(before), signal.SIGKILL)
+        traffic.until(lambda: min(before) not in served.workers(), "no other worker has come")
+        traffic.wait_for(20)
+    assert {sample.status for sample in traffic.samples} <= {200, 0}
+    assert served.statuses("/path/", 3, client) == [200, 429, 429]
