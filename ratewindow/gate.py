@@ -8,7 +8,6 @@ import time
 from typing import Any
 
 from django.core.signals import setting_changed
-from redis.exceptions import RedisError
 
 from ratewindow import conf, connection, fallback, housekeeping, leasing, stores
 from ratewindow.breaker import PROBE_S, Breaker
@@ -32,7 +31,7 @@ def decide(question: Question, what: What = "hit") -> Decision:
         store = stores.store()
         leased = question.leased and what == "hit"
         return asked.learn(leasing.run(store, question.checks) if leased else store.run(question.checks, what))
-    except (RedisError, OSError) as error:
+    except Exception as error:  # whatever it is, no request fails for it
         return asked.failed(error)
 
 
@@ -48,7 +47,7 @@ async def adecide(question: Question, what: What = "hit") -> Decision:
             return asked.learn(await leasing.arun(store, question.checks, conf.current().timeout_s))
         answer = store.run(question.checks, what)
         return asked.learn(answer if isinstance(answer, list) else await within(conf.current().timeout_s, answer))
-    except (RedisError, OSError) as error:  # TimeoutError is an OSError
+    except Exception as error:
         return asked.failed(error)
 
 
@@ -106,14 +105,16 @@ _reported: dict[str, float] = {}
 
 
 def _report(fault: faults.Fault, error: Exception) -> None:
-    """Redis answers, but not this call: a wrong type under our key, or a mistake in the script."""
+    """Redis answers, but not this call: a wrong type under our key, a mistake in the script or in what calls it."""
     kind, now_s = f"{fault.name} {str(error)[:60]}", time.monotonic()
     known_s = _reported.pop(kind, None)
     if known_s is None and len(_reported) >= 100:
         del _reported[next(iter(_reported))]
     _reported[kind] = now_s
     if known_s is None or now_s - known_s > _TOLD_AGAIN_S:
-        logger.error("ratewindow: Redis refuses a decision, %s (told once): %s", fallback.in_words(), error)
+        ours = fault.name == "internal"
+        who = "an error of ours spoils" if ours else "Redis refuses"
+        logger.error("ratewindow: %s a decision, %s (told once): %s", who, fallback.in_words(), error, exc_info=ours)
 
 
 breaker = Breaker(stores.probe, fallback.in_words)

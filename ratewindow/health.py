@@ -119,7 +119,12 @@ def _away(away: Sequence[Process], count: int) -> str:
     where = f" in {len(away)} of {count} processes" if count > 1 else ""
     if count == 1 and (others := processes.last_known()) > 1:
         where = f" in this process, one of {others}"
-    return f"{', '.join(servers)} silent since {since}{where}: {policies}."
+    wrong = sorted({each["error"].removeprefix("store:") for each in away} - _SILENCE)
+    how = f"unusable ({', '.join(wrong)})" if wrong else "silent"
+    return f"{', '.join(servers)} {how} since {since}{where}: {policies}."
+
+
+_SILENCE = {"timeout", "connection", "sentinel", ""}  # other faults are told by their names
 
 
 def _all_well(found: Sequence[Process]) -> str:

@@ -14,8 +14,10 @@ import ratewindow
 from ratewindow import fallback, gate, rulebook, share, stores
 from ratewindow.breaker import FAILURES_TO_OPEN
 from ratewindow.countwhen import parse_count_when
+from ratewindow.limiter import AsyncRedisStore, RedisStore
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision
+from ratewindow.reporting import counters
 from ratewindow.rule import Rule
 from ratewindow.rulebook import Rulebook
 from tests.doors import behind_middleware, decorated, plain, statuses
@@ -193,6 +195,23 @@ def test_nothing_that_was_counted_here_is_written_to_redis_or_given_back_to_it(r
     assert told.remaining == 2
     assert told.take_back(1) == []
     assert redis_client.keys("rw:s:*") == []
+
+
+@is_async
+def test_an_error_of_our_own_is_no_failed_request_and_is_told_with_its_place(
+    rules: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_async: bool
+) -> None:
+    def broken(self: Any, *arguments: Any) -> Any:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(AsyncRedisStore if is_async else RedisStore, "run", broken)
+    monkeypatch.setattr(gate, "_reported", {})
+    rules(rule("api", on_error="refuse"))
+    assert statuses(behind_middleware(plain(is_async)), 5) == [503] * 5
+    assert not gate.breaker.open
+    (record,) = caplog.records
+    assert "an error of ours spoils a decision" in record.getMessage() and record.exc_info
+    assert counters.causes() == {"store:internal": 5}
 
 
 @is_async

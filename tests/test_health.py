@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import override_settings
+from redis.exceptions import ResponseError
 
 import ratewindow
 from ratewindow import connection, gate, health, processes, rulebook, statekeys, storestate
@@ -84,6 +85,12 @@ def test_while_redis_is_silent_this_process_tells_its_own_view_and_asks_nobody(m
     assert told["summary"] == f"Redis silent since {clock} in this process, one of 2: requests pass uncounted."
     assert told["store"]["reachable"] is False
     assert [each["pid"] for each in told["processes"]] == [os.getpid()]
+
+
+def test_a_redis_that_answers_but_cannot_be_used_is_told_apart_from_a_silent_one() -> None:
+    for _ in range(FAILURES_TO_OPEN):
+        gate.breaker.failed(ResponseError("OOM command not allowed when used memory > 'maxmemory'."))
+    assert health.status()["summary"].startswith("Redis unusable (oom) since")
 
 
 def test_what_holds_is_said_as_the_rules_say() -> None:

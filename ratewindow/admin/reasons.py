@@ -35,6 +35,7 @@ _FAILED = {
     "store:protocol": "The answer was none of Redis",
     "store:wrongtype": "Another program wrote under our key",
     "store:script": "Redis refused the script",
+    "store:internal": "An error of the limiter itself, see the log",
     "function:cost": "The site's function for a cost failed",
     "function:rate": "The site's function for a rate failed",
     "function:key": "The site's function for a key failed",

@@ -80,7 +80,7 @@ def line(process: dict[str, Any]) -> ProcessLine:
     mark, since = process["breaker"], _clock(process.get("degraded_since"))
     breaker = "counts on Redis"
     if mark == "open":
-        breaker = f"{', '.join(process['servers'])} silent since {since}: {in_words(process['error'])}"
+        breaker = f"does not count on {', '.join(process['servers'])} since {since}: {in_words(process['error'])}"
     elif mark == "silent":
         breaker = f"not heard of since {since}"
     fallback = sum((process.get("fallback") or {}).values())

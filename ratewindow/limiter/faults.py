@@ -129,7 +129,7 @@ def of(error: BaseException) -> Fault:
     name = _name(error)
     if name == "wrongtype":
         return Fault(name, Concerns.CLIENT)
-    return Fault(name, Concerns.OURSELVES if name == "script" else Concerns.SERVER)
+    return Fault(name, Concerns.OURSELVES if name in ("script", "internal") else Concerns.SERVER)
 
 
 def _name(error: BaseException) -> str:
@@ -145,4 +145,4 @@ def _name(error: BaseException) -> str:
     if isinstance(error, exceptions.ResponseError):
         found = _WORD.search(said)
         return _BY_WORD[found[1]] if found else "script"
-    return "connection"
+    return "connection" if isinstance(error, exceptions.RedisError | OSError) else "internal"

@@ -1,0 +1,98 @@
+"""The kill switch and the state of real servers: every worker follows, whatever is away, and every worker is told of."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.serving.servers import CHECKOUT, KINDS, Place, Served, new_address, until
+
+pytestmark = pytest.mark.slow
+
+
+def manage(place: Place, *words: str, **ratewindow: str) -> "subprocess.CompletedProcess[str]":
+    settings = {"SERVED_RATEWINDOW": json.dumps({"TIMEOUT": "500ms", **ratewindow})}
+    command = [sys.executable, "manage.py", "ratewindow", *words]
+    return subprocess.run(command, cwd=CHECKOUT, env=place.environment(**settings), capture_output=True, text=True)
+
+
+def all_follow(served: Served, off: bool) -> None:
+    """Until every worker holds no rule at all, or its rules again."""
+
+    def follow() -> bool:
+        return all((answer.json()["limits"] == {}) is off for answer in served.workers().values())
+
+    until(follow, f"not every worker followed:\n{served.said()}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_switch_acts_in_every_worker_whatever_is_away(served_place: Place, kind: str) -> None:
+    served = served_place.serve(kind, TIMEOUT="500ms", ON_ERROR="refuse")
+    client = new_address()
+    assert served.statuses("/path/", 3, client) == [200, 200, 429]
+
+    told = manage(served_place, "off", "--for", "1h", "--reason", "a trial")
+    assert told.returncode == 0 and "Limits are off until" in told.stdout and "a trial" in told.stdout
+    all_follow(served, off=True)
+    assert served.statuses("/path/", 5, client) == [200] * 5
+    assert manage(served_place, "on").returncode == 0
+    all_follow(served, off=False)
+    assert served.get("/path/", client).status == 429  # what was counted is still counted, and nothing besides
+
+    served_place.stop_redis()
+    until(lambda: served.get("/path/", client).status == 503, "the rule did not refuse without Redis")
+    told = manage(served_place, "off")
+    assert told.returncode == 0 and "Redis was not reached" in told.stdout
+    all_follow(served, off=True)
+    assert served.statuses("/path/", 5, client) == [200] * 5
+    manage(served_place, "on")
+    all_follow(served, off=False)
+    assert served.get("/path/", client).status == 503
+    served_place.start_redis()
+    until(lambda: served.get("/path/", client).status == 200, "Redis is back, and is not asked")
+
+    served_place.stop_database()
+    told = manage(served_place, "off")
+    assert told.returncode == 0 and "The database was not reached" in told.stdout
+    all_follow(served, off=True)
+    manage(served_place, "on")
+    all_follow(served, off=False)
+    served_place.start_database()
+
+
+@pytest.mark.parametrize("kind", ["preload", "gevent", "uvicorn"])
+def test_every_worker_tells_of_itself_and_none_is_missed_that_ended_or_was_killed(served_place: Place, kind: str) -> None:
+    served = served_place.serve(kind)
+    workers = set(served.workers())
+
+    def told() -> set[int]:
+        return {int(name.split("|")[1]) for name in served_place.redis.zrange("rw:{processes}", 0, -1)}
+
+    until(lambda: told() >= workers, "not every worker has told of itself")
+    checked = manage(served_place, "check")
+    assert "All processes count on Redis." in checked.stdout
+    assert all(f" {worker} (" in checked.stdout for worker in workers)
+    os.kill(killed := min(workers), signal.SIGKILL)
+    until(lambda: killed not in served.workers(), "the worker went on")
+    assert "not been heard of" not in manage(served_place, "check").stdout
+    served.end()
+    until(lambda: told() <= {killed}, f"not every worker has said that it ends: {told()}")
+
+
+def test_a_check_fails_while_workers_decide_without_redis_and_passes_once_they_do_again(served_place: Place) -> None:
+    served = served_place.serve("sync")
+    served_place.redis.execute_command("ACL", "SETUSER", "default", "-evalsha", "-eval")  # they may tell, and not decide
+    until(
+        lambda: served.statuses("/path/", 10) == [200] * 10 and "in 2 of 3 processes" in manage(served_place, "check").stdout,
+        f"no worker told that it decides without Redis:\n{served.said()}",
+    )
+    told = manage(served_place, "check")
+    assert told.returncode == 1
+    assert "Redis unusable (noperm) since" in told.stdout and "requests pass uncounted" in told.stdout
+    assert "Limiting is degraded." in told.stderr
+    served_place.redis.execute_command("ACL", "SETUSER", "default", "+@all")
+    until(lambda: manage(served_place, "check").returncode == 0, "no worker told that it counts again")
+    assert served.said().count("Redis does not answer, requests pass uncounted until it does") == 2  # once for each worker
