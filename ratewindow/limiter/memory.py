@@ -17,8 +17,9 @@ class MemoryStore:
     """Counts for one process, thread-safe, without a server.
 
     It keeps at most `most_keys` states, one for each window of each identity. When it is full, those that
-    were charged longest ago go first, and those of clients that were refused go last: a flood of new
-    identities does not free a refused one before the others.
+    were charged longest ago go first, and those of clients that were refused go last, as long as they are
+    not more than half: so a flood of new identities does not free a refused one before the others, and a
+    flood of refused ones does not leave new clients uncounted.
     """
 
     is_async = False
@@ -186,7 +187,8 @@ class _States:
 
     def shrink(self, most_keys: int) -> None:
         while len(self) > most_keys:
-            (self._ordinary or self._refused).popitem(last=False)
+            crowded = len(self._refused) > most_keys // 2
+            (self._refused if crowded else self._ordinary).popitem(last=False)
 
 
 def _system_ms() -> int:

@@ -24,6 +24,13 @@ def test_a_flood_of_new_identities_does_not_free_a_refused_one() -> None:
     assert not limiter.hit("user:bad", ONE)
 
 
+def test_a_flood_of_refused_identities_leaves_no_new_client_uncounted() -> None:
+    limiter = Limiter(MemoryStore(most_keys=100))
+    for number in range(1000):
+        assert limiter.hit(f"user:{number}", ONE)
+        assert not limiter.hit(f"user:{number}", ONE)
+
+
 def test_sixteen_threads_admit_exactly_the_limit() -> None:
     limiter, windows = Limiter(MemoryStore()), [Window(50, period_ms=60_000)]
     with ThreadPoolExecutor(16) as pool:

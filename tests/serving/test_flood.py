@@ -1,0 +1,63 @@
+"""A flood of clients that come once: what a process remembers of them is bounded, whoever counts."""
+
+import functools
+import gc
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
+from ratewindow import gate, rulebook, share, stores
+from ratewindow.limiter import refusals
+from ratewindow.limiter.memory import MemoryStore
+from tests.serving.flood import flood, site
+
+# Caches hold 4,096 at most; what holds more is made smaller here, so that all of it is full early.
+FULL = 4500
+MORE = 1500
+KEPT = 300
+
+
+@pytest.fixture
+def handler(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setattr(refusals, "MOST_KNOWN", KEPT)
+    monkeypatch.setattr(share, "MOST_STATES", KEPT)
+    monkeypatch.setattr(stores._memory, "most_keys", KEPT)
+    before = rulebook.replace(None)
+    yield site()
+    rulebook.replace(before)
+
+
+def entries() -> int:
+    """How much all that this process holds, holds."""
+    gc.collect()
+    return sum(len(each) for each in gc.get_objects() if isinstance(each, dict | list | set | deque))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["redis", "memory", "local"])
+def test_a_process_that_has_seen_many_clients_holds_no_more_for_as_many_again(handler: Any, where: str) -> None:
+    address = {"redis": settings.RATEWINDOW["REDIS"], "memory": "memory://", "local": "redis://127.0.0.1:1/0"}[where]
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": address}):
+        assert flood(handler, 0, FULL) == FULL
+        before = entries()
+        assert flood(handler, FULL, MORE) == MORE
+        assert entries() - before < MORE / 10
+        assert len(gate.refusals._known) <= KEPT
+        kept = [len(each) for each in gc.get_objects() if isinstance(each, MemoryStore)]
+        assert max(kept, default=0) <= KEPT
+
+
+def test_every_cache_that_requests_fill_has_an_end() -> None:
+    """Others hold one entry for each thing that code or settings name."""
+    named = {"algorithms.algorithm", "budget.timed", "scripts._join", "givenrate._imported", "statekeys._secret"}
+    endless = {
+        f"{each.__module__}.{each.__qualname__}"
+        for each in gc.get_objects()
+        if isinstance(each, functools._lru_cache_wrapper) and each.cache_parameters()["maxsize"] is None
+    }
+    ours = {".".join(name.split(".")[-2:]) for name in endless if name.startswith("ratewindow.")}
+    assert ours <= named
