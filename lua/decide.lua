@@ -22,7 +22,7 @@
 -- them whoever refuses, up to what is full. A rule that only looks refuses and locks like any other, and what
 -- passes it is not charged.
 
-local algorithms = {}
+local algorithms = {usually = nil} -- made with room for one
 --@ALGORITHMS@
 local what, now = ARGV[1], nil
 if #what > 7 then

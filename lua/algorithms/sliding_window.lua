@@ -30,23 +30,26 @@ local function walk(ring, at, bucket, stop, units)
 end
 
 local function write(key, period, width, now, used, current, bucket, oldest, ring)
-  local u, c, kept = used % 65536, current % 65536, bucket - oldest
-  local u1, c1, k1, b1 = u % 256, c % 256, kept % 256, bucket % 256
+  local kept = bucket - oldest
+  local u1, c1, k1, b1 = used % 256, current % 256, kept % 256, bucket % 256
   local b = (bucket - b1) / 256
   local b2 = b % 256 b = (b - b2) / 256
   local b3 = b % 256 b = (b - b3) / 256
   local b4 = b % 256 b = (b - b4) / 256
   local b5 = b % 256
-  local state = string.char(u1, (u - u1) / 256, c1, (c - c1) / 256, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    b1, b2, b3, b4, b5, (b - b5) / 256, k1, (kept - k1) / 256) .. ring
-  if used > 65535 then
-    local more = ''
+  local state
+  if used < 65536 then
+    state = string.char(u1, (used - u1) / 256, c1, (current - c1) / 256, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+      b1, b2, b3, b4, b5, (b - b5) / 256, k1, (kept - k1) / 256) .. ring
+  else
+    local u, c, more = used % 65536, current % 65536, ''
     for _, rest in ipairs({(used - u) / 65536, (current - c) / 65536}) do
       for _ = 1, 5 do
         more, rest = more .. string.char(rest % 256), math.floor(rest / 256)
       end
     end
-    state = string.sub(state, 1, 4) .. more .. string.sub(state, 15)
+    state = string.char(u1, (u - u1) / 256, c1, (c - c1) / 256) .. more ..
+      string.char(b1, b2, b3, b4, b5, (b - b5) / 256, k1, (kept - k1) / 256) .. ring
   end
   redis.call('SET', key, state, 'PX', (bucket + 1) * width - 1 + period - now)
 end

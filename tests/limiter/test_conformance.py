@@ -1,6 +1,7 @@
 """Every store agrees with the oracle, on every number of every step of long random histories."""
 
 import os
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 
 from ratewindow.limiter import MemoryStore, RedisStore
 from ratewindow.limiter.limiter import Store
-from ratewindow.limiter.types import Check
+from ratewindow.limiter.types import Check, Window
+from ratewindow.limiter.wire import What
 from tests.limiter.conftest import open_store
-from tests.limiter.histories import ALGORITHMS, Step, as_limit, history
+from tests.limiter.histories import ALGORITHMS, START_MS, Step, as_limit, history
 from tests.limiter.oracle import Oracle
 
 pytestmark = pytest.mark.conformance
@@ -84,6 +86,23 @@ def test_every_store_agrees_where_algorithms_meet(store: Store) -> None:
         trial = Trial(store)
         for step in history(seed, STEPS_OF_ONE_HISTORY):
             trial.take(step)
+
+
+@pytest.mark.usefixtures("never_expiring")
+def test_counts_beyond_two_bytes_agree_with_the_twin_that_has_no_bytes(store: Store) -> None:
+    dice = random.Random(65_536)
+    twin = MemoryStore()
+    windows = (Window(10**6, 60_000), Window(10**7, 3_600_000, buckets=10), Window(5 * 10**6, 7000, buckets=3))
+    now_ms = START_MS
+    for number in range(200):
+        now_ms += dice.choice([0, 1, 500, 5000, 20_000])
+        cost = dice.choice([1, 1, 255, 256, 65_535, 65_536, 70_000, 10**6])
+        checks = [Check("rule", windows, ("{a}:0", "{a}:1", "{a}:2"), cost, True, number % 7 == 0)]
+        what: What = dice.choice(["hit", "hit", "charge"])
+        assert store.run(checks, what, now_ms) == twin.run(checks, what, now_ms)
+        if number % 10 == 0:
+            for each in (store, twin):
+                each.refund([(checks[0], [None] * 3)], now_ms)
 
 
 @settings(max_examples=60, deadline=None)
