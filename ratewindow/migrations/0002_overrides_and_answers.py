@@ -107,7 +107,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'block or exemption',
                 'verbose_name_plural': 'blocks and exemptions',
-                'ordering': ['-created_at', '-pk'],
+                'ordering': ['-pk'],
                 'permissions': [('view_identity', 'Can see identities unmasked'), ('release_identity', 'Can release clients')],
                 'indexes': [models.Index(fields=['expires_at'], name='ratewindow_override_expires')],
             },

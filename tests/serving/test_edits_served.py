@@ -59,6 +59,14 @@ def test_an_edit_in_the_admin_is_obeyed_by_all_workers(fleet: Fleet) -> None:
         until_all_obey(fleet.servers, limit)
 
 
+def test_another_rate_for_everybody_holds_in_all_workers_until_it_is_taken_away(own_fleet: Fleet) -> None:
+    own_fleet.editor.edit("save", limit=3500)
+    own_fleet.editor.edit("tighten", limit=3501)
+    until_all_obey(own_fleet.servers, 3501)
+    own_fleet.editor.edit("let go")
+    until_all_obey(own_fleet.servers, 3500)
+
+
 @pytest.mark.parametrize("how", ["update", "sql"])
 def test_an_edit_that_nothing_tells_of_is_obeyed_after_the_next_reading(served_place: Place, how: str) -> None:
     with editing(served_place) as editor:

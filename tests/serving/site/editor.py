@@ -20,7 +20,7 @@ def edit(how: str, rule: str, limit: int) -> None:
     from django.core.serializers import serialize
     from django.db import connection
 
-    from ratewindow.models import RateRule, RuleWindow
+    from ratewindow.models import Override, RateRule, RuleWindow
 
     windows = RuleWindow.objects.filter(rule__name=rule)
     match how:
@@ -41,6 +41,10 @@ def edit(how: str, rule: str, limit: int) -> None:
                 fixture.write(serialize("json", [window]))
                 fixture.flush()
                 call_command("loaddata", fixture.name, verbosity=0)
+        case "tighten":
+            Override.objects.rate("*", f"{limit}/h", rule=rule, duration="1h")
+        case "let go":
+            Override.objects.all().delete()
         case "delete":
             RateRule.objects.filter(name=rule).delete()
         case _:
