@@ -19,8 +19,8 @@ logger = logging.getLogger("ratewindow")
 
 MOST_MEMBERS = 100_000  # users in the groups that overrides name; those beyond are not known to be in them
 _MOST_TOLD = 20  # wrong rows in the log
-_ROWS_AT_ONCE = 500
-_REST_S = 0.0005  # after so many: a thread that only computes would make requests wait for their turn each time
+_ROWS_AT_ONCE = 100
+_REST_S = 0.0005  # after so many: a thread that only computes would make requests wait 5 ms for each turn of theirs
 _FIELDS = ("pk", "identity", "action", "rule", "rate", "starts_at", "expires_at")
 
 
