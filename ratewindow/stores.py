@@ -18,6 +18,8 @@ from ratewindow.limiter.types import Check, Window
 
 AnyAsyncStore = AsyncRedisStore | AsyncClusterStore
 
+UNUSED_S = 30.0  # a connection that no thread has needed for so long is closed
+
 _travelled_ms = 0
 _memory = MemoryStore(clock_ms=lambda: time.time_ns() // 1_000_000 + _travelled_ms)
 _of_threads: RedisStore | ClusterStore | None = None
@@ -95,6 +97,14 @@ def _probe_shard(server: str) -> None:
 
 shards = Breakers(_probe_shard, lambda: "requests of its clients are decided without it")
 housekeeping.every(lambda: PROBE_S, shards.look, apart="probes")
+
+
+def _close_unused() -> None:
+    if _of_threads is not None:
+        _of_threads.close_unused(UNUSED_S)
+
+
+housekeeping.every(lambda: UNUSED_S / 2, _close_unused)
 
 
 def _forget(*, setting: str, **_: Any) -> None:

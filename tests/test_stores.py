@@ -5,7 +5,7 @@ import gc
 
 import pytest
 
-from ratewindow import stores
+from ratewindow import housekeeping, stores
 from ratewindow.limiter.types import Check, Window
 
 CHECKS = [Check("rule", (Window(5, 60_000),), ("rw:s:test",))]
@@ -43,3 +43,12 @@ def test_a_loop_that_was_only_closed_is_forgotten_by_the_next() -> None:
     loop.close()
     asyncio.run(stores.astore())
     assert loop not in stores._of_loop
+
+
+def test_a_process_closes_the_connections_that_its_threads_need_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    store = stores.store()
+    monkeypatch.setattr(store, "close_unused", asked.append)
+    stores._close_unused()
+    assert asked == [stores.UNUSED_S]
+    assert "_close_unused" in {chore.run.__name__ for each in housekeeping._rounds.values() for chore in each.chores}

@@ -70,6 +70,11 @@ class ClusterStore:
         for server in list(self._servers.values()):
             server.close()
 
+    def close_unused(self, unused_s: float) -> None:
+        """Close connections that no thread has needed for so long, but one to each server."""
+        for server in list(self._servers.values()):
+            server.close_unused(unused_s)
+
     def __del__(self) -> None:
         if hasattr(self, "_servers"):
             self.close()  # the client that was given does not know of them

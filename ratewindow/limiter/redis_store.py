@@ -56,6 +56,10 @@ class RedisStore:
         """Close the store's connections; the next call opens one anew."""
         self._server.close()
 
+    def close_unused(self, unused_s: float) -> None:
+        """Close connections that no thread has needed for so long, but one."""
+        self._server.close_unused(unused_s)
+
     def __del__(self) -> None:
         if hasattr(self, "_server"):
             self.close()  # the client that was given does not know of them

@@ -92,6 +92,18 @@ class Server:
         while self._idle:
             self._discard(self._idle.pop()[0])
 
+    def close_unused(self, unused_s: float) -> None:
+        """Close connections that no thread has needed for so long, but one: a crowd needs many, and then goes."""
+        while len(self._idle) > 1 and self._pid == os.getpid():
+            try:
+                connection, used_s = self._idle.pop(0)  # the one that rested longest, since calls take the last
+            except IndexError:
+                return
+            if monotonic() - used_s <= unused_s:
+                self._idle.insert(0, (connection, used_s))
+                return
+            self._discard(connection)
+
     def _carefully(self, ask: Callable[[Any], Answer]) -> Answer:
         """What `ask` finds on a connection that may first have to be opened, all within what is left of the limit."""
         now_s = monotonic()

@@ -1,6 +1,7 @@
 """The connections that the store keeps for itself."""
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -22,6 +23,20 @@ def test_one_thread_keeps_one_connection(redis_url: str) -> None:
         for _ in range(10):
             limiter.hit("user:42", LIMIT)
         assert len(store._server._idle) == 1
+
+
+def test_connections_that_a_crowd_needed_are_closed_when_it_has_gone(redis_url: str, redis_client: redis.Redis) -> None:
+    before = len(redis_client.client_list())
+    with redis.Redis.from_url(redis_url) as client:
+        store = RedisStore(client)
+        crowd = [store._server._pool.get_connection() for _ in range(8)]
+        store._server._idle = [(each, time.monotonic() - 60) for each in crowd]
+        store.close_unused(120)
+        assert len(redis_client.client_list()) == before + 8
+        store.close_unused(30)
+        while len(redis_client.client_list()) > before + 1:
+            pass  # the server hears of it a moment later
+        assert Limiter(store).hit("user:42", LIMIT).remaining == 999
 
 
 def test_failures_use_up_no_connections() -> None:
