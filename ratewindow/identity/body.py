@@ -127,7 +127,7 @@ def _size(request: HttpRequest) -> int:
     """How long the body says it is. Only under ASGI is there one that does not say: Django has it in a file by then."""
     if hasattr(request, "_body"):
         return len(request._body)
-    if told := request.META.get("CONTENT_LENGTH"):
+    if told := str(request.META.get("CONTENT_LENGTH") or ""):
         return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else 0
     stream: Any = getattr(request, "_stream", None)
     if getattr(request, "_read_started", True) or not (hasattr(stream, "seekable") and stream.seekable()):

@@ -15,6 +15,7 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
 from ratewindow.identity import recipe
 from ratewindow.identity.body import MOST_BYTES
+from tests.doors import answer, decorated
 
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
@@ -192,6 +193,21 @@ def test_a_body_that_is_large_or_does_not_say_how_large_is_not_touched(key: str,
         request = sent("", kind, **{"wsgi.input": Untouchable(), **extra})
         assert who(key, request) is None
         assert not request._read_started  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("length", [12, "12"])
+def test_a_length_may_be_a_number(length: int | str) -> None:
+    assert who("post:username", sent("username=ann", CONTENT_LENGTH=length)) == "post:username:ann"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("size", [1_000, 1_000_000])
+def test_a_field_of_a_megabyte_is_answered_and_its_key_is_short(size: int, redis_client: Any) -> None:
+    view = decorated(False, rate="1/m", key="post:username")
+    for expected in (200, 429):  # the larger one by address
+        assert answer(view, sent("username=" + "x" * size)).status_code == expected
+    (key,) = redis_client.keys("rw:s:*")
+    assert len(key) <= 70
 
 
 @pytest.mark.parametrize("size", [MOST_BYTES, MOST_BYTES + 1])

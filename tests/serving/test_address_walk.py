@@ -115,6 +115,14 @@ def test_no_other_header_tells_an_address(any_site: Site) -> None:
     assert told == [200, 200, *[429] * (len(NAMES) - 2)]
 
 
+def test_an_address_that_uvicorn_has_corrected_is_taken_as_it_is(sites: Sites) -> None:
+    # It believes 127.0.0.1 by itself, and puts the right-most address of the header into REMOTE_ADDR.
+    for trusts in ("nothing", "networks"):
+        site, client = sites.get("uvicorn", trusts), new_address()
+        assert [site.status(f"6.6.6.{number}, {client}") for number in range(3)] == [200, 200, 429]
+        assert site.status(f"6.6.6.6, {new_address()}") == 200
+
+
 def test_a_header_with_underscores_is_not_that_of_the_proxy(careful: Site) -> None:
     peer = next(_peers)
     told = [careful.status(peer=peer, lines=(f"X_Forwarded_For: {new_address()}", f"REMOTE_ADDR: {peer}")) for _ in range(3)]
