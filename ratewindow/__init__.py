@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ratewindow.api import aacquire, acquire, ahit, apeek, arefund, areset, hit, peek, refund, reset
+    from ratewindow.charging import RequestDecision
     from ratewindow.decorators import ratelimit
     from ratewindow.exceptions import RateLimited
     from ratewindow.identity.own import ratekey
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Decision",
     "RateLimited",
+    "RequestDecision",
     "aacquire",
     "acquire",
     "ahit",
@@ -30,14 +32,16 @@ __all__ = [
 _HOMES = {
     "Decision": "limiter.types",
     "RateLimited": "exceptions",
+    "RequestDecision": "charging",
     "ratekey": "identity.own",
     "ratelimit": "decorators",
 }
 
+if not TYPE_CHECKING:  # which would believe that there is any name at all
 
-def __getattr__(name: str) -> Any:
-    """Imported on first use: ``ratewindow.limiter`` must not pull in Django, nor the app its own models too soon."""
-    if name in __all__:
-        found = globals()[name] = getattr(import_module(f"ratewindow.{_HOMES.get(name, 'api')}"), name)
-        return found
-    raise AttributeError(f"module 'ratewindow' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        """Imported on first use: ``ratewindow.limiter`` must not pull in Django, nor the app its own models too soon."""
+        if name in __all__:
+            found = globals()[name] = getattr(import_module(f"ratewindow.{_HOMES.get(name, 'api')}"), name)
+            return found
+        raise AttributeError(f"module 'ratewindow' has no attribute {name!r}")

@@ -11,7 +11,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 
-def lifespan(app: Application) -> Application:
+def lifespan(app: Callable[[Any, Any, Any], Awaitable[None]]) -> Application:
     """`app`, with the rules read before its server lets requests in, and the last counts sent before the server ends.
 
     In asgi.py: ``application = lifespan(get_asgi_application())``. An app that knows the lifespan protocol goes on
@@ -32,7 +32,7 @@ def lifespan(app: Application) -> Application:
 class _Life:
     """One run of the protocol: the app's own part, if it has one, with ours before what it tells the server."""
 
-    def __init__(self, app: Application, receive: Receive, send: Send) -> None:
+    def __init__(self, app: Callable[[Any, Any, Any], Awaitable[None]], receive: Receive, send: Send) -> None:
         self._app, self._from_server, self._to_server = app, receive, send
         self._heard: set[str] = set()
         self._told: set[str] = set()

@@ -5,7 +5,7 @@ It also understands the words of django-ratelimit, so that a site moves over by 
 
 from collections.abc import Callable, Iterable
 from functools import partial, wraps
-from typing import Any, Never, TypeVar, cast
+from typing import Any, Never, ParamSpec, Protocol, TypeVar, cast
 
 from django.http import HttpRequest
 from django.utils.decorators import method_decorator
@@ -22,12 +22,30 @@ from ratewindow.rule import Rule, check_name, name_of, parse_methods
 from ratewindow.rulebook import Rulebook
 
 View = TypeVar("View", bound=Callable[..., Any])
+Given = ParamSpec("Given")
+Made = TypeVar("Made", covariant=True)
 Methods = str | Iterable[str | None]
 
 ALL = (None,)  # as django-ratelimit has it
 UNSAFE = ("DELETE", "PATCH", "POST", "PUT")
 
 
+class _WithMethods(Protocol[Given, Made]):
+    """A function that has django-ratelimit's names for methods, as ``ratelimit.UNSAFE``."""
+
+    ALL: tuple[None]
+    UNSAFE: tuple[str, ...]
+
+    def __call__(self, *args: Given.args, **kwargs: Given.kwargs) -> Made: ...
+
+
+def _with_methods(function: Callable[Given, Made]) -> _WithMethods[Given, Made]:
+    made = cast("_WithMethods[Given, Made]", function)
+    made.ALL, made.UNSAFE = ALL, UNSAFE
+    return made
+
+
+@_with_methods
 def ratelimit(
     name: str | None = None,
     rate: Rate | None = None,
@@ -77,10 +95,6 @@ def ratelimit(
         return cast("View", wrapped)
 
     return decorate
-
-
-ratelimit.ALL = ALL  # type: ignore[attr-defined]
-ratelimit.UNSAFE = UNSAFE  # type: ignore[attr-defined]
 
 
 class _Door:

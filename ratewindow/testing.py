@@ -1,11 +1,12 @@
 """For the tests of sites that use this: rules of the test's own, in memory, on a clock that can be moved."""
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from asgiref.sync import iscoroutinefunction
 from django.conf import settings
@@ -17,6 +18,8 @@ from ratewindow.limiter.rates import parse_rates
 from ratewindow.rule import Rule, check_name
 from ratewindow.rulebook import Rulebook
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
 
 class override_rules:  # noqa: N801  named as Django's override_settings is
     """These rules and no others, all enforced; without any, nobody is limited.
@@ -24,7 +27,8 @@ class override_rules:  # noqa: N801  named as Django's override_settings is
     ``with override_rules({"api.minute": "5/m"}, login="2/m") as rules:`` and then ``rules.travel("61s")``.
     A name that is a rule, or has a rate in code, keeps where it applies and what tells clients apart; any
     other holds where code names it. Counting begins anew and in this process: neither Redis nor the database
-    is asked. Also a decorator of functions and coroutine functions. ValueError names a bad name or rate.
+    is asked. Also a decorator of functions and coroutine functions; of anything else TypeError says what to
+    write. ValueError names a bad name or rate.
     """
 
     def __init__(self, rates: Mapping[str, str] | None = None, /, **more: str) -> None:
@@ -51,7 +55,11 @@ class override_rules:  # noqa: N801  named as Django's override_settings is
         rulebook.replace(self._outer)
         self._undo_settings.disable()
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Function) -> Function:
+        if isinstance(function, type) or inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"{function.__qualname__} is no function that returns: write `with override_rules(...):` inside of it"
+            )
         if iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -59,14 +67,14 @@ class override_rules:  # noqa: N801  named as Django's override_settings is
                 with type(self)(self._rates):
                     return await function(*args, **kwargs)
 
-            return alimited
+            return cast("Function", alimited)
 
         @functools.wraps(function)
         def limited(*args: Any, **kwargs: Any) -> Any:
             with type(self)(self._rates):
                 return function(*args, **kwargs)
 
-        return limited
+        return cast("Function", limited)
 
     def _rule(self, held: Rulebook, name: str, rate: str) -> Rule:
         known = held.by_name.get(name) or coderules.rule(name) or Rule(name, ())

@@ -88,3 +88,15 @@ def test_it_is_undone_after_an_error() -> None:
 def test_a_bad_name_or_rate_is_named_at_once(name: str, rate: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         override_rules({name: rate})
+
+
+def test_what_it_cannot_hold_around_is_told_what_to_write_instead():
+    def fixture():
+        yield
+
+    async def afixture():
+        yield
+
+    for thing in (type("Test", (), {}), fixture, afixture):
+        with pytest.raises(TypeError, match=r"write `with override_rules\(\.\.\.\):` inside of it"):
+            override_rules(login="5/m")(thing)
