@@ -49,10 +49,15 @@ def address_warnings() -> list[str]:
 
 def see(meta: Mapping[str, Any], client: str) -> None:
     """Look at one request, which counts for the address `client`; called while `watching`."""
-    if meta.get("SERVER_NAME") == "testserver":  # of Django's test client, which is always at one address
-        return
     sample = _sample
+    if meta.get("SERVER_NAME") != "testserver":  # of Django's test client, which is always at one address
+        _note(sample, meta, client)
     sample.seen += 1
+    if sample.seen >= SAMPLE:
+        _conclude(sample)
+
+
+def _note(sample: _Sample, meta: Mapping[str, Any], client: str) -> None:
     for header in FORWARDING:
         if header in meta:
             # Where a server has corrected the address already, it is one of those that were forwarded.
@@ -63,8 +68,6 @@ def see(meta: Mapping[str, Any], client: str) -> None:
         sample.clients.add(client)
     if len(sample.agents) < BROWSERS:
         sample.agents.add(hash(meta.get("HTTP_USER_AGENT")))
-    if sample.seen >= SAMPLE:
-        _conclude(sample)
 
 
 def _conclude(sample: _Sample) -> None:

@@ -98,8 +98,9 @@ def test_one_client_that_forges_headers_is_no_proxy() -> None:
     assert address_warnings() == []
 
 
-def test_after_the_sample_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    visits()
+@pytest.mark.parametrize("server", ["shop.example", "testserver"])
+def test_after_the_sample_nothing_is_looked_at(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    visits(server=server)
     monkeypatch.setattr(addresswatch, "see", None)
     visits()
 
