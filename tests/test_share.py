@@ -1,11 +1,15 @@
 """This process's share of a limit: how much it is, and what it remembers."""
 
+import bisect
+import random
 import time
 
 import pytest
 
 from ratewindow import share
+from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.types import Check, Window
+from ratewindow.limiter.wire import decision
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +79,34 @@ def test_a_fork_has_a_share_of_its_own():
     share.decide([check(limit=1)], "hit")
     share._begin_anew()
     assert admitted(check(limit=1)) == [True]
+
+
+@pytest.mark.parametrize("algorithm", ["sliding_window", "sliding_log"])
+@pytest.mark.parametrize("seed", range(20))
+def test_however_a_store_comes_and_goes_no_period_admits_more_than_the_limit_and_every_share(settings, seed, algorithm):
+    dice = random.Random(seed)
+    processes, limit, period_ms = dice.randint(1, 6), dice.randint(1, 30), 10_000
+    settings.RATEWINDOW = {**settings.RATEWINDOW, "LOCAL_PROCESSES": processes}
+    now_ms, admitted = 1_000_000, []
+    store = MemoryStore(clock_ms=lambda: now_ms)
+    counted = [share._Counted() for _ in range(processes)]
+    for each in counted:
+        each.store = MemoryStore(clock_ms=lambda: now_ms)
+    reaches = [True] * processes
+    asked = check(limit=limit, period_ms=period_ms, algorithm=algorithm)
+    for _ in range(3_000):
+        now_ms += dice.choice([0, 1, 5, 50, 400])
+        number = dice.randrange(processes)
+        if dice.random() < 0.05:
+            reaches[number] = not reaches[number]
+        if reaches[number]:
+            passes = decision([asked], store.run([asked], "hit")).allowed
+        else:
+            share._counted = counted[number]
+            passes = share.decide([asked], "hit")[0].allowed
+        if passes:
+            admitted.append(now_ms)
+    bound = limit + processes * share.share_of(limit, processes)
+    for first, start_ms in enumerate(admitted):
+        assert bisect.bisect_left(admitted, start_ms + period_ms) - first <= bound
+    assert len(admitted) > bound  # the history is one in which something was refused and admitted again

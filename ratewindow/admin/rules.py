@@ -81,6 +81,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
                 "query:NAME, post:NAME, json:NAME, jwt:CLAIM, a key of your own, such as tenant or shop.limits.tenant, or "
                 "several joined by +, as in ip+post:username."
             ),
+            "on_error": "Refuse what must never be open, such as a login. A process's share is the limit divided by LOCAL_PROCESSES.",
             "on_missing": "What to do with a request that has none: nobody logged in, no such header or field, or an empty one.",
         }
         widgets = {
