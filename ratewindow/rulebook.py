@@ -16,7 +16,7 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy
 from typing import Any, NamedTuple, cast
@@ -31,15 +31,12 @@ from django.http import HttpRequest
 from redis.exceptions import RedisError
 
 from ratewindow import coderules, conf, connection, freezing, housekeeping, statekeys
-from ratewindow.countwhen import parse_count_when
 from ratewindow.identity import own
-from ratewindow.limiter.durations import parse_duration
-from ratewindow.limiter.limiter import check_cost
 from ratewindow.matching import Index
 from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.overrides import Overrides
-from ratewindow.regexes import check_regex
-from ratewindow.rule import Rule, check_name, parse_methods
+from ratewindow.rule import Rule
+from ratewindow.rulerows import read_switch, readings
 from ratewindow.signals import rules_changed
 from ratewindow.switch import ON, Switch, from_text
 
@@ -239,14 +236,6 @@ def learn_switch(told: Switch | None = None) -> None:
         logger.warning("ratewindow: this process follows, limits are %s", _held.switch.words() if off else "on")
 
 
-def read_switch() -> Switch | None:
-    """The row of the switch."""
-    row = LimitSwitch.objects.order_by("-changed_at").first()
-    if row is None:
-        return None
-    return Switch(row.off, row.until.timestamp() if row.until else None, row.reason, row.changed_by, row.changed_at.timestamp())
-
-
 def read_rules() -> list[Rule]:
     """Every row as a frozen rule, whatever its mode. Of a row that cannot be right the last good reading stays."""
     before = _held.book.by_name if _held.book else {}
@@ -264,44 +253,6 @@ def read_rules() -> list[Rule]:
         logger.error("ratewindow: %s", words)
     _held.wrong = wrong
     return rules
-
-
-def readings() -> Iterator[tuple[RateRule, Rule | Exception]]:
-    """Every row, with the rule that it is, or with what is wrong with it."""
-    for row in RateRule.objects.prefetch_related("windows"):
-        try:
-            yield row, freeze(row)
-        except Exception as error:  # a newer version of this app may write what this one has never heard of
-            yield row, error
-
-
-def freeze(row: RateRule) -> Rule:
-    """A row as the request path sees it; ValueError when it cannot be right."""
-    check_name(row.name)  # raw SQL and fixtures check nothing, and it goes into headers
-    rule = Rule(
-        name=row.name,
-        windows=tuple(window.freeze() for window in row.windows.all()),
-        mode=row.mode,
-        key=row.key,
-        on_missing=row.on_missing,
-        normalise=row.normalise,
-        applies_to=row.applies_to,
-        pattern=row.pattern,
-        methods=parse_methods(row.methods),
-        cost=check_cost(row.cost),
-        count_when=parse_count_when(row.count_when),
-        count_refused=row.count_refused,
-        penalty_ms=parse_duration(row.penalty) if row.penalty else 0,
-        enforce_percent=row.enforce_percent,
-        on_error=row.on_error,
-        response_status=row.response_status,
-        message=row.message,
-        lease=row.lease,
-    )
-    _ = rule.recipe, rule.state_names  # parsed here, so that a bad key is found here
-    if rule.applies_to == "regex":
-        check_regex(rule.pattern)  # here it may not be installed
-    return rule
 
 
 def announce() -> None:

@@ -11,7 +11,7 @@ from django.db import Error as DatabaseError
 from django.db import router, transaction
 from redis.exceptions import RedisError
 
-from ratewindow import connection, rulebook, statekeys
+from ratewindow import connection, rulebook, rulerows, statekeys
 from ratewindow.models import LimitSwitch
 from ratewindow.switch import ON, Switch, from_text
 
@@ -62,7 +62,7 @@ def _turn(switch: Switch) -> Turned:
 def _stored() -> Switch:
     found: list[Switch | None] = [ON]
     with contextlib.suppress(DatabaseError):
-        found.append(rulebook.read_switch())
+        found.append(rulerows.read_switch())
     if not connection.in_memory():
         with contextlib.suppress(RedisError, OSError):
             found.append(from_text(cast("bytes | None", connection.patient_client().get(statekeys.switch()))))

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow import rulebook
+from ratewindow import rulerows
 from ratewindow.admin import lockout
 from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.limiter.algorithms import algorithm, algorithm_choices
@@ -81,7 +81,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
                 "query:NAME, post:NAME, json:NAME, jwt:CLAIM, a key of your own, such as tenant or shop.limits.tenant, or "
                 "several joined by +, as in ip+post:username."
             ),
-            "on_error": "Refuse what must never be open, such as a login. A process's share is the limit divided by LOCAL_PROCESSES.",
+            "on_error": "Refuse what must never be open, such as a login. A share is the limit divided by LOCAL_PROCESSES.",
             "on_missing": "What to do with a request that has none: nobody logged in, no such header or field, or an empty one.",
         }
         widgets = {
@@ -182,7 +182,7 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def _warn_of_lockout(self, request: HttpRequest, rule: RateRule) -> None:
         with suppress(ValueError):  # of a row that raw SQL has broken the log tells
-            if told := lockout.warning(rulebook.freeze(rule), reverse(f"{self.admin_site.name}:login")):
+            if told := lockout.warning(rulerows.freeze(rule), reverse(f"{self.admin_site.name}:login")):
                 messages.warning(request, told)
 
     @admin.display(description="in words")

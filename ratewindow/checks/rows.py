@@ -9,7 +9,7 @@ from django.core import checks
 from django.db import Error as DatabaseError
 from django.urls import Resolver404, URLResolver, get_resolver
 
-from ratewindow import coderules, rulebook
+from ratewindow import coderules, rulerows
 from ratewindow.checks.code import import_views, places_of
 from ratewindow.checks.messages import Told, error, warning
 from ratewindow.checks.settings import MIDDLEWARE
@@ -27,7 +27,7 @@ def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str
         return []
     import_views()
     try:
-        readings = list(rulebook.readings())
+        readings = list(rulerows.readings())
     except DatabaseError as problem:
         return [warning(2, f"The rules cannot be read: {problem}", "Run manage.py migrate.")]
     rules = [told for _, told in readings if isinstance(told, Rule) and told.mode != "off"]

@@ -86,6 +86,20 @@ def test_while_the_breaker_is_open_no_page_asks_redis(admin_client, monkeypatch,
     text_of(admin_client.get(reverse(f"admin:ratewindow_{page}")))
 
 
+def test_the_index_of_the_app_and_what_is_asked_before_a_deletion_have_it_too(admin_client):
+    rule = RateRule.objects.define("login", "5/m")[0]
+    open_breaker()
+    pages = [
+        admin_client.get(reverse("admin:app_list", args=["ratewindow"])),
+        admin_client.get(reverse("admin:ratewindow_raterule_delete", args=[rule.pk])),
+        admin_client.get(reverse("admin:ratewindow_raterule_history", args=[rule.pk])),
+        admin_client.post(
+            reverse("admin:ratewindow_raterule_changelist"), {"action": "delete_selected", "_selected_action": [rule.pk]}
+        ),
+    ]
+    assert [text_of(page).count("Redis silent since") for page in pages] == [1, 1, 1, 1]
+
+
 def test_a_quiet_day_has_no_banner(admin_client):
     processes.beat()
     assert "rw-banner" not in admin_client.get(reverse("admin:ratewindow_raterule_changelist")).content.decode()

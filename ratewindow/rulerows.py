@@ -1,0 +1,57 @@
+"""Rows of rules, and of the kill switch, as the frozen values that a process holds."""
+
+from collections.abc import Iterator
+
+from ratewindow.countwhen import parse_count_when
+from ratewindow.limiter.durations import parse_duration
+from ratewindow.limiter.limiter import check_cost
+from ratewindow.models import LimitSwitch, RateRule
+from ratewindow.regexes import check_regex
+from ratewindow.rule import Rule, check_name, parse_methods
+from ratewindow.switch import Switch
+
+
+def readings() -> Iterator[tuple[RateRule, Rule | Exception]]:
+    """Every row, with the rule that it is, or with what is wrong with it."""
+    for row in RateRule.objects.prefetch_related("windows"):
+        try:
+            yield row, freeze(row)
+        except Exception as error:  # a newer version of this app may write what this one has never heard of
+            yield row, error
+
+
+def freeze(row: RateRule) -> Rule:
+    """A row as the request path sees it; ValueError when it cannot be right."""
+    check_name(row.name)  # raw SQL and fixtures check nothing, and it goes into headers
+    rule = Rule(
+        name=row.name,
+        windows=tuple(window.freeze() for window in row.windows.all()),
+        mode=row.mode,
+        key=row.key,
+        on_missing=row.on_missing,
+        normalise=row.normalise,
+        applies_to=row.applies_to,
+        pattern=row.pattern,
+        methods=parse_methods(row.methods),
+        cost=check_cost(row.cost),
+        count_when=parse_count_when(row.count_when),
+        count_refused=row.count_refused,
+        penalty_ms=parse_duration(row.penalty) if row.penalty else 0,
+        enforce_percent=row.enforce_percent,
+        on_error=row.on_error,
+        response_status=row.response_status,
+        message=row.message,
+        lease=row.lease,
+    )
+    _ = rule.recipe, rule.state_names  # parsed here, so that a bad key is found here
+    if rule.applies_to == "regex":
+        check_regex(rule.pattern)  # here it may not be installed
+    return rule
+
+
+def read_switch() -> Switch | None:
+    """The row of the switch."""
+    row = LimitSwitch.objects.order_by("-changed_at").first()
+    if row is None:
+        return None
+    return Switch(row.off, row.until.timestamp() if row.until else None, row.reason, row.changed_by, row.changed_at.timestamp())
