@@ -112,13 +112,13 @@ def test_another_sample_begins_when_somebody_asks_after_a_while(
     now = addresswatch._concluded_at_s
     address_warnings()
     assert not addresswatch.watching
-    monkeypatch.setattr(addresswatch.time, "monotonic", lambda: now + AGAIN_S)
+    monkeypatch.setattr(addresswatch.time, "monotonic", lambda: now + AGAIN_S + 1)
     assert len(address_warnings()) == 1
     assert addresswatch.watching
     visits()
     assert len(address_warnings()) == 1
     assert len(caplog.records) == 1  # a process says it once
-    monkeypatch.setattr(addresswatch.time, "monotonic", lambda: now + 2 * AGAIN_S)
+    monkeypatch.setattr(addresswatch.time, "monotonic", lambda: now + 3 * AGAIN_S)
     address_warnings()
     visits(setting=["10.0.0.0/8"], HTTP_X_FORWARDED_FOR="203.0.113.{n}")
     assert address_warnings() == []
