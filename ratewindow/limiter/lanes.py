@@ -36,6 +36,8 @@ class Lanes:
         self._of: dict[Address, _Lane] = {}
         self._renewing: asyncio.Task[None] | None = None
         self._renewed_s = float("-inf")
+        self._avoided: set[Address] = set()  # servers that were not asked, since they were known to be away
+        self._catching_up: asyncio.Task[None] | None = None
         self._following: set[asyncio.Task[None]] = set()  # the loop itself does not keep them
 
     def check(self, call: Call) -> None:
@@ -60,6 +62,9 @@ class Lanes:
         except RedisError as error:
             self.renew_soon()
             _fail(waiting, error)
+            return
+        if home in self._avoided:
+            self.follow(self._once_up_to_date(waiting))
         else:
             self._lane(home).add(waiting)
 
@@ -108,6 +113,23 @@ class Lanes:
                 if (renewing := self.renew_soon()) is not None:
                     await asyncio.shield(renewing)
 
+    async def _once_up_to_date(self, waiting: Waiting) -> None:
+        """A server that was away is so no more. It may be back; or another has its slots now, and our map is an old one."""
+        if self._catching_up is None:
+            self._catching_up = asyncio.get_running_loop().create_task(self._catch_up())
+        await asyncio.shield(self._catching_up)
+        self.send(waiting)
+
+    async def _catch_up(self) -> None:
+        try:
+            if self._renewing is not None:  # begun too early, perhaps
+                await asyncio.shield(self._renewing)
+            self._renewed_s = float("-inf")
+            await self._known()
+        finally:
+            self._catching_up = None
+            self._avoided.clear()
+
     async def _once_known(self, waiting: Waiting) -> None:
         await self._known()
         self.send(waiting)
@@ -115,6 +137,7 @@ class Lanes:
     def _open(self, home: Address) -> None:
         fault = self.watch.away(name_of(home))
         if fault is not None:
+            self._avoided.add(home)
             raise ServerAway(name_of(home), fault)
 
     def _lane(self, address: Address) -> "_Lane":

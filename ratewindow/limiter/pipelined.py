@@ -60,8 +60,9 @@ class Pipelined:
                 batch, self._waiting = self._waiting, []
                 try:
                     await self._exchange(batch)
-                finally:
+                except BaseException:
                     _give_up(batch)
+                    raise
         finally:
             self._sender = None
             _give_up(self._waiting)

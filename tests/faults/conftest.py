@@ -1,6 +1,7 @@
 """A site whose Redis can be harmed: a server of its own, and a proxy in front of it."""
 
 import asyncio
+import gc
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from django.test import override_settings
 from ratewindow import connection, stores
 from tests.faults.injectors import OwnServer, own_server
 from tests.faults.proxy import Proxy, proxied
-from tests.faults.site import Visitor
+from tests.faults.site import Visitor, settle
 
 SHORT = "500ms"  # long enough that a busy machine does not look like a fault
 
@@ -45,6 +46,8 @@ def site_on(url: str, timeout: str = SHORT, **more: Any) -> Iterator[None]:
 def visitor(request: pytest.FixtureRequest) -> Iterator[Visitor]:
     with asyncio.Runner() as runner:
         yield Visitor(request.param, runner)
+        gc.collect()  # stores of sites that are over
+        runner.run(settle())
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import asyncio
 from typing import NamedTuple
 
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.test import AsyncClient, Client
 from django.urls import path
 
@@ -39,7 +39,7 @@ class Visitor:
     """Asks as one client of the site; all asynchronous requests in one event loop, as on a server."""
 
     def __init__(self, is_async: bool, runner: asyncio.Runner) -> None:
-        self._is_async, self._runner = is_async, runner
+        self.is_async, self._runner = is_async, runner
 
     def ask(self, times: int = 1, client: str = "somebody") -> list[Answer]:
         return [self._ask(client) for _ in range(times)]
@@ -55,8 +55,18 @@ class Visitor:
 
     def _ask(self, client: str) -> Answer:
         headers = {"x-client": client}
-        if self._is_async:
-            response = self._runner.run(AsyncClient().get("/async/", headers=headers))
-        else:
-            response = Client().get("/sync/", headers=headers)
+        response = self._runner.run(_get(headers)) if self.is_async else Client().get("/sync/", headers=headers)
         return Answer(response.status_code, response.json()["cause"] if response.status_code == 200 else "")
+
+
+async def _get(headers: dict[str, str]) -> HttpResponse:
+    response: HttpResponse = await AsyncClient().get("/async/", headers=headers)
+    await settle()
+    return response
+
+
+async def settle() -> None:
+    """Let end what goes on beside requests: the loop of a server runs on between them, that of a test does not."""
+    await asyncio.sleep(0)
+    while others := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.wait(others)
