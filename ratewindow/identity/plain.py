@@ -58,7 +58,8 @@ def session(request: HttpRequest) -> str | None:
     try:
         if held is None or held.session_key is None or _is_kept_by_the_client(held):
             return None
-        held.get("_")  # loads it, for us and for the view; a key that the store does not know becomes None
+        if hasattr(held, "get"):
+            held.get("_")  # loads it, for us and for the view; a key that the store does not know becomes None
         key = held.session_key
     except Exception as error:  # the site's sessions
         could_not(request, _SESSION, error)
@@ -89,7 +90,7 @@ async def load_user(request: HttpRequest) -> None:
 async def load_session(request: HttpRequest) -> None:
     """The session, loaded in the way that does not block the loop."""
     held: Any = getattr(request, "session", None)
-    if held is not None and held.session_key is not None:
+    if held is not None and held.session_key is not None and hasattr(held, "aget"):
         try:
             await held.aget("_")
         except Exception as error:

@@ -1,6 +1,7 @@
 """Keys without a name: users, sessions, routes, paths, methods."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -100,6 +101,12 @@ class TestSession:
         made["basket"] = 1
         made.save()
         assert who("session", session=signed_cookies.SessionStore(made.session_key)) is None
+
+    def test_sessions_of_another_make_need_only_a_key(self) -> None:
+        made = AsyncRequestFactory().get("/")
+        made.session = SimpleNamespace(session_key="abc")
+        asyncio.run(load_session(made))
+        assert recipe("session").identity(made) == "session:abc"
 
     def test_without_sessions_it_is_missing(self) -> None:
         assert who("session") is None
