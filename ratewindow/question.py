@@ -53,7 +53,9 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1, overrides: 
         if refused:
             return Question([], refused, ())
     prefix, factor, broken = conf.current().key_prefix, -1, False
-    checks, settled, leased = [], list[Decision](), False
+    checks: list[Check] = []
+    settled: list[Decision] = []
+    leased = False
     for rule in rules:
         identity = rule.recipe.identity(request)
         if identity is None:
