@@ -125,6 +125,10 @@ def told(client: Any) -> list[dict[str, Any]]:
     return sorted((each for each in found if each), key=lambda each: (str(each["host"]), int(each["pid"])))
 
 
+# What a process of another version may not tell.
+_UNSAID = {"breaker": "closed", "degraded_since": None, "servers": ["Redis"], "error": "", "policy": "requests pass uncounted"}
+
+
 def _read(name: str, text: bytes | None, seen_s: float) -> dict[str, Any] | None:
     try:
         host, pid, kind_, _ = name.split("|")
@@ -133,7 +137,7 @@ def _read(name: str, text: bytes | None, seen_s: float) -> dict[str, Any] | None
     except ValueError:
         return None
     if isinstance(said, dict):
-        return {**said, **who}
+        return {**_UNSAID, **said, **who}
     if host == socket.gethostname() and not _runs(who["pid"]):
         return None  # killed, so that it could not say that it ends
     return {**who, "breaker": "silent", "degraded_since": moment(seen_s), "servers": ["Redis"], "error": ""}

@@ -3,10 +3,11 @@
 import contextlib
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import cast
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
 from django.db import router, transaction
 from redis.exceptions import RedisError
@@ -18,6 +19,7 @@ from ratewindow.switch import ON, Switch, from_text
 logger = logging.getLogger("ratewindow")
 
 THE_ROW = 1
+_NO_DATABASE = (DatabaseError, ImproperlyConfigured)
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,18 @@ def turn_on(reason: str = "", by: str = "") -> Turned:
 
 def current() -> Switch:
     """What holds by the row and by Redis, as far as they can be asked, and by what this process knows."""
-    return max(_stored(), rulebook.switch(), key=lambda each: each.at_s)
+    return max(_in_redis(), _in_database(), rulebook.switch(), key=_at_s)
 
 
 def _turn(switch: Switch) -> Turned:
-    # Later than what it is to replace, also when that was made by a clock ahead of ours.
-    switch = Switch(**{**vars(switch), "at_s": max(switch.at_s, current().at_s + 0.001)})
-    unreached = [*_tell_database(switch), *_tell_redis(switch)]
+    """Redis first: it is told in a moment, or in two seconds, where a database that is away may be waited for for long."""
+    switch = _later(switch, than=max(_in_redis(), rulebook.switch(), key=_at_s))
+    unreached = _tell_redis(switch)
+    row = _in_database()
+    if row.at_s >= switch.at_s:
+        switch = _later(switch, than=row)
+        unreached = _tell_redis(switch)
+    unreached += _tell_database(switch)
     turned = Turned(switch, unreached)
     if turned.done:
         rulebook.learn_switch(switch)
@@ -59,14 +66,26 @@ def _turn(switch: Switch) -> Turned:
     return turned
 
 
-def _stored() -> Switch:
-    found: list[Switch | None] = [ON]
-    with contextlib.suppress(DatabaseError):
-        found.append(rulerows.read_switch())
+def _later(switch: Switch, than: Switch) -> Switch:
+    """Later than what it is to replace, also when that was made by a clock ahead of ours."""
+    return replace(switch, at_s=max(switch.at_s, than.at_s + 0.001))
+
+
+def _at_s(switch: Switch) -> float:
+    return switch.at_s
+
+
+def _in_redis() -> Switch:
     if not connection.in_memory():
         with contextlib.suppress(RedisError, OSError):
-            found.append(from_text(cast("bytes | None", connection.patient_client().get(statekeys.switch()))))
-    return max(filter(None, found), key=lambda each: each.at_s)
+            return from_text(cast("bytes | None", connection.patient_client().get(statekeys.switch()))) or ON
+    return ON
+
+
+def _in_database() -> Switch:
+    with contextlib.suppress(*_NO_DATABASE):
+        return rulerows.read_switch() or ON
+    return ON
 
 
 def _tell_database(switch: Switch) -> list[str]:
@@ -80,7 +99,7 @@ def _tell_database(switch: Switch) -> list[str]:
     try:
         with transaction.atomic(using=router.db_for_write(LimitSwitch)):
             LimitSwitch.objects.update_or_create(pk=THE_ROW, defaults=fields)
-    except DatabaseError as error:
+    except _NO_DATABASE as error:
         return [f"The database was not reached ({error}): processes that do not reach Redis do not learn of it."]
     return []
 

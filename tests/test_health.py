@@ -145,6 +145,13 @@ def test_what_another_program_wrote_there_is_no_process(redis_client: Any, junk:
     assert {each["host"] for each in health.status()["processes"]} <= {socket.gethostname(), "web"}
 
 
+def test_a_process_of_another_version_tells_what_it_tells(redis_client: Any) -> None:
+    name = "web|1|gunicorn|a"
+    redis_client.zadd(statekeys.processes(), {name: time.time()})
+    redis_client.set(statekeys.process(name), json.dumps({"breaker": "open", "degraded_since": "2026-11-20T12:03:00+00:00"}))
+    assert " in 1 of 2 processes: requests pass uncounted." in health.status()["summary"]
+
+
 def test_a_wrong_type_under_its_key_is_told_and_not_raised(redis_client: Any) -> None:
     redis_client.set(statekeys.processes(), "x")
     told = health.status()

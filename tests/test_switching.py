@@ -179,6 +179,27 @@ def test_a_clock_that_is_behind_still_turns_it(redis_client: Any) -> None:
     assert not rulebook._held.off
 
 
+def test_so_does_one_that_finds_a_row_by_a_clock_that_is_ahead(redis_client: Any) -> None:
+    switching._tell_database(Switch(True, None, "", "", time.time() + 3600))
+    another_process()
+    switching.turn_on()
+    assert not LimitSwitch.objects.get().off
+    told = from_text(redis_client.get(statekeys.switch()))
+    assert told is not None and not told.off
+    another_process()
+    rulebook._listen()
+    rulebook.reload()
+    assert not rulebook._held.off
+
+
+def test_redis_is_told_before_the_database_is_waited_for(monkeypatch: pytest.MonkeyPatch, redis_client: Any) -> None:
+    def hangs() -> None:
+        assert redis_client.exists(statekeys.switch())
+
+    monkeypatch.setattr("ratewindow.rulerows.read_switch", hangs)
+    assert switching.turn_off().done
+
+
 def test_a_redis_that_lost_its_data_is_told_again(redis_client: Any) -> None:
     switching.turn_off(60, "why")
     redis_client.flushall()
