@@ -11,7 +11,7 @@ BROWSER := $(if $(wildcard /usr/bin/chromium),$(VENV)/.browser)
 # Each process has a server of its own; one that is named by environment is emptied by every test, and so is for one.
 PARALLEL := $(if $(RATEWINDOW_REDIS_URL),,-n auto --dist loadfile)
 
-.PHONY: help demo test conformance lint fmt bench clean
+.PHONY: help demo test conformance faults soak lint fmt bench clean
 .DELETE_ON_ERROR:
 
 help: ## show this list (the default)
@@ -28,6 +28,12 @@ conformance: $(VENV)/.test ## hold every algorithm on every store to the oracle,
 	@server=$$(command -v redis-server) || { echo "No redis-server on PATH: Redis itself was not tried."; exit 0; }; \
 	    CONFORMANCE_STEPS=$${CONFORMANCE_STEPS:-100000} RATEWINDOW_REDIS_SERVER=$$server \
 	    $(BIN)/python -m pytest -n auto -m conformance -k server $(ARGS)
+
+faults: $(VENV)/.test ## measure what each fault costs a request, and when it is forgotten (ARGS=--write)
+	@$(BIN)/python -m tests.faults $(ARGS)
+
+soak: $(VENV)/.test ## traffic for SOAK_SECONDS=600 with a fault every 20 seconds (ARGS=--write)
+	@$(BIN)/python -m tests.faults.soaking $(ARGS)
 
 lint: $(VENV)/.lint ## check style, types, layers, migrations and Lua
 	$(BIN)/ruff check .

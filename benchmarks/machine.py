@@ -3,6 +3,7 @@
 import datetime
 import os
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from ratewindow import connection
 _LIBRARIES = ("Django", "redis", "hiredis", "django-ratelimit", "django-smart-ratelimit", "djangorestframework", "limits")
 
 
-def described() -> str:
-    info: Any = connection.client().info("server")
+def described(info: Any = None, names: Sequence[str] = _LIBRARIES) -> str:
+    """The machine, the server that gave this `info`, or else the limiter's, and libraries by `names`."""
+    info = info or connection.client().info("server")
     server = f"Valkey {info['valkey_version']}" if "valkey_version" in info else f"Redis {info['redis_version']}"
-    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    libraries = ", ".join(f"{name} {version(name)}" for name in names)
     return (
         f"{datetime.datetime.now(datetime.UTC).date()}: {platform.system()} on {platform.machine()}, "
         f"{os.cpu_count()} cores{_model()}, Python {platform.python_version()}, {server} over loopback, {libraries}."

@@ -94,7 +94,7 @@ class Section:
     def markdown(self) -> str:
         parts = [f"## {self.title}", self.about]
         if self.rows:
-            parts.append(_table([self.columns, *(row.line() for row in self.rows)]))
+            parts.append(table([self.columns, *(row.line() for row in self.rows)]))
         if self.why and not all(row.holds for row in self.promised):
             parts.append(self.why)
         return "\n\n".join(parts) + "\n"
@@ -108,12 +108,12 @@ def summary(sections: Iterable[Section]) -> str:
         for row in section.promised
     ]
     held = sum(line[-1] == "holds" for line in lines)
-    table = _table([("bar", "of", "at most", "measured", ""), *lines])
-    return f"## The bars\n\n{held} of {len(lines)} hold. Where one does not, its section says why.\n\n{table}\n"
+    bars = table([("bar", "of", "at most", "measured", ""), *lines])
+    return f"## The bars\n\n{held} of {len(lines)} hold. Where one does not, its section says why.\n\n{bars}\n"
 
 
-def _table(lines: Iterable[Sequence[str]]) -> str:
-    """A Markdown table whose columns also line up where nobody renders it; numbers to the right."""
+def table(lines: Iterable[Sequence[str]]) -> str:
+    """A Markdown table, the heading first; its columns also line up where nobody renders it, numbers to the right."""
     lines = list(lines)
     columns = list(zip(*lines, strict=True))
     widths = [max(3, *map(len, column)) for column in columns]

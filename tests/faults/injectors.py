@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from testproject.redis_server import find_program, free_port
 from tests.servers import until
@@ -34,7 +36,8 @@ class OwnServer:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def client(self) -> redis.Redis:
-        return redis.Redis(port=self.port, decode_responses=True, protocol=2, socket_timeout=20)
+        once = Retry(NoBackoff(), 0)  # else a server that loads is asked for seconds
+        return redis.Redis(port=self.port, decode_responses=True, protocol=2, socket_timeout=20, retry=once)
 
     def tell(self, *words: str | int) -> object:
         """One command, whatever state the server is in."""

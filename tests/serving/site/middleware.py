@@ -17,6 +17,7 @@ def named(get_response: Callable[..., Any]) -> Callable[..., Any]:
         response["X-Worker"] = str(os.getpid())
         response["X-Body-Read"] = str(request._read_started or hasattr(request, "_body"))  # type: ignore[attr-defined]
         response["X-Gate-Us"] = f"{timing.taken_us.get():.0f}"
+        response["X-Queued-Us"] = f"{timing.queued_us.get():.0f}"
         causes = {part.cause for part in request.ratewindow.decisions} if hasattr(request, "ratewindow") else set()
         response["X-Cause"] = ",".join(sorted(causes - {""}))
         return response
@@ -24,13 +25,13 @@ def named(get_response: Callable[..., Any]) -> Callable[..., Any]:
     if iscoroutinefunction(get_response):
 
         async def amiddleware(request: HttpRequest) -> HttpResponseBase:
-            timing.taken_us.set(0.0)
+            timing.begin()
             return told(request, await get_response(request))
 
         return amiddleware
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
-        timing.taken_us.set(0.0)
+        timing.begin()
         return told(request, get_response(request))
 
     return middleware

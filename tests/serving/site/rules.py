@@ -29,9 +29,12 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "lost": ("2/h", {"prefix": "/lost/", "count_when": "404"}),
     "charged": ("9/h", {"path": "/charged/"}),
     "acharged": ("9/h", {"path": "/acharged/"}),
-    "soaked": ("20/10s", {"path": "/soaked/", "key": "header:x-client"}),
-    "asoaked": ("20/10s", {"path": "/asoaked/", "key": "header:x-client", "on_missing": "refuse"}),
+    # So short that many whole windows lie between two faults.
+    "soaked": ("10/2s", {"path": "/soaked/", "key": "header:x-client"}),
+    "asoaked": ("10/2s", {"path": "/asoaked/", "key": "header:x-client", "on_error": "local"}),
+    "guarded": ("10/2s", {"path": "/guarded/", "key": "header:x-client", "on_error": "refuse"}),
     "many": ("100000/h", {"path": "/many/"}),
+    "amany": ("100000/h", {"path": "/amany/"}),
 }
 
 

@@ -21,6 +21,10 @@ def plain(request: HttpRequest, *_: Any) -> HttpResponse:
     return HttpResponse("ok\n", content_type="text/plain")
 
 
+async def aplain(request: HttpRequest, *_: Any) -> HttpResponse:
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
 @ratelimit("code.sync", "2/h")
 def sync_view(request: HttpRequest) -> HttpResponse:
     return HttpResponse("sync")
