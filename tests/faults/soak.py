@@ -167,4 +167,4 @@ def _look(site: Ground, told: Soaked) -> None:
 def _kind(sample: Sample) -> str:
     if sample.status == 0:
         return "no answer"
-    return f"{sample.status} without Redis" if sample.cause else str(sample.status)
+    return f"{sample.status} alone" if sample.cause else str(sample.status)

@@ -12,13 +12,14 @@ from typing import NamedTuple
 from benchmarks.machine import described as machine_described
 from benchmarks.tables import table
 from tests.faults.ground import Ground, ground
-from tests.faults.soak import LIMIT, PERIOD_S, Round, Soaked, soak
+from tests.faults.soak import LIMIT, PERIOD_S, Soaked, soak
 from tests.serving.servers import CHECKOUT
 
 PAGE = CHECKOUT / "docs" / "soak.md"
 TIMEOUT = "500ms"  # so long that other programs on the machine make no fault of their own
 EVERY_S, HOLD_S = 20.0, (2.0, 5.0)
 BACK_S, GROWTH_MB = 2.0, 2
+MET = ("200", "429", "200 alone", "429 alone", "503 alone", "no answer")
 THREADS, HOUSEKEEPING = 4, 5  # of a worker: three threads beside the requests, two of them with a patient client, too
 INTRODUCTION = """\
 # Minutes of mixed traffic, and a fault every few seconds
@@ -27,7 +28,7 @@ Written by `make soak ARGS=--write`. Eight clients ask gunicorn and uvicorn (two
 answered, for pages with a limit of 10 in 2 s, each with another word for when Redis is away (allow, local, refuse), and
 for others that have hardly any. Meanwhile something happens to the Redis, to the way to it, to the database, the rules
 or a worker, in an order that a seed decides. *Back after* is how long after its end a request still met anything of it:
-decided without Redis, or not answered. A `503 without Redis` is what the rule that refuses says.
+decided without Redis (*alone*), or not answered. A `503 alone` is what the rule that refuses says.
 """
 
 
@@ -80,7 +81,11 @@ def bars(told: Soaked, site: Ground) -> list[Bar]:
             f"{told.connections[0]} at first, {told.connections[-1]} at last, at most {max(told.connections)}",
             max(told.connections) <= connections_allowed(site),
         ),
-        Bar("decided by Redis whenever nothing is wrong", f"all but {strays} requests", strays <= len(told.samples) / 1000),
+        Bar(
+            "decided by Redis whenever nothing is wrong, but for one in a thousand",
+            f"{strays} were not",
+            strays <= len(told.samples) / 1000,
+        ),
     ]
 
 
@@ -91,13 +96,13 @@ def described(told: Soaked, seed: int, site: Ground) -> str:
     promised = [(bar.promise, bar.seen, "holds" if bar.holds else "MISSED") for bar in bars(told, site)]
     rounds = [
         (
-            f"{each.began_s - told.began_s:.0f}",
-            each.name,
-            f"{each.healed_s - each.began_s:.1f}",
-            f"{each.recovery_s:.2f}",
-            _met(each),
+            f"{one.began_s - told.began_s:.0f}",
+            one.name,
+            f"{one.healed_s - one.began_s:.1f}",
+            f"{one.recovery_s:.2f}",
+            *(str(one.met[kind]) for kind in MET),
         )
-        for each in told.rounds
+        for one in told.rounds
     ]
     workers = [
         (kind, str(number), f"{seen[0] / 1024:.1f}", f"{median(seen) / 1024:.1f}", f"{seen[-1] / 1024:.1f}", str(len(seen)))
@@ -109,15 +114,11 @@ def described(told: Soaked, seed: int, site: Ground) -> str:
             f"{machine} {lasted_s:.0f} s, `TIMEOUT` {TIMEOUT}, seed {seed}.\n",
             table([("promise", "seen", ""), *promised]) + "\n",
             "## What happened\n",
-            table([("at, s", "what", "lasted, s", "back after, s", "requests meanwhile"), *rounds]) + "\n",
+            table([("at, s", "what", "lasted, s", "back after, s", *MET), *rounds]) + "\n",
             "## Memory of the workers\n",
             table([("server", "worker", "first, MB", "median, MB", "last, MB", "looks"), *workers]) + "\n",
         ]
     )
-
-
-def _met(each: Round) -> str:
-    return ", ".join(f"{count:,} {kind}" for kind, count in sorted(each.met.items()))
 
 
 def main() -> int:
