@@ -1,7 +1,7 @@
 """The headers that tell clients of their limits: one function for each family that HEADERS may choose."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from django.http import HttpResponseBase
@@ -23,8 +23,27 @@ def write(response: HttpResponseBase, decision: Decision) -> None:
 
 
 def retry_after_s(decision: Decision) -> int | None:
-    """Whole seconds to wait, at least one: clients raise on fractions. None when waiting does not help."""
-    return None if decision.retry_after is None else max(1, math.ceil(decision.retry_after))
+    """Whole seconds to wait, at least one: clients raise on fractions. None when waiting does not help.
+
+    Where one door took the last unit of a rule before another refused, the next request needs both.
+    """
+    if decision.retry_after is None:
+        return None
+    return max(1, math.ceil(decision.retry_after), *(-(-each // 1000) for each in _used_up_ms(decision)))
+
+
+def _used_up_ms(decision: Decision) -> Iterator[int]:
+    """How long the windows stay without room that have given this request their last unit."""
+    for part in decision.parts:
+        if part.allowed and part.mode == "enforce" and not _only_looked(part):
+            for answer in part.windows:
+                if not answer.remaining:
+                    yield answer.reset_ms
+
+
+def _only_looked(part: Decision) -> bool:
+    """Whether a rule that costs nothing was asked, which refuses nobody however full it is."""
+    return part.check is not None and not part.check.cost
 
 
 def _ratelimit(decision: Decision) -> list[tuple[str, str]]:
@@ -41,7 +60,7 @@ def _ratelimit(decision: Decision) -> list[tuple[str, str]]:
                 limits.append(f"{begins}0;t={retry_after_s(part)}")
             elif remaining:
                 limits.append(f"{begins}{remaining if remaining < MOST else MOST}{period}")
-            elif wait_ms < 0 or not reset_ms:
+            elif wait_ms < 0 or not reset_ms or (not decision.allowed and _only_looked(part)):
                 limits.append(f"{begins}0")
             else:
                 limits.append(f"{begins}0;t={-(-(wait_ms or reset_ms) // 1000)}")

@@ -11,7 +11,7 @@ from django.test import RequestFactory, override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ratewindow import headers, ratelimit
+from ratewindow import headers, ratelimit, rulebook
 from ratewindow.limiter.types import Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
 from tests.doors import answer, behind_middleware, decorated, get, plain
@@ -217,6 +217,36 @@ def test_two_doors_write_one_header_with_the_rules_of_both(is_async: bool) -> No
     assert set(told(response)[0]) == {"outer", "inner"}
     assert response["X-RateLimit-Limit"] == "3"
     assert len([name for name, _ in response.items() if name.lower().startswith(("ratelimit", "x-ratelimit"))]) == 5
+
+
+@is_async
+def test_who_is_refused_at_the_second_door_is_not_sent_back_before_the_first_has_room(is_async: bool) -> None:
+    """The outer rule gives its last unit, for an hour; the inner one would have room in a minute."""
+    RateRule.objects.define("outer", "2/h", path="/", mode="enforce")
+    site = behind_middleware(decorated(is_async, "inner", "1/m"))
+    assert [get(site).status_code for _ in range(2)] == [200, 429]
+    refused = get(site)  # by both now: the inner one is not asked any more
+    assert told(refused)[1]["outer"]["r"] == 0
+    RateRule.objects.define("other", "2/h", path="/other/", mode="enforce")
+    assert get(site, "/other/").status_code == 429
+    refused = get(site, "/other/")
+    assert refused.status_code == 429
+    waits = [limit["t"] for limit in told(refused)[1].values() if limit["r"] == 0 and "t" in limit]
+    assert int(refused["Retry-After"]) >= max(waits) > 3000
+
+
+@is_async
+def test_a_rule_that_only_looks_names_no_time_later_than_a_refused_client_is_to_come(is_async: bool) -> None:
+    RateRule.objects.define("looks", "1/h", path="/", mode="enforce", key="global")
+    site = behind_middleware(decorated(is_async, "refuses", "1/m"))
+    assert get(site).status_code == 200
+    RateRule.objects.filter(name="looks").update(cost=0)
+    rulebook.reload()
+    refused = get(site)
+    limits = told(refused)[1]
+    assert refused.status_code == 429
+    assert limits["looks"] == {"r": 0}
+    assert limits["refuses"]["t"] == int(refused["Retry-After"]) <= 61
 
 
 @is_async
