@@ -18,7 +18,8 @@ CLIENTS = 500  # that requests come from; one of ten is known by its address, on
 @cache
 def overrides(count: int) -> Overrides:
     """So many of them as a process holds them, each with an end of its own."""
-    made = ((parse_subject(subject(number)), Ruling(action(number), expires_s=START_S + number)) for number in range(count))
+    rulings = (Ruling(action(number), expires_s=START_S + number, pk=number) for number in range(count))
+    made = ((parse_subject(subject(number)), ruling) for number, ruling in enumerate(rulings))
     return Overrides(made, lambda groups: {f"user:{number}": (group,) for number, group in enumerate(sorted(groups))})
 
 
@@ -35,7 +36,8 @@ def action(number: int) -> str:
 
 
 def subject(number: int) -> str:
-    """Of ten: four addresses, two networks of a length between /12 and /28, and one each of IPv6, user, group and key."""
+    """Of ten: four addresses, two networks of a length between /12 and /28, and one each of IPv6, user, group and key; there
+    are 200 groups at most."""
     high, low = number >> 8 & 255, number & 255
     match number % 10:
         case 0:
@@ -46,8 +48,8 @@ def subject(number: int) -> str:
             return f"ip:2001:db8:{number >> 8:x}:{low:x}::/64"
         case 3:
             return f"user:{number}"
-        case 4:
-            return f"group:group-{number % 200}"
+        case 4 if number < 2000:
+            return f"group:group-{number}"
         case 5:
             return f"header:x-client:client-{number}"
     return f"ip:{198 + (number >> 16)}.{high}.{low}.{number % 251}"

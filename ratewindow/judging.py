@@ -43,10 +43,15 @@ def judge(rulings: Iterable[Ruling], rules: Sequence[Rule], forced: bool = False
 
 def adapted(rulings: Iterable[Ruling], rules: Sequence[Rule]) -> Sequence[Rule]:
     """The rules with other rates in the place of their limits: the newest that names the rule, else the newest for all."""
-    rates = {ruling.rule: ruling.windows for ruling in rulings if ruling.action == RATE}  # a later one replaces
-    if not rates:
+    given = [ruling for ruling in rulings if ruling.action == RATE]
+    if not given:
         return rules
+    rates = {ruling.rule: ruling.windows for ruling in sorted(given, key=_age)}  # a newer one replaces
     return [rule.held_to(windows) if (windows := rates.get(rule.name, rates.get(""))) else rule for rule in rules]
+
+
+def _age(ruling: Ruling) -> int:
+    return ruling.pk
 
 
 def _refusals(blocks: Sequence[Ruling], rules: Sequence[Rule]) -> list[Decision]:

@@ -72,12 +72,11 @@ class Networks(Generic[Held]):
 
     def __init__(self, entries: Iterable[tuple[Network, Held]]) -> None:
         tables: dict[int, dict[int, dict[int, tuple[Held, ...]]]] = {4: {}, 6: {}}
-        alone: dict[int, tuple[Held, ...]] = {}  # many networks hold one and the same thing
         for (version, number, length), held in entries:
             free = _BITS[version] - length
             table = tables[version].setdefault(free, {})
-            number, one = number >> free, alone.setdefault(id(held), (held,))
-            table[number] = table[number] + one if number in table else one
+            number >>= free
+            table[number] = (*table[number], held) if number in table else (held,)
         self._tables = {version: tuple(sorted(found.items())) for version, found in tables.items()}
 
     def __bool__(self) -> bool:

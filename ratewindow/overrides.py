@@ -2,12 +2,14 @@
 
 Networks lie in tables by their length, all others in one table by their identity, where a user also has what holds
 for his groups. A request pays for the kinds that are there: one look for each length of a network, and one for each
-other kind. `judging` makes a verdict of what it finds.
+other kind. `judging` makes a verdict of what it finds. What has been edited since all of them were read lies in a
+second, small layer above them.
 """
 
 import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 
 from django.http import HttpRequest
@@ -30,6 +32,7 @@ class Ruling:
     windows: tuple[Window, ...] = ()  # of another rate
     starts_s: float = 0.0  # since the epoch
     expires_s: float = float("inf")
+    pk: int = 0  # of its row
 
     def holds_at(self, now_s: float) -> bool:
         return self.starts_s <= now_s < self.expires_s
@@ -49,7 +52,8 @@ class Overrides:
     """
 
     def __init__(self, entries: Iterable[tuple[Subject, Ruling]], members: Members = _nobody) -> None:
-        alone: dict[int, tuple[Ruling, ...]] = {}  # many rows say the same of somebody else
+        self._below: Overrides | None = None
+        self._gone: Collection[int] = ()  # rows of the layer below that have been edited since, or are deleted
         by_network, by_group = [], dict[str, tuple[Ruling, ...]]()
         by_identity: dict[str, tuple[Ruling, ...]] = {}
         keys: dict[str, bool] = {}  # whether some identities of this kind are kept as hashes
@@ -59,7 +63,7 @@ class Overrides:
             if subject.network is not None:
                 by_network.append((subject.network, ruling))
                 continue
-            one = alone.setdefault(id(ruling), (ruling,))
+            one = (ruling,)
             if subject.group:
                 by_group[subject.group] = by_group.get(subject.group, ()) + one
             elif subject.key:
@@ -79,9 +83,20 @@ class Overrides:
         self._by_identity = by_identity
         self._recipes = tuple((recipe(key), hashed) for key, hashed in sorted(keys.items()))
 
+    def above(self, below: "Overrides", gone: Collection[int]) -> "Overrides":
+        """These, and those below without the rows that are gone or stand here anew."""
+        made = copy(self)
+        made._below, made._gone = below, gone
+        made.count = self.count + below.count - len(gone)
+        return made
+
     def of_request(self, request: HttpRequest) -> list[Ruling]:
         """All that hold now for whoever sent this request."""
-        found = list(self.everybody)
+        return _holding(self._of_request(request))
+
+    def _of_request(self, request: HttpRequest) -> list[Ruling]:
+        found = self._staying(self._below._of_request(request)) if self._below is not None else []
+        found += self.everybody
         if self._networks and (address := whole_address(request)) is not None:
             found += self._networks.containing(address.version, int(address))
         for each, hashed in self._recipes:
@@ -90,25 +105,33 @@ class Overrides:
                 continue
             for text in _spellings(identity) if hashed else (identity,):
                 found += self._by_identity.get(text, ())
-        return _holding(found)
+        return found
 
     async def load(self, request: HttpRequest) -> None:
         """Fetch what `of_request` will ask for, without blocking the event loop."""
         for each, _ in self._recipes:
             if each.loaders:
                 await each.load(request)
+        if self._below is not None:
+            await self._below.load(request)
 
     def of_identity(self, who: str | tuple[str, ...]) -> list[Ruling]:
         """All that hold now for a client that a caller names by one typed value, or by several."""
-        values = (who,) if isinstance(who, str) else who
-        found = list(self.everybody)
+        return _holding(self._of_identity((who,) if isinstance(who, str) else who))
+
+    def _of_identity(self, values: tuple[str, ...]) -> list[Ruling]:
+        found = self._staying(self._below._of_identity(values)) if self._below is not None else []
+        found += self.everybody
         for value in values:
             if value.startswith("ip:") and self._networks:
                 found += self._networks.containing(*network_of(value[3:]))
         for identity in {named(values), *map(named, values)}:
             for text in _spellings(identity):
                 found += self._by_identity.get(text, ())
-        return _holding(found)
+        return found
+
+    def _staying(self, found: list[Ruling]) -> list[Ruling]:
+        return [each for each in found if each.pk not in self._gone] if found else found
 
 
 def _holding(found: list[Ruling]) -> list[Ruling]:

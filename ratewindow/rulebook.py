@@ -108,7 +108,7 @@ class _Held:
         self.token: bytes | str | None = None
         self.edited = False  # somebody has renewed the token since the last reading began
         self.alone = False  # Redis tells nothing
-        self.read_at_s = float("-inf")
+        self.read_at_s = float("-inf")  # all rows
         self.good_at_s = time.monotonic()  # when `book` was read
         self.begun = itertools.count(1)  # readings
         self.newest = 0  # the reading that `book` is from
@@ -178,15 +178,18 @@ def knowledge() -> Knowledge:
     return Knowledge(len(book.by_name) if book else 0, time.time() - ago_s if book else None, _held.unreadable, _held.off)
 
 
-def reload() -> None:
-    """Read the rows now, in this thread. What cannot be read is logged once and leaves the rules as they are."""
+def reload(after_edit: bool = False) -> None:
+    """Read the rows now, in this thread. What cannot be read is logged once and leaves the rules as they are.
+
+    `after_edit`, of which a signal has told, of many blocks and exemptions only those are read that have changed.
+    """
     number, began_s = next(_held.begun), time.monotonic()
     try:
         book = Rulebook(read_rules(), overrides=_held.book.overrides if _held.book is not None else None)
         book.prepare()
         if book.overrides is not None:
             _swap(number, book)  # an edited rule need not wait until a hundred thousand blocks are read
-        book = book.beside(_held.overrides.read())
+        book = book.beside(_held.overrides.read(after_edit))
     except Exception as error:  # whatever it is, neither a save nor the next reading may stumble over it
         if str(error) != _held.unreadable:
             logger.error(
@@ -198,11 +201,12 @@ def reload() -> None:
     else:
         _swap(number, book)
         _held.unreadable, _held.good_at_s = "", time.monotonic()
-        _held.took_s = _held.good_at_s - began_s
+        _held.took_s = _held.good_at_s - began_s if not after_edit else _held.took_s
         with contextlib.suppress(Exception):  # Redis may tell, and what is wrong with the database has been told
             learn_switch(read_switch())
     finally:
-        _held.read_at_s = time.monotonic()
+        if not after_edit:
+            _held.read_at_s = time.monotonic()
         _held.read.set()
 
 
@@ -257,7 +261,7 @@ def read_rules() -> list[Rule]:
 
 def announce() -> None:
     """Tell every process that the rules have changed; this one reads them at once."""
-    reload()
+    reload(after_edit=True)
     _held.unannounced = not connection.in_memory()
     try:
         _renew_token()
@@ -301,10 +305,10 @@ def _listen() -> None:
 
 def _look() -> None:
     """Read the rows when somebody has edited them, or nobody has read them for a while."""
-    age_s = time.monotonic() - _held.read_at_s
+    is_old = time.monotonic() - _held.read_at_s >= _rest_s()
     # A module may have been imported since, and with it the key that a row asks for.
     is_news = _held.edited or (_held.wrong and _held.own_keys != own.version())
-    if not is_news and age_s < _rest_s():
+    if not is_news and not is_old:
         return
     _held.edited = False  # before the rows are read, so that no edit falls between
     database = connections[router.db_for_read(RateRule)]
@@ -312,7 +316,7 @@ def _look() -> None:
         _held.read.set()
         return
     try:
-        reload()
+        reload(after_edit=not is_old)
     finally:
         database.close()
 

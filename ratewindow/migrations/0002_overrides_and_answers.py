@@ -102,6 +102,7 @@ class Migration(migrations.Migration):
                 ('reason', models.CharField(blank=True, help_text='For people: why.', max_length=200)),
                 ('source', models.CharField(default='code', editable=False, help_text='What made it: the admin, a command, code.', max_length=32)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('changed_at', models.DateTimeField(auto_now=True, db_index=True)),
                 ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
