@@ -97,6 +97,16 @@ def test_a_rule_says_otherwise_than_the_setting(rules: Any, away: None) -> None:
 
 
 @is_async
+def test_a_refusal_that_is_raised_is_answered_with_503_too(rules: Any, away: None, is_async: bool) -> None:
+    rules(rule("work", on_error="refuse", applies_to="named"))
+    middleware = behind_middleware(plain(is_async))
+    with pytest.raises(ratewindow.RateLimited) as raised:
+        ratewindow.hit("work", "user:1", raise_exception=True)
+    response = middleware.process_exception(RequestFactory().get("/"), raised.value)
+    assert (response.status_code, response["Retry-After"]) == (503, "2")
+
+
+@is_async
 def test_force_and_charge_pass_whatever_the_rule_says(rules: Any, away: None, is_async: bool) -> None:
     rules(rule("api", on_error="refuse"))
     told = asyncio.run(ratewindow.ahit("api", "user:1", force=True)) if is_async else hits("api", 1, force=True)[0]

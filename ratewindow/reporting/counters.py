@@ -99,7 +99,7 @@ class Counters:
                     if decision.cause:
                         self._causes[decision.cause] = self._causes.get(decision.cause, 0) + 1
                 if decision.took_s:
-                    line.spans[latency.span_of(decision.took_s)] += 1
+                    latency.count(line.spans, decision.took_s)
                 sheet.changes += 1
 
     def note(self, rule: str, cause: str) -> None:

@@ -13,11 +13,13 @@ BOUNDS = tuple(f"{float(f'{2 ** (number / 2) / 1000:.3g}'):g}" for number in ran
 _NUMBERS = {bound: number for number, bound in enumerate(BOUNDS)}
 
 
-def span_of(took_s: float) -> int:
-    """The number of the span for a time."""
-    took_us = int(took_s * 1_000_000)
-    number = (took_us * took_us).bit_length()  # the whole of a logarithm, without one
-    return number if 0 < number < SPANS else SPANS - 1 if number else 1
+def count(spans: list[int], took_s: float) -> None:
+    """Count a time in its span, of as many as `SPANS`; the last has all that took longer. Every decision pays for this."""
+    took_us = int(took_s * 1e6)
+    try:
+        spans[(took_us * took_us).bit_length()] += 1  # the whole of a logarithm, without one
+    except IndexError:
+        spans[-1] += 1
 
 
 def tally_of(counts: Sequence[int]) -> Tally:
