@@ -59,7 +59,8 @@ def _checked(url: str, place: str) -> str:
     try:
         redis_url.parse(url, OWN)
     except ValueError as error:
-        raise ImproperlyConfigured(f"{place} is no address of a Redis: {error}. {_REMEDY}") from None
+        remedy = _SENTINEL_REMEDY if "sentinel" in url.partition("://")[0] else _REMEDY
+        raise ImproperlyConfigured(f"{place} is no address of a Redis: {error}. {remedy}") from None
     return url
 
 

@@ -21,6 +21,7 @@ from redis.connection import parse_url
 PLAIN = ("redis://", "rediss://", "unix://")
 CLUSTER = ("redis+cluster://", "rediss+cluster://")
 SENTINEL = ("redis+sentinel://", "rediss+sentinel://")
+_OF_CELERY = ("sentinel://", "sentinels://")  # kombu's, which takes the service from another setting
 _PORTS = {"cluster": 6379, "sentinel": 26379}
 _NODE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:\[\]@]+)(?::(?P<port>\d{1,5}))?")
 _SLASH = "its port is no number, or its password has a / that is not written as %2F"  # names no part of the password
@@ -49,6 +50,8 @@ def parse(url: str, without: frozenset[str] = frozenset()) -> Server:
         _check_port(plain)
         parse_url(plain)
         return Server("plain", plain)
+    if scheme in _OF_CELERY:
+        raise ValueError(f"{scheme} names no service, whose master is meant: that goes with redis+sentinel://")
     if scheme not in CLUSTER + SENTINEL:
         raise ValueError(f"its scheme is none of {', '.join(PLAIN + CLUSTER + SENTINEL)}")
     kind: Literal["cluster", "sentinel"] = "cluster" if scheme in CLUSTER else "sentinel"

@@ -1,7 +1,10 @@
 """Addresses of one server, of a Cluster, and of Sentinels, taken apart."""
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
 
+from ratewindow import redis_address
 from ratewindow.redis_url import PLAIN, of_sentinels, parse, shown
 
 
@@ -80,3 +83,13 @@ def test_a_location_of_django_redis_and_its_sentinels_become_one_address(locatio
 )
 def test_an_address_is_shown_without_its_secrets(url: str, text: str) -> None:
     assert shown(url) == text
+
+
+@pytest.mark.parametrize("url", ["sentinel://one:26379", "sentinels://:secret@one:26379;sentinel://two:26379"])
+def test_celerys_address_of_sentinels_is_refused_with_the_one_to_write(url: str) -> None:
+    with pytest.raises(ValueError, match=r"names no service.*redis\+sentinel://") as told:
+        parse(url)
+    assert "secret" not in str(told.value)
+    with override_settings(RATEWINDOW={"REDIS": url}), pytest.raises(ImproperlyConfigured) as said:
+        redis_address.address()
+    assert '"redis+sentinel://one:26379,two:26379/mymaster/0"' in str(said.value)

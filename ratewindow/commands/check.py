@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, router
 
-from ratewindow import connection, fallback, health, redis_address, redis_url, rulebook
+from ratewindow import connection, fallback, health, redis_address, redis_url, rights, rulebook
 from ratewindow.checks import TAG
 from ratewindow.checks.rows import check_rules
 from ratewindow.checks.server import check_server
@@ -74,13 +74,15 @@ def _server(stdout: Any) -> str:
         return ""
     try:
         masters = connection.masters()
-        for master in masters:
-            master.ping()
+        lacking = dict.fromkeys(right for master in masters for right in rights.missing(master))
     except (redis.RedisError, OSError, ValueError) as error:
         stdout.write(f"Redis: {redis_url.shown(url)} does not answer: {error}")
         return f"Redis does not answer: {fallback.in_words()} until it does."
     several = f"a cluster of {len(masters)} masters, " if redis_url.parse(url).kind == "cluster" else ""
     stdout.write(f"Redis: {redis_url.shown(url)} answers, {several}{_version(masters[0])}.")
+    if lacking:
+        stdout.write(f"Rights: our user lacks some. Write: ACL SETUSER <user> {' '.join(lacking)}")
+        return "Our user of Redis lacks rights."
     return ""
 
 
