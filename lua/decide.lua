@@ -10,6 +10,7 @@
 --            kind is a sum of 1 (enforces; else in shadow), 2 (counts refused requests), 4 (has a penalty), 8 (its
 --            cost is not 1), and 16 for each of its windows; negative, the rule only looks
 --            for each of its windows: algorithm, limit, period_ms, the algorithm's parameter
+--          The usual call, a hit of one window of one rule of kind 17, has these four alone, and now_ms if it is given
 -- Returns  a flat array of integers. For each rule of kind 2, 4 or both, or if forced: verdict (0 = had room, 1 = was
 --          full, 2 = was locked), lock_wait_ms; then for each window: remaining, wait_ms, reset_ms, charged_at_ms.
 --          They describe the state after the call and count from now, but for charged_at_ms, the time under
@@ -24,18 +25,22 @@
 
 local algorithms = {usually = nil} -- made with room for one
 --@ALGORITHMS@
-local what, now = ARGV[1], nil
-if #what > 7 then
+local usual, what, now = #ARGV < 6, ARGV[1], nil
+if usual then
+  what, now = 'hit', ARGV[5]
+elseif #what > 7 then
   what, now = string.match(what, '^(%a+) (%d+)$')
+end
+if now then
   now = now + 0 -- what tonumber does, at a third of its cost
 else
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The usual call: one window of one rule that enforces and nothing else, and costs 1. It has to wait for no other.
-if ARGV[2] == '17' and #KEYS == 1 and (what == 'hit' or what == 'peek') then
-  local algorithm, key, limit, period, parameter = algorithms[ARGV[3]], KEYS[1], ARGV[4] + 0, ARGV[5] + 0, ARGV[6]
+-- One window of one rule has to wait for no other.
+if usual then
+  local algorithm, key, limit, period, parameter = algorithms[ARGV[1]], KEYS[1], ARGV[2] + 0, ARGV[3] + 0, ARGV[4]
   parameter = tonumber(parameter) or parameter
   return {algorithm.answer(what, 1, key, limit, period, parameter, now, algorithm.read(key, limit, period, parameter, now))}
 end

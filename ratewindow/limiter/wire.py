@@ -69,19 +69,27 @@ def merged(checks: list[Check]) -> list[Check]:
 def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
     """The call with the KEYS and ARGV that ``lua/decide.lua`` states."""
     keys = _keys(checks)
-    arguments: Words = [what if now_ms is None else f"{what} {now_ms}"]
     # Edges of the clock are about this process's time; the script picks by the server's.
     about_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    for check in checks:
-        arguments += _head(check)
-        for window in check.windows:
-            arguments += window.arguments(about_ms)
+    if _is_usual(checks, what):
+        arguments: Words = [*checks[0].windows[0].arguments(about_ms), *([] if now_ms is None else [now_ms])]
+    else:
+        arguments = [what if now_ms is None else f"{what} {now_ms}"]
+        for check in checks:
+            arguments += _head(check)
+            for window in check.windows:
+                arguments += window.arguments(about_ms)
     return Call(script_for("decide", checks), [len(keys), *keys, *arguments], reply_parts(checks, what))
 
 
 def _keys(checks: list[Check]) -> list[str]:
     """Of each check its lock, if it has a penalty, then its windows."""
     return [key for check in checks for key in ((check.lock, *check.keys) if check.penalty_ms else check.keys)]
+
+
+def _is_usual(checks: list[Check], what: What) -> bool:
+    """Whether it is a hit of one window of one rule that enforces and nothing else: nothing but the window is told then."""
+    return what == "hit" and len(checks) == 1 and _head(checks[0]) == [17]
 
 
 def _head(check: Check) -> Words:
@@ -119,9 +127,10 @@ def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes 
 
 
 def _around(checks: list[Check], what: What) -> tuple[bytes, bytes] | None:
-    behind, count = [_PACKED[what]], 4
+    is_usual = _is_usual(checks, what)
+    behind, count = ([], 3) if is_usual else ([_PACKED[what]], 4)
     for check in checks:
-        head = _head(check)
+        head = [] if is_usual else _head(check)
         behind += map(bulk, head)
         for window in check.windows:
             if window.packed is None:
