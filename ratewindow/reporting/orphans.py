@@ -17,6 +17,7 @@ from ratewindow.reporting.sites import refuse_when_shared
 from ratewindow.rule import Rule
 
 BUDGET_S = 20.0
+_OF_LISTS = "sliding_log"  # the only algorithm whose state is a list; that of all others is text
 SCAN_COUNT = 200  # buckets looked at in one call: a fraction of a millisecond of the server's time
 UNLINK_COUNT = 200
 KEYS_AT_ONCE = 10_000  # looked at between two readings of the rules
@@ -30,11 +31,13 @@ class Cleaned:
     orphans: int = 0
     complete: bool = True
     dry_run: bool = False
+    harmed: int = 0
 
     def __str__(self) -> str:
         verb = "would be deleted" if self.dry_run else "deleted"
+        harmed = f", {self.harmed} of a wrong type {verb}" if self.harmed else ""
         rest = "" if self.complete else "; out of time before all were seen"
-        return f"{self.seen} keys seen, {self.orphans} of no rule {verb}{rest}"
+        return f"{self.seen} keys seen, {self.orphans} of no rule {verb}{harmed}{rest}"
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class _Living:
     """What may stay: the windows of the rows, and every window of rules whose windows the rows do not tell."""
 
     windows: frozenset[str]  # rule tag + window tag
+    lists: frozenset[str]  # those among them whose state is a list
     rules: frozenset[str]  # rule tags
 
     def owns(self, tags: str) -> bool:
@@ -56,7 +60,7 @@ def clean_orphans(dry_run: bool = False, budget_s: float = BUDGET_S, clock_s: Ca
     if connection.in_memory():
         return Cleaned(dry_run=dry_run)
     refuse_when_shared()
-    seen = orphans = cursor = 0
+    seen = orphans = harmed = cursor = 0
     end_s = clock_s() + budget_s
     masters = connection.masters()
     while True:
@@ -64,22 +68,50 @@ def clean_orphans(dry_run: bool = False, budget_s: float = BUDGET_S, clock_s: Ca
         # Scanned first, rules read after: the other way round a rule made in between would lose its first counts.
         living = _living()
         abandoned = [key for key, tags in page if not living.owns(tags)]
-        if not dry_run:
-            _unlink(abandoned)
-        seen, orphans = seen + len(page), orphans + len(abandoned)
+        wrong = _no_lists([key for key, tags in page if tags in living.lists])
         if cursor == 0:
-            del masters[0]
+            wrong += _of_strange_types(masters.pop(0), living, end_s, clock_s)
+        if not dry_run:
+            _unlink(abandoned + wrong)
+        seen, orphans, harmed = seen + len(page), orphans + len(abandoned), harmed + len(wrong)
         if not masters or clock_s() >= end_s:
-            return Cleaned(seen, orphans, complete=not masters, dry_run=dry_run)
+            return Cleaned(seen, orphans, complete=not masters, dry_run=dry_run, harmed=harmed)
 
 
-def _scan(master: redis.Redis, cursor: int, end_s: float, clock_s: Callable[[], float]) -> tuple[list[tuple[bytes, str]], int]:
+def _no_lists(keys: list[bytes]) -> list[bytes]:
+    """Those that somebody has overwritten: every decision about such a client would fail until the key expires."""
+    wrong: list[bytes] = []
+    for first in range(0, len(keys), UNLINK_COUNT):
+        asked = keys[first : first + UNLINK_COUNT]
+        with connection.patient_client().pipeline(transaction=False) as pipe:
+            for key in asked:
+                pipe.type(key)
+            wrong += [key for key, kind in zip(asked, pipe.execute(), strict=True) if kind not in (b"list", b"none")]
+    return wrong
+
+
+def _of_strange_types(master: redis.Redis, living: "_Living", end_s: float, clock_s: Callable[[], float]) -> list[bytes]:
+    """Keys like ours of a type that no state of ours has, and lists where there should be none."""
+    wrong: list[bytes] = []
+    for kind in ("hash", "set", "zset", "stream", "list"):
+        cursor = 0
+        while True:
+            page, cursor = _scan(master, cursor, end_s, clock_s, kind)
+            wrong += [key for key, tags in page if kind != "list" or (tags in living.windows and tags not in living.lists)]
+            if cursor == 0 or clock_s() >= end_s:
+                break
+    return wrong
+
+
+def _scan(
+    master: redis.Redis, cursor: int, end_s: float, clock_s: Callable[[], float], kind: str | None = None
+) -> tuple[list[tuple[bytes, str]], int]:
     """Keys of state with their sixteen characters, and where to go on. A key that does not look like ours is not."""
     prefix = statekeys.state_prefix()
     ours = re.compile(re.escape(prefix).encode() + rb"([A-Za-z0-9_-]{16}):\{[^{}]*\}\Z")
     page: list[tuple[bytes, str]] = []
     while True:
-        cursor, keys = cast("tuple[int, list[bytes]]", master.scan(cursor, match=f"{prefix}*", count=SCAN_COUNT))
+        cursor, keys = cast("tuple[int, list[bytes]]", master.scan(cursor, f"{prefix}*", SCAN_COUNT, kind))
         page += [(key, match[1].decode()) for key in keys if (match := ours.match(key))]
         if cursor == 0 or len(page) >= KEYS_AT_ONCE or clock_s() >= end_s:
             return page, cursor
@@ -93,9 +125,16 @@ def _living() -> _Living:
         for beside_code in (False, True)  # a shadow row beside a rate in code counts on its own
         for tag in [*(window.tag for window in rule.windows), *([statekeys.LOCK_TAG] if rule.penalty_ms else [])]
     } | {statekeys.rule_tag(name, beside_code) + tag for name, tag in _of_other_rates(rules) for beside_code in (False, True)}
+    lists = {
+        statekeys.rule_tag(rule.name, beside_code) + window.tag
+        for rule in rules
+        for beside_code in (False, True)
+        for window in rule.windows
+        if window.algorithm == _OF_LISTS
+    }
     # A row that could not be read as a rule is there all the same, and may be corrected.
     unread = set(RateRule.objects.values_list("name", flat=True)) - {rule.name for rule in rules}
-    return _Living(frozenset(windows), frozenset(map(statekeys.rule_tag, rulebook.code_names() | unread)))
+    return _Living(frozenset(windows), frozenset(lists), frozenset(map(statekeys.rule_tag, rulebook.code_names() | unread)))
 
 
 def _of_other_rates(rules: Iterable[Rule]) -> Iterator[tuple[str, str]]:

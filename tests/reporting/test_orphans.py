@@ -213,3 +213,44 @@ def test_names_with_a_rate_in_code_come_from_the_decorated_views():
 def test_in_memory_there_is_nothing_to_clean(settings):
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "memory://"}):
         assert clean_orphans() == Cleaned()
+
+
+@pytest.mark.parametrize("kind", ["list", "hash", "set", "zset"])
+def test_state_that_somebody_has_overwritten_with_another_type_goes(keys, redis_client, kind):
+    RateRule.objects.define("login", "5/m", prefix="/login/")
+    healthy, harmed = key("login"), key("login", client="ip:203.0.113.10")
+    keys(healthy)
+    {
+        "list": lambda: redis_client.rpush(harmed, "x"),
+        "hash": lambda: redis_client.hset(harmed, "x", 1),
+        "set": lambda: redis_client.sadd(harmed, "x"),
+        "zset": lambda: redis_client.zadd(harmed, {"x": 1}),
+    }[kind]()
+    assert clean_orphans(dry_run=True) == Cleaned(seen=2, harmed=1, dry_run=True)
+    told = clean_orphans()
+    assert (told, str(told)) == (Cleaned(seen=2, harmed=1), "2 keys seen, 0 of no rule deleted, 1 of a wrong type deleted")
+    assert keys.left() == {healthy}
+
+
+def test_a_log_is_a_list_and_text_in_its_place_goes(keys, redis_client):
+    rule, _ = RateRule.objects.define("login", "5/m", prefix="/login/")
+    rule.windows.update(algorithm="sliding_log")
+    window = Window(5, 60_000, "sliding_log")
+    healthy, harmed = key("login", window), key("login", window, client="ip:203.0.113.10")
+    redis_client.rpush(healthy, "1")
+    keys(harmed)
+    assert clean_orphans() == Cleaned(seen=2, harmed=1)
+    assert keys.left() == {healthy}
+
+
+def test_a_client_whose_state_was_overwritten_is_counted_again_after_cleaning(redis_client):
+    RateRule.objects.define("login", "1/m", prefix="/", key="ip", mode="enforce")
+    rulebook.reload()
+    site = behind_middleware(plain(False))
+    assert statuses(site, 1) == [200]
+    (harmed,) = redis_client.keys("rw:s:*")
+    redis_client.delete(harmed)
+    redis_client.sadd(harmed, "not ours")
+    assert statuses(site, 3) == [200] * 3
+    clean_orphans()
+    assert statuses(site, 2) == [200, 429]
