@@ -16,6 +16,8 @@ from ratewindow.switch import clock
 
 logger = logging.getLogger("ratewindow")
 
+MISSED_S = 120.0  # for so long a silent process is a problem, and then a warning
+
 Process = dict[str, Any]
 
 
@@ -40,14 +42,14 @@ def _status() -> dict[str, Any]:
     store, found = look()
     held = rulebook.knowledge()
     problems = _problems(store, found, held.error)
-    since = min((each["degraded_since"] for each in found if each.get("degraded_since")), default=None)
+    since = min((each["degraded_since"] for each in found if each.get("degraded_since")), default=None) if problems else None
     return {
         "ok": not problems,
         "state": "degraded" if problems else "ok",
         "since": since,
         "summary": " ".join(problems) if problems else _all_well(found),
         "problems": problems,
-        "warnings": [*storestate.warnings(store), *_warnings(found)],
+        "warnings": [*storestate.warnings(store), *_missed(found, long=True), *_warnings(found)],
         "policy": fallback.in_words(),
         "store": store,
         "processes": found,
@@ -98,17 +100,22 @@ def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str)
         told.append(_away(away, len(found)))
     elif not store["reachable"]:
         told.append(f"Redis does not answer here ({store['error']}): {fallback.in_words()} where it does not.")
-    silent = [each for each in found if each["breaker"] == "silent"]
-    if silent:
-        verb = "has not been heard" if len(silent) == 1 else "have not been heard"
-        since = _clock(min(each["degraded_since"] for each in silent))
-        told.append(
-            f"{len(silent)} of {len(found)} processes {verb} of since {since}: killed, or without a way to Redis, "
-            f"and then {fallback.in_words()} there."
-        )
+    told += _missed(found, long=False)
     if rules_error:
         told.append(f"The rules cannot be read, those held stay in force: {rules_error}")
     return told
+
+
+def _missed(found: Sequence[Process], *, long: bool) -> list[str]:
+    """Processes that tell nothing: a problem at first, but who was killed, on another machine, is not missed for ever."""
+    oldest = processes.moment(time.time() - MISSED_S) or ""
+    silent = [each for each in found if each["breaker"] == "silent" and (each["degraded_since"] < oldest) is long]
+    if not silent:
+        return []
+    verb = "has" if len(silent) == 1 else "have"
+    since = _clock(min(each["degraded_since"] for each in silent))
+    who = f"{len(silent)} of {len(found)} processes {verb} not been heard of since {since}"
+    return [f"{who}: killed, or without a way to Redis, and then {fallback.in_words()} there."]
 
 
 def _away(away: Sequence[Process], count: int) -> str:

@@ -23,7 +23,7 @@ from ratewindow.signals import degraded, recovered
 
 BEAT_S = 1.5
 SILENT_MS = 6_000  # who has not told for so long is silent
-MISSED_S = 600  # for so long a silent one is spoken of
+FORGOTTEN_S = 600  # for so long a silent one is spoken of
 MOST_SHOWN = 200
 
 
@@ -94,8 +94,8 @@ def beat() -> None:
     with connection.patient_client().pipeline(transaction=False) as pipe:
         pipe.set(statekeys.process(_self.name), text, px=SILENT_MS)
         pipe.zadd(statekeys.processes(), {_self.name: now_s})
-        pipe.zremrangebyscore(statekeys.processes(), "-inf", now_s - MISSED_S)
-        pipe.expire(statekeys.processes(), MISSED_S)
+        pipe.zremrangebyscore(statekeys.processes(), "-inf", now_s - FORGOTTEN_S)
+        pipe.expire(statekeys.processes(), FORGOTTEN_S)
         pipe.zcard(statekeys.processes())
         _self.others = pipe.execute()[-1]
     _self.has_told = True

@@ -116,6 +116,13 @@ def test_a_process_that_tells_no_more_is_missed_and_one_that_was_killed_here_is_
     assert "1 of 2 processes has not been heard of since" in told["summary"]
 
 
+def test_who_is_not_heard_of_for_minutes_is_only_warned_of() -> None:
+    another("elsewhere", 7, silent=True, seen_s=time.time() - health.MISSED_S - 5)
+    told = health.status()
+    assert (told["ok"], told["since"]) == (True, None)
+    assert told["warnings"][0].startswith("1 of 2 processes has not been heard of since")
+
+
 def test_a_process_that_ends_says_so(redis_client: Any) -> None:
     processes.beat()
     assert redis_client.zcard(statekeys.processes()) == 1
@@ -128,12 +135,12 @@ def test_what_a_process_tells_expires(redis_client: Any) -> None:
     processes.beat()
     keys = redis_client.keys("rw:{processes}*")
     assert len(keys) == 2
-    assert all(0 < redis_client.pttl(key) <= processes.MISSED_S * 1000 for key in keys)
+    assert all(0 < redis_client.pttl(key) <= processes.FORGOTTEN_S * 1000 for key in keys)
     assert redis_client.pttl(statekeys.process(processes._self.name)) <= processes.SILENT_MS
 
 
 def test_who_was_missed_for_long_is_forgotten(redis_client: Any) -> None:
-    another("elsewhere", 7, silent=True, seen_s=time.time() - processes.MISSED_S - 5)
+    another("elsewhere", 7, silent=True, seen_s=time.time() - processes.FORGOTTEN_S - 5)
     processes.beat()
     assert redis_client.zcard(statekeys.processes()) == 1
 
