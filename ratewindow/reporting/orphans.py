@@ -1,4 +1,8 @@
-"""Cleaning up: the state of rules that are gone, or whose windows have changed, leaves Redis."""
+"""Cleaning up: the state of rules that are gone, or whose windows have changed, leaves Redis.
+
+So does what somebody else wrote under a key of ours: the limiter could not decide about that client while it is there,
+and it may be there for ever.
+"""
 
 import re
 import time
@@ -35,7 +39,7 @@ class Cleaned:
 
     def __str__(self) -> str:
         verb = "would be deleted" if self.dry_run else "deleted"
-        harmed = f", {self.harmed} of a wrong type {verb}" if self.harmed else ""
+        harmed = f", {self.harmed} overwritten by others {verb}" if self.harmed else ""
         rest = "" if self.complete else "; out of time before all were seen"
         return f"{self.seen} keys seen, {self.orphans} of no rule {verb}{harmed}{rest}"
 
@@ -69,11 +73,12 @@ def clean_orphans(dry_run: bool = False, budget_s: float = BUDGET_S, clock_s: Ca
         living = _living()
         abandoned = [key for key, tags in page if not living.owns(tags)]
         wrong = _no_lists([key for key, tags in page if tags in living.lists])
+        wrong += _endless(masters[0], [key for key, tags in page if living.owns(tags)])
         if cursor == 0:
             wrong += _of_strange_types(masters.pop(0), living, end_s, clock_s)
         if not dry_run:
-            _unlink(abandoned + wrong)
-        seen, orphans, harmed = seen + len(page), orphans + len(abandoned), harmed + len(wrong)
+            _unlink([*abandoned, *set(wrong)])
+        seen, orphans, harmed = seen + len(page), orphans + len(abandoned), harmed + len(set(wrong))
         if not masters or clock_s() >= end_s:
             return Cleaned(seen, orphans, complete=not masters, dry_run=dry_run, harmed=harmed)
 
@@ -88,6 +93,18 @@ def _no_lists(keys: list[bytes]) -> list[bytes]:
                 pipe.type(key)
             wrong += [key for key, kind in zip(asked, pipe.execute(), strict=True) if kind not in (b"list", b"none")]
     return wrong
+
+
+def _endless(master: redis.Redis, keys: list[bytes]) -> list[bytes]:
+    """Those that never expire: all that the limiter writes does."""
+    found: list[bytes] = []
+    for first in range(0, len(keys), UNLINK_COUNT):
+        asked = keys[first : first + UNLINK_COUNT]
+        with master.pipeline(transaction=False) as pipe:
+            for key in asked:
+                pipe.pttl(key)
+            found += [key for key, left_ms in zip(asked, pipe.execute(raise_on_error=False), strict=True) if left_ms == -1]
+    return found
 
 
 def _of_strange_types(master: redis.Redis, living: "_Living", end_s: float, clock_s: Callable[[], float]) -> list[bytes]:

@@ -22,7 +22,12 @@ class Spell(NamedTuple):
 
     @property
     def worst_ms(self) -> float:
-        """What any of them waited for the gate at most, but for its turn on a processor."""
+        """What the gate took of any of them at most."""
+        return max((each.gate_ms for each in self.samples), default=0.0)
+
+    @property
+    def own_ms(self) -> float:
+        """The same without waiting for a processor; only where nobody waits for anything else at the same moment."""
         return max((each.gate_ms - each.queued_ms for each in self.samples), default=0.0)
 
     @property
@@ -47,7 +52,7 @@ class Bounds(NamedTuple):
 
     @property
     def added_open_ms(self) -> float:
-        return self.open.worst_ms - self.usual.usual_ms
+        return self.open.own_ms - self.usual.usual_ms
 
     @property
     def holds(self) -> bool:

@@ -27,11 +27,17 @@ class Ground(NamedTuple):
     chance: random.Random
 
 
+def template(folder: Path) -> Path:
+    """The served site's database in this folder, to be copied."""
+    path = folder / "template.sqlite3"
+    if not path.exists():
+        make_database(path)
+    return path
+
+
 @contextlib.contextmanager
 def ground(folder: Path, timeout: str, seed: int, kinds: tuple[str, ...] = KINDS) -> Iterator[Ground]:
-    template = folder / "template.sqlite3"
-    make_database(template)
-    with own_server() as server, proxied(server.port) as proxy, place(template) as made:
+    with own_server() as server, proxied(server.port) as proxy, place(template(folder)) as made:
         url = f"redis://127.0.0.1:{proxy.port}/0"
         with editing(made, REDIS=url) as editor:
             served = [made.serve(kind, {"SERVED_TIMED": "1"}, REDIS=url, TIMEOUT=timeout, LOCAL_PROCESSES=4) for kind in kinds]

@@ -130,11 +130,22 @@ def test_many_orphans_go_in_batches_and_the_living_among_them_stay(keys, redis_c
     monkeypatch.setattr(orphans, "KEYS_AT_ONCE", 300)
     RateRule.objects.define("login", "5/m")
     living = {key("login", client=f"ip:{number}") for number in range(500)}
-    redis_client.mset(dict.fromkeys(living, 1) | {key("gone", client=f"ip:{number}"): 1 for number in range(1500)})
+    keys(*living, *(key("gone", client=f"ip:{number}") for number in range(1500)))
     cleaned = clean_orphans()
     assert (cleaned.orphans, cleaned.complete) == (1500, True)
     assert cleaned.seen >= 2000  # SCAN may show a key twice
     assert keys.left() == living
+
+
+def test_what_somebody_else_wrote_under_a_key_of_ours_goes_since_it_would_stay_for_ever(keys, redis_client):
+    RateRule.objects.define("login", "5/m")
+    keys(key("login"))
+    redis_client.set(key("login", client="user:1"), "x")
+    redis_client.rpush(key("login", client="user:2"), "not ours")
+    told = str(clean_orphans(dry_run=True))
+    assert told == "3 keys seen, 0 of no rule would be deleted, 2 overwritten by others would be deleted"
+    assert clean_orphans() == Cleaned(seen=3, harmed=2)
+    assert keys.left() == {key("login")}
 
 
 def test_a_rule_made_while_keys_are_scanned_keeps_its_first_counts(keys, monkeypatch):
@@ -228,7 +239,7 @@ def test_state_that_somebody_has_overwritten_with_another_type_goes(keys, redis_
     }[kind]()
     assert clean_orphans(dry_run=True) == Cleaned(seen=2, harmed=1, dry_run=True)
     told = clean_orphans()
-    assert (told, str(told)) == (Cleaned(seen=2, harmed=1), "2 keys seen, 0 of no rule deleted, 1 of a wrong type deleted")
+    assert (told, str(told)) == (Cleaned(seen=2, harmed=1), "2 keys seen, 0 of no rule deleted, 1 overwritten by others deleted")
     assert keys.left() == {healthy}
 
 
@@ -238,6 +249,7 @@ def test_a_log_is_a_list_and_text_in_its_place_goes(keys, redis_client):
     window = Window(5, 60_000, "sliding_log")
     healthy, harmed = key("login", window), key("login", window, client="ip:203.0.113.10")
     redis_client.rpush(healthy, "1")
+    redis_client.expire(healthy, 60)
     keys(harmed)
     assert clean_orphans() == Cleaned(seen=2, harmed=1)
     assert keys.left() == {healthy}

@@ -35,6 +35,7 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "guarded": ("10/2s", {"path": "/guarded/", "key": "header:x-client", "on_error": "refuse"}),
     "many": ("100000/h", {"path": "/many/"}),
     "amany": ("100000/h", {"path": "/amany/"}),
+    "each": ("100000/h", {"path": "/each/", "key": "header:x-client"}),
 }
 
 

@@ -42,7 +42,7 @@ urlpatterns = [
     path("slashed/", views.plain),
     path("drip/", views.drip),
     path("adrip/", views.adrip),
-    re_path(r"^(path|form|mine|silent|edited|many|crowd|pipelined|keyed|soaked|guarded)/$", views.plain),
+    re_path(r"^(path|form|mine|silent|edited|many|crowd|pipelined|keyed|soaked|guarded|each)/$", views.plain),
     re_path(r"^(asoaked|amany)/$", views.aplain),
     re_path(r"^prefix/found/$", views.plain),
     path("login/", views.plain, name="login"),
