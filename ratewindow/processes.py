@@ -11,15 +11,13 @@ import secrets
 import socket
 import sys
 import time
-from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from ratewindow import addresswatch, breaker, connection, fallback, gate, housekeeping, rulebook, statekeys, stores
-from ratewindow.breaker import Breaker, State
+from ratewindow import addresswatch, connection, fallback, gate, housekeeping, rulebook, statekeys, stores
+from ratewindow.breaker import State
 from ratewindow.reporting import counters
-from ratewindow.signals import degraded, recovered
 
 BEAT_S = 1.5
 SILENT_MS = 6_000  # who has not told for so long is silent
@@ -153,40 +151,11 @@ def _runs(pid: int) -> bool:
     return True
 
 
-class _Turns:
-    """Breakers that open and close, on their way from the request that found out to those who listen to our signals."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[State] = deque(maxlen=100)
-        self._since: datetime | None = None  # while this process is degraded
-
-    def add(self, state: State) -> None:
-        self._waiting.append(state)
-        _send_now()
-
-    def send(self) -> None:
-        while self._waiting:
-            state = self._waiting.popleft()
-            at = datetime.fromtimestamp(state.since_s or time.time(), UTC)
-            if state.open and self._since is None:
-                self._since = at
-                told = {"server": state.server, "cause": state.cause, "holds": fallback.in_words()}
-                degraded.send_robust(Breaker, since=at, **told)
-            elif not state.open and self._since is not None and not open_breakers():
-                since, self._since = self._since, None
-                recovered.send_robust(Breaker, since=since)
-
-
-_turns = _Turns()
-
-
 def _after_fork() -> None:
     global _self
     _self = _Self()
 
 
-breaker.listen(_turns.add)
-_send_now = housekeeping.every(lambda: BEAT_S, _turns.send)
 housekeeping.every(lambda: BEAT_S, beat, apart="reports")
 atexit.register(leave)
 if hasattr(os, "register_at_fork"):

@@ -15,11 +15,10 @@ from redis.exceptions import ResponseError
 
 import ratewindow
 from ratewindow import connection, gate, health, processes, rulebook, statekeys, storestate
-from ratewindow.breaker import FAILURES_TO_OPEN, Breaker
+from ratewindow.breaker import FAILURES_TO_OPEN
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rule import Rule
 from ratewindow.rulebook import Rulebook
-from ratewindow.signals import degraded, recovered, rules_changed
 
 NOWHERE = "redis://127.0.0.1:1/0"
 
@@ -27,9 +26,6 @@ NOWHERE = "redis://127.0.0.1:1/0"
 @pytest.fixture(autouse=True)
 def _a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_self", processes._Self())
-    turns = processes._Turns()
-    monkeypatch.setattr(processes, "_turns", turns)
-    monkeypatch.setattr("ratewindow.breaker._listeners", [turns.add])
 
 
 def open_breaker() -> None:
@@ -204,70 +200,6 @@ def test_a_server_that_works_may_be_warned_of(store: dict[str, Any], said: str |
 def test_the_address_is_told_without_its_password() -> None:
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://:hidden@127.0.0.1:1/0"}):
         assert "hidden" not in json.dumps(health.status())
-
-
-def test_listeners_hear_once_of_each_turn_and_may_fail(caplog: pytest.LogCaptureFixture) -> None:
-    heard: list[tuple[str, dict[str, Any]]] = []
-
-    def failing(**_: Any) -> None:
-        raise ZeroDivisionError
-
-    def on_degraded(sender: Any, **told: Any) -> None:
-        heard.append(("degraded", {**told, "sender": sender}))
-
-    def on_recovered(sender: Any, **told: Any) -> None:
-        heard.append(("recovered", told))
-
-    for signal, listener in ((degraded, failing), (degraded, on_degraded), (recovered, failing), (recovered, on_recovered)):
-        signal.connect(listener)
-    try:
-        open_breaker()
-        open_breaker()
-        processes._turns.send()
-        processes._turns.send()
-        gate.breaker.look()
-        processes._turns.send()
-    finally:
-        for signal, listener in ((degraded, failing), (degraded, on_degraded), (recovered, failing), (recovered, on_recovered)):
-            signal.disconnect(listener)
-    assert [name for name, _ in heard] == ["degraded", "recovered"]
-    told = heard[0][1]
-    assert (told["sender"], told["server"], told["cause"]) == (Breaker, "Redis", "store:timeout")
-    assert told["holds"] == "requests pass uncounted"
-    assert told["since"] == heard[1][1]["since"]
-
-
-def test_a_request_that_opens_the_breaker_does_not_wait_for_listeners() -> None:
-    def slow(**_: Any) -> None:
-        pytest.fail("it was called in the request")
-
-    degraded.connect(slow)
-    try:
-        open_breaker()
-    finally:
-        degraded.disconnect(slow)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_listeners_hear_which_rules_have_changed() -> None:
-    from ratewindow.models import RateRule
-
-    heard: list[list[str]] = []
-
-    def listener(changed: list[str], **_: Any) -> None:
-        heard.append(changed)
-
-    rules_changed.connect(listener)
-    try:
-        RateRule.objects.define("login", "5/m")
-        RateRule.objects.define("api", "5/m")
-        RateRule.objects.filter(name="api").update(mode="enforce")
-        rulebook.reload()
-        rulebook.reload()
-        RateRule.objects.get(name="login").delete()
-    finally:
-        rules_changed.disconnect(listener)
-    assert heard == [["login"], ["api"], ["api"], ["login"]]
 
 
 def test_on_a_cluster_one_server_that_is_away_is_named(cluster_url: str) -> None:

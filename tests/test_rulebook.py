@@ -15,6 +15,7 @@ import ratewindow
 from ratewindow import connection, rulebook, statekeys
 from ratewindow.models import RateRule
 from ratewindow.rule import Rule
+from ratewindow.signals import rules_changed
 from tests.doors import behind_middleware, decorated, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -288,3 +289,22 @@ class AfterAFlush(TransactionTestCase):
 
     def test_two_rules_do_not_outlive_the_test_that_made_them(self) -> None:
         assert "everywhere" not in rulebook.current().by_name
+
+
+def test_listeners_hear_which_rules_have_changed() -> None:
+    heard: list[list[str]] = []
+
+    def listener(changed: list[str], **_: Any) -> None:
+        heard.append(changed)
+
+    rules_changed.connect(listener)
+    try:
+        RateRule.objects.define("login", "5/m")
+        RateRule.objects.define("api", "5/m")
+        RateRule.objects.filter(name="api").update(mode="enforce")
+        rulebook.reload()
+        rulebook.reload()
+        RateRule.objects.get(name="login").delete()
+    finally:
+        rules_changed.disconnect(listener)
+    assert heard == [["login"], ["api"], ["api"], ["login"]]

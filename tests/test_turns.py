@@ -1,0 +1,62 @@
+"""What listeners hear of an outage, and when."""
+
+from typing import Any
+
+import pytest
+
+from ratewindow import gate, turns
+from ratewindow.breaker import FAILURES_TO_OPEN, Breaker
+from ratewindow.signals import degraded, recovered
+
+
+@pytest.fixture(autouse=True)
+def _nothing_has_turned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_turns", turns.Turns())
+    monkeypatch.setattr("ratewindow.breaker._listeners", [turns._turns.add])
+
+
+def open_breaker() -> None:
+    for _ in range(FAILURES_TO_OPEN):
+        gate.breaker.failed(TimeoutError("no answer"))
+
+
+def test_listeners_hear_once_of_each_turn_and_may_fail(caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[tuple[str, dict[str, Any]]] = []
+
+    def failing(**_: Any) -> None:
+        raise ZeroDivisionError
+
+    def on_degraded(sender: Any, **told: Any) -> None:
+        heard.append(("degraded", {**told, "sender": sender}))
+
+    def on_recovered(sender: Any, **told: Any) -> None:
+        heard.append(("recovered", told))
+
+    for signal, listener in ((degraded, failing), (degraded, on_degraded), (recovered, failing), (recovered, on_recovered)):
+        signal.connect(listener)
+    try:
+        open_breaker()
+        open_breaker()
+        turns._turns.send()
+        turns._turns.send()
+        gate.breaker.look()
+        turns._turns.send()
+    finally:
+        for signal, listener in ((degraded, failing), (degraded, on_degraded), (recovered, failing), (recovered, on_recovered)):
+            signal.disconnect(listener)
+    assert [name for name, _ in heard] == ["degraded", "recovered"]
+    told = heard[0][1]
+    assert (told["sender"], told["server"], told["cause"]) == (Breaker, "Redis", "store:timeout")
+    assert told["holds"] == "requests pass uncounted"
+    assert told["since"] == heard[1][1]["since"]
+
+
+def test_a_request_that_opens_the_breaker_does_not_wait_for_listeners() -> None:
+    def slow(**_: Any) -> None:
+        pytest.fail("it was called in the request")
+
+    degraded.connect(slow)
+    try:
+        open_breaker()
+    finally:
+        degraded.disconnect(slow)
