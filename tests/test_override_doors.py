@@ -20,6 +20,7 @@ from ratewindow import freezing, gate, rulebook, statekeys, stores
 from ratewindow.judging import BLOCKS
 from ratewindow.models import Override, RateRule
 from ratewindow.reporting import counters
+from ratewindow.signals import throttled
 from tests.doors import answer, behind_middleware, decorated, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -96,6 +97,19 @@ class TestBlock:
         assert 3590 <= int(told["Retry-After"]) <= 3600
         assert told["Cache-Control"] == "no-store"
         assert not [name for name in told.headers if name.lower().startswith("ratelimit")]
+
+    @is_async
+    def test_the_signal_tells_of_it(self, is_async: bool) -> None:
+        told: list[Any] = []
+
+        def listen(decision: Any, **_: Any) -> None:
+            told.append((decision.rule, decision.reason, bool(decision.id)))
+
+        throttled.connect(listen)
+        Override.objects.block("ip:203.0.113.9")
+        from_me(site(is_async), 1)
+        throttled.disconnect(listen)
+        assert told == [(BLOCKS, "block", True)]
 
     def test_without_an_end_nobody_is_told_to_come_back(self) -> None:
         Override.objects.block("ip:203.0.113.9")

@@ -221,3 +221,17 @@ def test_a_reason_of_a_newer_version_is_shown_as_it_is(page):
 def test_without_any_there_are_no_reasons(page):
     row(passed=1)
     assert "rw-reasons" not in page()
+
+
+def test_refusals_of_blocks_where_no_rule_was_met_have_a_line_of_their_own(page):
+    row("blocks", refused=1_204)
+    html = page()
+    assert '<span class="rw-mode rw-mode-block">Blocks</span>' in html
+    assert "Requests of who is blocked, that met no enforced rule." in html
+    assert "Deleted" not in html
+
+
+def test_a_rule_that_has_that_name_is_shown_as_a_rule(page):
+    RateRule.objects.define("blocks", "5/m", path="/blocks/")
+    row("blocks", refused=3)
+    assert "Requests of who is blocked" not in page()
