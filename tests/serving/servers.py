@@ -26,11 +26,11 @@ from testproject.redis_server import find_program, free_port, start
 from tests.processes import marked
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
-START_TIMEOUT_S = 60.0
-END_TIMEOUT_S = 20.0
+START_TIMEOUT_S = 90.0
+END_TIMEOUT_S = 60.0
 
 _GUNICORN = (
-    "gunicorn --bind 127.0.0.1:{port} --no-control-socket --worker-tmp-dir {folder} --graceful-timeout 5 --log-level warning"
+    "gunicorn --bind 127.0.0.1:{port} --no-control-socket --worker-tmp-dir {folder} --graceful-timeout 30 --log-level warning"
 )
 _WSGI, _ASGI = "tests.serving.site.wsgi", "tests.serving.site.asgi:application"
 
