@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import itertools
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +18,7 @@ from tests.serving.flood import flood, site
 
 # Caches hold 4,096 at most; what holds more is made smaller here, so that all of it is full early.
 FULL = 4500
-MORE = 1500
+MORE = 1000
 KEPT = 300
 
 
@@ -43,9 +44,12 @@ def test_a_process_that_has_seen_many_clients_holds_no_more_for_as_many_again(ha
     address = {"redis": settings.RATEWINDOW["REDIS"], "memory": "memory://", "local": "redis://127.0.0.1:1/0"}[where]
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": address}):
         assert flood(handler, 0, FULL) == FULL
-        before = entries()
-        assert flood(handler, FULL, MORE) == MORE
-        assert entries() - before < MORE / 10
+        held = [entries()]
+        for number in range(3):
+            assert flood(handler, FULL + number * MORE, MORE) == MORE
+            held.append(entries())
+        # Other parts of the process may hold more once; what each client leaves behind would be there each time.
+        assert min(after - before for before, after in itertools.pairwise(held)) < MORE / 10, held
         assert len(gate.refusals._known) <= KEPT
         kept = [len(each) for each in gc.get_objects() if isinstance(each, MemoryStore)]
         assert max(kept, default=0) <= KEPT
