@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -41,7 +42,7 @@ class OverrideForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         max_length=64,
         widget=forms.TextInput(attrs={"size": 10, "placeholder": USUAL}),
-        help_text=f"Such as {DURATIONS}. Empty, with no time below: until somebody ends it.",
+        help_text=f"From now or from its beginning, such as {DURATIONS}. Empty, with no time below: until somebody ends it.",
     )
 
     class Meta:
@@ -74,8 +75,9 @@ class OverrideForm(forms.ModelForm):  # type: ignore[type-arg]
         if lasts and until and "expires_at" in self.changed_data and "lasts" in self.changed_data:
             self.add_error("lasts", "Write either a duration or a time until when, not both.")
         elif lasts and ("expires_at" not in self.changed_data or not until):
+            begins = cleaned.get("starts_at")
             try:
-                cleaned["expires_at"] = after(lasts, cleaned.get("starts_at"))
+                cleaned["expires_at"] = after(lasts, begins if begins and begins > timezone.now() else None)
             except ValidationError as error:
                 self.add_error("lasts", error.message_dict["expires_at"])
         return cleaned

@@ -171,6 +171,15 @@ class TestForm:
         assert override.expires_at is not None
         assert override.expires_at - timezone.now() <= timedelta(hours=1)
 
+    def test_what_has_begun_is_given_a_duration_from_now(self, page: Client) -> None:
+        override = Override.objects.block("ip:203.0.113.9", starts_at=timezone.now() - timedelta(days=9), reason="why")
+        began = timezone.localtime(override.starts_at)
+        kept = {"starts_at_0": f"{began:%Y-%m-%d}", "starts_at_1": f"{began:%H:%M:%S}"}
+        assert errors(page.post(change(override), typed(lasts="1h", **kept), follow=True)) == []
+        override.refresh_from_db()
+        assert override.expires_at is not None
+        assert timedelta(minutes=59) < override.expires_at - timezone.now() <= timedelta(hours=1)
+
     def test_what_has_ended_can_still_be_given_a_reason(self, page: Client) -> None:
         override = Override.objects.block("ip:203.0.113.9", duration="1h")
         Override.objects.get_queryset().end()
