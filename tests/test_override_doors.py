@@ -186,6 +186,23 @@ class TestExemption:
         assert not redis_client.keys(f"{statekeys.state_prefix()}*")
         assert counted() == {}
 
+    def test_a_view_may_charge_and_give_back_and_nothing_happens(self, redis_client: Any) -> None:
+        def view(request: HttpRequest) -> HttpResponse:
+            request.ratewindow.charge(3)  # type: ignore[attr-defined]
+            request.ratewindow.refund(1)  # type: ignore[attr-defined]
+            return HttpResponse("ok")
+
+        Override.objects.allow("ip:203.0.113.9")
+        assert from_me(behind_middleware(ratewindow.ratelimit("export", "1/m")(view)), 3) == [200] * 3
+        assert not redis_client.keys(f"{statekeys.state_prefix()}*")
+
+    def test_a_rule_that_counts_by_the_answer_counts_nothing(self, redis_client: Any) -> None:
+        define("errors", "1/m", applies_to="all", count_when="2xx")
+        Override.objects.allow("ip:203.0.113.9")
+        assert from_me(site(), 3) == [200] * 3
+        assert statuses(site(), 2, REMOTE_ADDR=OTHER) == [200, 429]
+        assert len(redis_client.keys(f"{statekeys.state_prefix()}*")) == 1
+
     def test_it_outweighs_a_block(self) -> None:
         Override.objects.block("ip:203.0.113.0/24")
         Override.objects.allow("ip:203.0.113.9")
@@ -223,6 +240,11 @@ class TestAnotherRate:
         assert from_me(site(), 2) == [200, 200]
         Override.objects.rate("*", "3/m", rule="all", duration="1h")
         assert from_me(site(), 2) == [200, 429]
+
+    def test_a_rule_that_counts_by_the_answer_counts_by_the_other_rate(self) -> None:
+        define("errors", "1/m", applies_to="all", count_when="2xx")
+        Override.objects.rate("ip:203.0.113.9", "3/m")
+        assert from_me(site(), 4) == [200, 200, 200, 429]
 
     def test_a_rule_in_shadow_stays_in_shadow(self) -> None:
         define("all", "9/m", "shadow", applies_to="all")
