@@ -20,8 +20,9 @@ from testproject.redis_server import find_program
 START_TIMEOUT_S = 20.0
 SLOTS = 16384
 SERVICE = "limits"
-# A Sentinel that has not heard of a failover for four publish periods would undo it: not too short.
-HURRIED = "info-period 500 publish-period 500 ping-period 100 ask-period 100".split()
+# A Sentinel that has not heard of a failover for four publish periods would undo it, and once the master is dead no
+# replica is good enough that has not been heard of for five ping periods: not too short.
+HURRIED = "info-period 500 publish-period 500 ping-period 500 ask-period 100".split()
 
 
 class Cluster:
@@ -116,8 +117,9 @@ def cluster_url(cluster: redis.RedisCluster, cluster_ports: list[int]) -> str:
 class Watched:
     """A master, its replica, and the three Sentinels that watch them."""
 
-    def __init__(self, master: int, replica: int, sentinels: list[int]) -> None:
+    def __init__(self, master: int, replica: int, sentinels: list[int], processes: "dict[int, subprocess.Popen[bytes]]") -> None:
         self.master, self.replica, self.sentinels = master, replica, sentinels
+        self._processes = processes
 
     @property
     def url(self) -> str:
@@ -131,6 +133,14 @@ class Watched:
                 until(lambda: self._has_failed_over(sentinel), "the Sentinels did not agree")
         with _client(self.replica) as old:  # in a while a Sentinel would do the same
             old.execute_command("REPLICAOF", "127.0.0.1", self.master)
+
+    def kill_master(self) -> None:
+        """For good: the replica takes over once the Sentinels have noticed."""
+        self._processes[self.master].kill()
+        self._processes[self.master].wait()
+
+    def signal_replica(self, number: int) -> None:
+        self._processes[self.replica].send_signal(number)
 
     def _has_failed_over(self, sentinel: redis.Redis) -> bool:
         if _master_told_by(sentinel) == self.master:
@@ -146,8 +156,10 @@ class Watched:
 def watched_by_sentinels() -> Iterator[Watched]:
     with contextlib.ExitStack() as stack:
         master, replica, *sentinels = [_free_pair() for _ in range(5)]
-        stack.enter_context(_running(master, "--repl-diskless-sync-delay", "0"))
-        stack.enter_context(_running(replica, "--replicaof", f"127.0.0.1 {master}", "--repl-diskless-sync-delay", "0"))
+        processes = {master: stack.enter_context(_running(master, "--repl-diskless-sync-delay", "0"))}
+        processes[replica] = stack.enter_context(
+            _running(replica, "--replicaof", f"127.0.0.1 {master}", "--repl-diskless-sync-delay", "0")
+        )
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ratewindow-sentinels-")))
         with _client(replica) as client:
             until(lambda: client.info("replication")["master_link_status"] == "up", "the replica did not connect")
@@ -163,7 +175,7 @@ def watched_by_sentinels() -> Iterator[Watched]:
         for port in sentinels:
             with _client(port) as sentinel:
                 until(lambda: _sees_all(sentinel), "the Sentinels did not find each other")
-        yield Watched(master, replica, sentinels)
+        yield Watched(master, replica, sentinels, processes)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol, cast
 
 from redis import exceptions
+from redis.asyncio.sentinel import MasterNotFoundError as AsyncMasterNotFoundError
 from redis.sentinel import MasterNotFoundError
 
 
@@ -112,6 +113,7 @@ _BY_CLASS: tuple[tuple[type[BaseException], str], ...] = (
     (exceptions.AuthorizationError, "noperm"),
     (exceptions.NoPermissionError, "noperm"),
     (MasterNotFoundError, "sentinel"),
+    (AsyncMasterNotFoundError, "sentinel"),
     (exceptions.ReadOnlyError, "readonly"),
     (exceptions.OutOfMemoryError, "oom"),
     (exceptions.MasterDownError, "masterdown"),

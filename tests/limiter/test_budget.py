@@ -178,9 +178,7 @@ def test_logging_in_to_a_server_that_drips_ends_with_the_limit() -> None:
                 return
 
     with answering(drip) as port:
-        connection = timed(redis.Connection)(
-            host="127.0.0.1", port=port, password="secret", socket_timeout=5.0, protocol=2, retry=None, driver_info=None
-        )
+        connection = timed(redis.Connection)(host="127.0.0.1", port=port, password="secret", socket_timeout=5.0, protocol=2)
         with pytest.raises(redis.TimeoutError), limited(0.1):
             connection.connect()
         gone.set()

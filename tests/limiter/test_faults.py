@@ -3,6 +3,7 @@
 import pytest
 from redis import exceptions
 from redis._parsers.base import BaseParser
+from redis.asyncio.sentinel import MasterNotFoundError as AsyncMasterNotFoundError
 from redis.sentinel import MasterNotFoundError
 
 from ratewindow.limiter import faults
@@ -52,6 +53,7 @@ def test_what_a_server_says_has_a_class(said: str, name: str) -> None:
         (BadReply("nil"), "protocol"),
         (exceptions.ConnectionError("The previous master is now a slave"), "readonly"),
         (MasterNotFoundError("No master found for 'limits'"), "sentinel"),
+        (AsyncMasterNotFoundError("No master found for 'limits'"), "sentinel"),
         (ServerAway("10.0.0.1:7000", "oom"), "oom"),
     ],
 )

@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import redis
 from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import MaxConnectionsError
 
-from ratewindow.limiter import Limiter, RedisStore, Window
+from ratewindow.limiter import Limiter, RedisStore, Window, faults
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Check
 from ratewindow.limiter.wire import What, decide_call, packed_decide
@@ -122,3 +123,13 @@ def test_the_packed_call_is_the_call(rates: list[str], cost: int, what: What, mo
     ]
     words = decide_call(checks, what, None).by_sha()
     assert packed_decide(checks, what, None) == b"".join(redis.Connection().pack_command(*words))  # never connected
+
+
+def test_a_pool_that_gives_out_no_more_is_a_fault_with_a_name_and_told_at_once(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url, max_connections=1) as client:
+        taken = client.connection_pool.get_connection()
+        with pytest.raises(MaxConnectionsError) as told:
+            Limiter(RedisStore(client)).hit("user:42", LIMIT)
+        assert faults.of(told.value).name == "pool"
+        client.connection_pool.release(taken)
+        assert Limiter(RedisStore(client)).hit("user:42", LIMIT)
