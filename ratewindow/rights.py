@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "unlink": (f"{_KEY}:none",),
     "scan": ("0", "COUNT", "1"),
     "type": (_KEY,),
+    "pttl": (_KEY,),
     "info": ("server",),
     "dbsize": (),
     "ping": (),

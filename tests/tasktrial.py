@@ -1,13 +1,14 @@
-"""A task for the tests of Celery: it counts, as any task does that asks a limiter, and says when it is done."""
+"""Tasks for the tests of Celery: one counts, as any task does that asks a limiter; one collects, and comes to no end."""
 
 import os
+import time
 
 from celery import shared_task
 
 import ratewindow
 from ratewindow import connection
 from ratewindow.limiter.types import Decision
-from ratewindow.reporting import counters
+from ratewindow.reporting import collecting, counters, minutes
 
 
 @shared_task(ignore_result=True)
@@ -21,3 +22,18 @@ def tell_limit(rule: str) -> None:
     """The limit that this process obeys, told in a list for the test to read."""
     decision = ratewindow.hit(rule, "ip:203.0.113.9")
     connection.patient_client().rpush("limits", f"{os.getpid()} {decision.limit}")
+
+
+@shared_task(ignore_result=True)
+def collect_and_hang() -> None:
+    """The collection up to its last step, at which a worker can be killed."""
+
+    def hang(*_: object, **__: object) -> None:
+        connection.patient_client().set("hanging", 1, ex=60)
+        time.sleep(60)  # it is killed here
+
+    settle, minutes.settle = minutes.settle, hang
+    try:
+        collecting.collect_stats()
+    finally:
+        minutes.settle = settle

@@ -1,15 +1,11 @@
 """The regular work as a real Celery worker does it, and the schedule that asks for it."""
 
 import os
-import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 
 import pytest
-from celery import Celery
 
 from ratewindow import statekeys, tasks
 from ratewindow.limiter.types import Window
@@ -17,58 +13,13 @@ from ratewindow.reporting import minutes
 from ratewindow.reporting.sums import Sums
 from ratewindow.schedule import BEAT_SCHEDULE
 from tests.demo import CHECKOUT
-
-PATIENCE_S = 30.0
-
-
-class Site:
-    """A site on a database file, its worker, and a broker to send it tasks by."""
-
-    def __init__(self, environment, folder):
-        self.database = folder / "db.sqlite3"
-        self.log = folder / "worker.log"
-        self.environment = {**environment, "TESTPROJECT_DATABASE": str(self.database)}
-        self.app = Celery(broker=environment["RATEWINDOW_REDIS_URL"])
-        subprocess.run(
-            [sys.executable, "manage.py", "migrate"], cwd=CHECKOUT, env=self.environment, check=True, capture_output=True
-        )
-        command = [
-            sys.executable,
-            "-m",
-            "celery",
-            "-A",
-            "testproject",
-            "worker",
-            "--concurrency",
-            "1",
-            "--include",
-            "tests.tasktrial",
-        ]
-        with self.log.open("w") as log:
-            self.worker = subprocess.Popen(command, cwd=CHECKOUT, env=self.environment, stdout=log, stderr=log)
-
-    def send(self, name, *arguments):
-        self.app.send_task(name, arguments)
-
-    def rows(self):
-        with closing(sqlite3.connect(self.database)) as database:
-            return database.execute("SELECT resolution, rule, passed FROM ratewindow_throttlestat ORDER BY resolution").fetchall()
-
-    def wait_for(self, condition):
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            assert self.worker.poll() is None and time.monotonic() < deadline, self.log.read_text()
-
-    def end(self):
-        if self.worker.poll() is None:
-            self.worker.send_signal(signal.SIGTERM)
-        self.worker.wait(PATIENCE_S)
-        self.app.close()
+from tests.worker import Site
 
 
 @pytest.fixture
 def site(program_environment, tmp_path):
     site = Site(program_environment, tmp_path)
+    site.start()
     yield site
     site.end()
 

@@ -1,5 +1,9 @@
 """Every fault on a site under traffic, behind gunicorn: no request fails, nobody waits for a server that is known to be away."""
 
+import contextlib
+import os
+import signal
+import sqlite3
 import time
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -67,10 +71,58 @@ def test_a_flushed_script_is_no_fault(site: Site) -> None:
     assert {(sample.status, sample.cause) for sample in traffic.samples} == {(200, "")}
 
 
-def test_a_worker_that_is_killed_takes_no_limit_with_it(site: Site) -> None:
-    import os
-    import signal
+def test_what_somebody_wrote_under_a_key_concerns_that_client_alone(site: Site) -> None:
+    served, server, _ = site
+    with server.client() as client, Traffic(served) as traffic:
+        traffic.wait_for(20)  # all that it counts is there by then
+        before = set(client.scan_iter("rw:s:*"))
+        assert served.get("/keyed/", X_Api_Key="harmed").status == 200
+        (harmed,) = set(client.scan_iter("rw:s:*")) - before
+        client.delete(harmed)
+        client.lpush(harmed, "not ours")
+        answers = [served.get("/keyed/", X_Api_Key="harmed") for _ in range(5)]
+        assert [(answer.status, answer["X-Cause"]) for answer in answers] == [(200, "store:wrongtype")] * 5
+        assert [served.get("/keyed/", X_Api_Key="another").status for _ in range(2)] == [200, 429]
+        traffic.wait_for(20)
+        client.delete(harmed)
+    assert {(sample.status, sample.cause) for sample in traffic.samples} == {(200, "")}
+    assert [served.get("/keyed/", X_Api_Key="harmed").status for _ in range(2)] == [200, 429]
+    assert breakers(served) == {"closed"}
 
+
+def test_where_redis_evicts_it_still_decides(site: Site) -> None:
+    served, server, _ = site
+    with server.client() as client, Traffic(served) as traffic:
+        server.configure(maxmemory_policy="allkeys-lru", maxmemory=int(client.info("memory")["used_memory"]) + 400_000)
+        traffic.wait_for(10)
+        for number in range(1500):
+            client.set(f"other:{number}", "x" * 1000)
+        traffic.wait_for(40)
+        assert client.info("stats")["evicted_keys"]
+        server.configure(maxmemory=0, maxmemory_policy="noeviction")
+        client.flushall()
+    assert {(sample.status, sample.cause) for sample in traffic.samples} == {(200, "")}
+
+
+def test_a_pool_of_one_connection_that_an_address_asks_for_is_not_what_threads_wait_for(site: Site) -> None:
+    url = f"redis://127.0.0.1:{site.server.port}/0?max_connections=1"
+    served = site.served.place.serve("gthread", {"SERVED_TIMED": "1"}, REDIS=url, TIMEOUT="2s")
+    with Traffic(served, askers=8, pause_s=0.0) as traffic:
+        traffic.wait_for(200)
+    assert {(sample.status, sample.cause) for sample in traffic.samples} == {(200, "")}
+
+
+def test_a_database_that_is_held_up_holds_up_no_request(site: Site) -> None:
+    served, server, _ = site
+    with contextlib.closing(sqlite3.connect(served.place.database, isolation_level=None)) as database, Traffic(served) as traffic:
+        database.execute("BEGIN EXCLUSIVE")
+        server.tell("DEL", "rw:token")  # each process reads its rules again
+        traffic.wait_for(200)
+        database.execute("ROLLBACK")
+    assert {(sample.status, sample.cause) for sample in traffic.samples} == {(200, "")}
+
+
+def test_a_worker_that_is_killed_takes_no_limit_with_it(site: Site) -> None:
     served = site.served
     client = new_address()
     assert served.statuses("/path/", 1, client) == [200]
