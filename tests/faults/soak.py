@@ -106,7 +106,6 @@ def _is_special(sample: Sample) -> bool:
 def soak(site: Ground, seconds: float, every_s: float, hold_s: tuple[float, float]) -> Soaked:
     """Let something happen each `every_s`, which lasts for a time within `hold_s`, until the time is over."""
     told = Soaked(began_s=time.monotonic())
-    ends_s = told.began_s + seconds
     with ExitStack() as stack:
         traffics = [stack.enter_context(Traffic(each, PATHS, clients=CLIENTS)) for each in site.served]
         for each in traffics:
@@ -117,7 +116,7 @@ def soak(site: Ground, seconds: float, every_s: float, hold_s: tuple[float, floa
             told.rounds.append(_let_happen(site, name, traffics, site.chance.uniform(*hold_s)))
             _pause(told.began_s + number * every_s - time.monotonic(), at_least_s=PERIOD_S + 0.5)
             _look(site, told)
-            if time.monotonic() + every_s > ends_s:
+            if number * every_s >= seconds:
                 break
     told.samples = sorted(sample for each in traffics for sample in each.samples)
     for each in told.rounds:
