@@ -19,6 +19,7 @@ from ratewindow.exceptions import RateLimited
 from ratewindow.identity import named, original
 from ratewindow.judging import adapted, judge
 from ratewindow.limiter.durations import parse_duration
+from ratewindow.limiter.limiter import check_cost
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import Refunds, What
 from ratewindow.overrides import Overrides, Ruling
@@ -125,6 +126,7 @@ async def _abook(name: str, who: Who) -> rulebook.Rulebook:
 
 def _question(book: rulebook.Rulebook, name: str, who: Who, cost: int, force: bool = False) -> Question:
     rule = _rule(book, name)
+    check_cost(cost)  # also while no rule has that name: it would come out on the day that one does
     rules: Sequence[Rule] = (rule,) if rule is not None else ()
     if book.overrides is not None and conf.current().enabled:
         rules, settled = judge(_rulings(book.overrides, who), rules, force)

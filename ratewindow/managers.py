@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
+from django.utils.functional import Promise
 
 from ratewindow.countwhen import ALWAYS, parse_count_when
 from ratewindow.identity import recipe
@@ -64,10 +65,12 @@ class RateRuleManager(models.Manager["RateRule"]):
 
     def _check_fields(self, name: str, fields: dict[str, Any]) -> None:
         """What the form checks; the models of a migration have no `clean` of ours."""
+        if isinstance(fields.get("methods"), list | tuple | set | frozenset):
+            fields["methods"] = ",".join(map(str, fields["methods"]))
+        self._check_types(name, fields)
         recipe(fields.get("key", "ip"))
         if "methods" in fields:
-            methods = fields["methods"]
-            fields["methods"] = ",".join(sorted(parse_methods(methods if isinstance(methods, str) else ",".join(methods))))
+            fields["methods"] = ",".join(sorted(parse_methods(fields["methods"])))
         for field, known in (
             ("mode", MODES),
             ("on_missing", ON_MISSING),
@@ -86,6 +89,23 @@ class RateRuleManager(models.Manager["RateRule"]):
         except ValidationError as error:
             told = "; ".join(f"{field}: {' '.join(messages)}" for field, messages in error.message_dict.items())
             raise ValueError(f"rule {name!r}: {told}") from None
+
+    def _check_types(self, name: str, fields: dict[str, Any]) -> None:
+        """A column would make 1 of 1.5 or of True, and text of anything."""
+        for column in self.model._meta.concrete_fields:
+            if column.name not in fields:
+                continue
+            value = fields[column.name]
+            for columns, wanted, words in _TYPES:
+                if isinstance(column, columns) and (not isinstance(value, wanted) or (wanted is int and isinstance(value, bool))):
+                    raise ValueError(f"rule {name!r}: {column.name} {value!r} is of another kind: write {words}")
+
+
+_TYPES: tuple[tuple[Any, Any, str], ...] = (
+    ((models.CharField, models.TextField), (str, Promise), "text"),
+    (models.BooleanField, bool, "True or False"),
+    (models.IntegerField, int, "a whole number"),
+)
 
 
 class RuleWindowManager(models.Manager["RuleWindow"]):

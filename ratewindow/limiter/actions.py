@@ -37,4 +37,10 @@ def _identity(user_id: object, action: str) -> str:
 
 
 def _window(period_s: float, max_count: int) -> Window:
-    return Window(max_count, period_ms=round(period_s * 1000), algorithm="sliding_log")
+    try:
+        period_ms = 0 if isinstance(period_s, bool) else round(period_s * 1000)
+    except (TypeError, ValueError, OverflowError):
+        period_ms = 0
+    if period_ms <= 0:
+        raise ValueError(f"period_s {period_s!r}: write a number of seconds, such as 60 or 0.5")
+    return Window(max_count, period_ms=period_ms, algorithm="sliding_log")
