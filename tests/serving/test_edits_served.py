@@ -5,6 +5,7 @@ a signalled edit from one that is only found is that the second waits for the ne
 unless a test brings it near.
 """
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from ratewindow.reporting.sums import NOTHING
 from tests.serving.edits import Editor, edit_in_the_admin, editing, told_by_rules, until_all_obey
 from tests.serving.servers import KINDS, MORE_KINDS, Place, new_address, place, until
 
@@ -122,6 +124,22 @@ def test_while_the_database_is_down_the_last_good_rules_hold_and_afterwards_edit
     own_fleet.editor.edit("save", limit=8002)
     until_all_obey(own_fleet.servers, 8002)
     assert own_fleet.said().count("the rules cannot be read") == 6  # once for each process
+
+
+def test_a_database_that_hangs_holds_up_neither_requests_nor_what_else_is_to_be_done(own_fleet: Fleet) -> None:
+    place = own_fleet.place
+    with contextlib.closing(sqlite3.connect(place.database, timeout=20)) as hog:
+        hog.execute("PRAGMA locking_mode = EXCLUSIVE")
+        hog.execute("BEGIN EXCLUSIVE")  # whoever reads waits now for twenty seconds, and then gives up
+        hasty = contextlib.closing(sqlite3.connect(place.database, timeout=0))
+        with hasty as other, pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("SELECT name FROM ratewindow_raterule")
+        place.redis.delete("rw:token")  # what makes each process read
+        for served in own_fleet.servers:
+            assert served.statuses("/path/", 3) == [200, 200, 429]
+        until(lambda: place.counted().get("by.path", NOTHING)[:2] == (4, 2), "nothing was sent", timeout_s=15)
+    own_fleet.editor.edit("save", limit=8003)
+    until_all_obey(own_fleet.servers, 8003)
 
 
 def _alter(place: Place, *statements: str) -> None:
