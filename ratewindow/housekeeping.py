@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from ratewindow import conf
+
 logger = logging.getLogger("ratewindow")
 
 
@@ -83,10 +85,13 @@ def ensure_running() -> None:
 
 
 def _attempt(chore: _Chore) -> None:
+    settings = conf.current()
     try:
         chore.run()
         chore.failing = False
     except Exception:
+        if conf.current() is not settings:
+            return  # a test has changed them meanwhile, which closes the connections that were in use here
         if not chore.failing:
             logger.exception("ratewindow: %s fails; it is tried again", chore.run.__qualname__)
         chore.failing = True

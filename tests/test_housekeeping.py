@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from django.test import override_settings
 
 from ratewindow import housekeeping
 
@@ -22,6 +23,21 @@ def test_a_chore_that_fails_is_told_once_and_again_after_it_has_worked(caplog: p
     for _ in range(4):
         housekeeping._attempt(kept)
     assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == ["one", "three"]
+
+
+def test_a_chore_whose_server_a_test_has_changed_under_it_fails_in_silence(caplog: pytest.LogCaptureFixture) -> None:
+    tests = []
+
+    def chore() -> None:
+        tests.append(override_settings(RATEWINDOW={"REDIS": "memory://"}))
+        tests[-1].enable()
+        raise OSError("the connection was closed meanwhile")
+
+    try:
+        housekeeping._attempt(housekeeping._Chore(chore, lambda: 1.0))
+    finally:
+        tests[0].disable()
+    assert not caplog.records
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from django.test import AsyncClient, Client
 import ratewindow
 from ratewindow import rulebook
 from ratewindow.models import RateRule
+from ratewindow.reporting import counters
 from ratewindow.testing import override_rules
 from tests.doors import behind_middleware, decorated, plain, statuses
 
@@ -13,6 +14,13 @@ from tests.doors import behind_middleware, decorated, plain, statuses
 def test_a_rule_of_the_tests_own_holds_where_code_names_it_without_database_or_redis(redis_client: object) -> None:
     with override_rules({"api.minute": "2/m"}):
         assert statuses(decorated(False, "api.minute"), 3) == [200, 200, 429]
+    assert not redis_client.keys("*")  # type: ignore[attr-defined]
+
+
+def test_what_a_test_counted_is_not_sent_to_the_server_that_is_back_after_it(redis_client: object) -> None:
+    with override_rules(login="2/m"):
+        assert statuses(decorated(False, "login"), 3) == [200, 200, 429]
+    counters.flush()
     assert not redis_client.keys("*")  # type: ignore[attr-defined]
 
 

@@ -9,6 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.signals import setting_changed
 
 from ratewindow import conf, connection, housekeeping, userfunctions
 from ratewindow.limiter.types import Decision
@@ -80,6 +83,11 @@ class Counters:
         self._sheets: dict[int, _Sheet] = {}
         self._told: set[str] = set()
         self._causes: dict[str, int] = {}
+
+    def forget(self) -> None:
+        """Drop what has not been sent."""
+        with self._lock:
+            self._sheets = {}
 
     def record(self, decisions: Iterable[Decision]) -> None:
         """Count what the rules of one request decided."""
@@ -189,8 +197,15 @@ def flush_last() -> None:
         logger.warning("ratewindow: the last counts of this process could not be sent: %s", error)
 
 
+def _forget(*, setting: str, **_: Any) -> None:
+    """What a test counted in memory must not be sent to the server that is back after it."""
+    if setting in (conf.SETTING, "CACHES"):
+        _process.forget()
+
+
 userfunctions.listen(_process.note)
 housekeeping.every(lambda: FLUSH_S, flush, apart="reports")  # a server that hangs holds it up for seconds
 atexit.register(flush_last)
+setting_changed.connect(_forget, dispatch_uid="ratewindow.counters")
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_process.begin_anew)

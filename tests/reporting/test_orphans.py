@@ -216,6 +216,15 @@ def test_our_own_announcement_does_not_stop_us(redis_client):
     assert redis_client.ttl(statekeys.sites()) > 0
 
 
+def test_while_tests_run_on_a_database_of_their_own_no_second_site_is_announced(redis_client, monkeypatch):
+    monkeypatch.setattr(sites, "_database", "shop")  # when Django started; meanwhile the runner has made another one
+    sites._announce_unless_tested()
+    assert not redis_client.exists(statekeys.sites())
+    monkeypatch.setattr(sites, "_database", statekeys.database())
+    sites._announce_unless_tested()
+    assert redis_client.exists(statekeys.sites())
+
+
 def test_names_with_a_rate_in_code_come_from_the_decorated_views():
     used = coderules.uses()
     assert rulebook.code_names() <= set(used)
