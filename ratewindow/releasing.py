@@ -17,12 +17,13 @@ EVERYBODY_TOGETHER = "global"  # the one client of rules that count all together
 
 @dataclass(frozen=True)
 class Released:
-    """What was done. `rules` are those that had counted something; `still_blocked` tells of a wider block."""
+    """What was done. `rules` are those that had counted something; `blocked_from` those that a wider block is about, with
+    an empty name where it is about all."""
 
     who: str
     rules: tuple[str, ...] = ()
     ended: int = 0
-    still_blocked: bool = False
+    blocked_from: tuple[str, ...] = ()
     counts: bool = True  # whether this is one client, for whom something can be counted
 
     def __str__(self) -> str:
@@ -35,8 +36,13 @@ class Released:
             done.append(f"{self.ended} {'block' if self.ended == 1 else 'blocks'} ended")
         else:
             done.append("no block named it")
-        wider = " It is still blocked: by a block of a network or of a group that it is in." if self.still_blocked else ""
-        return f"{self.who}: {', '.join(done)}.{wider}"
+        return f"{self.who}: {', '.join(done)}.{self._wider()}"
+
+    def _wider(self) -> str:
+        if not self.blocked_from:
+            return ""
+        where = "" if "" in self.blocked_from else f" from {', '.join(self.blocked_from)}"
+        return f" It is still blocked{where}, by a block of a network, of a group or of everybody."
 
 
 def release(identity: str, rule: str = "") -> Released:
@@ -57,8 +63,8 @@ def release(identity: str, rule: str = "") -> Released:
     ended = (blocks.filter(rule=rule) if rule else blocks).end()
     held = rulebook.current().overrides if who else None
     still = held.of_identity(who) if held is not None and who else ()
-    wider = any(each.action == BLOCK and (not each.rule or each.rule == rule or not rule) for each in still)
-    return Released(in_words(stored(subject)), forgotten, ended, wider, counts=bool(who))
+    wider = {each.rule for each in still if each.action == BLOCK and (not rule or each.rule in ("", rule))}
+    return Released(in_words(stored(subject)), forgotten, ended, tuple(sorted(wider)), counts=bool(who))
 
 
 def _client(subject: Subject) -> tuple[str, ...]:

@@ -144,7 +144,12 @@ class TestRelease:
         run("block", "ip:203.0.113.0/24")
         told = run("release", "ip:203.0.113.9")
         assert told.startswith("ip:203.0.113.9: nothing was counted for it, no block named it.")
-        assert "It is still blocked: by a block of a network or of a group that it is in." in told
+        assert "It is still blocked, by a block of a network, of a group or of everybody." in told
+
+    def test_a_block_of_everybody_from_one_rule_is_told_of_as_one_of_that_rule(self) -> None:
+        define("login", "1/h")
+        run("block", "*", "--rule", "login", "--for", "1h")
+        assert "It is still blocked from login, by a block" in run("release", "user:42")
 
     def test_a_secret_is_released_by_whoever_knows_it(self) -> None:
         run("block", "header:x-api-key:correct-horse-battery")

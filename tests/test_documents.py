@@ -1,0 +1,66 @@
+"""The documents for readers: what they link to is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted(
+    str(path.relative_to(CHECKOUT))
+    for place in ("*.md", "docs/**/*.md", "lua/*.md", "ratewindow/**/*.md")
+    for path in CHECKOUT.glob(place)
+)
+
+
+def without_code(text: str) -> str:
+    """The prose: what stands in a block of code, or between backticks, is no link and no heading."""
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def links(document: Path) -> list[str]:
+    return re.findall(r"\]\(([^)\s]+)\)", without_code(document.read_text()))
+
+
+def anchors(document: Path) -> set[str]:
+    """The anchors of its headings, as GitHub and others make them."""
+    blocks_out = re.sub(r"^( *)```.*?^\1```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", blocks_out, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def dead(name: str) -> list[str]:
+    document = CHECKOUT / name
+    found = []
+    for link in links(document):
+        if "://" in link:
+            continue
+        place, _, anchor = link.partition("#")
+        target = document.parent / place if place else document
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_what_a_document_links_to_is_there(name: str) -> None:
+    assert dead(name) == []
+
+
+def test_a_link_to_nothing_would_be_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One `two`, three\n[a](page.md#one-two-three) [b](#four) [c](no.md) [d](https://e.org/no) `[e](no.md)`\n")
+    assert dead(str(page)) == ["#four", "no.md"]
+
+
+def test_what_messages_say_to_read_is_there() -> None:
+    """Checks, help texts and comments name pages as ``docs/checks.md#w001``."""
+    named = {
+        (place, anchor)
+        for path in (CHECKOUT / "ratewindow").rglob("*.py")
+        for place, anchor in re.findall(r"(docs/[\w/]+\.md)(?:#([\w-]+))?", path.read_text())
+    }
+    assert named
+    for place, anchor in named:
+        assert (CHECKOUT / place).exists(), place
+        assert not anchor or anchor in anchors(CHECKOUT / place), f"{place}#{anchor}"
