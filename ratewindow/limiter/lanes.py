@@ -42,8 +42,11 @@ class Lanes:
 
     def check(self, call: Call) -> None:
         """Raises when the server of this call is known to be away."""
-        with suppress(RedisConnectionError):  # nobody knows yet which one that is
-            self._open(self.slots.home(call.key))
+        try:
+            home = self.slots.home(call.key)
+        except RedisConnectionError:  # nobody knows yet which one that is
+            return
+        self._open(home)
 
     def call(self, call: Call) -> "asyncio.Future[Any]":
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
