@@ -10,6 +10,7 @@ from celery import Celery
 
 from tests.serving.edits import editing
 from tests.serving.servers import CHECKOUT, END_TIMEOUT_S, Place
+from tests.serving.test_switch_served import manage
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +37,7 @@ class Worker:
                 stderr=log,
             )
 
-    def until_all_obey(self, limit: int) -> None:
+    def until_all_obey(self, limit: int | None) -> None:
         deadline_s, told = time.monotonic() + PATIENCE_S, {}
         while list(told.values()) != [str(limit)] * PROCESSES:
             assert self.process.poll() is None and time.monotonic() < deadline_s, (told, self.log.read_text())
@@ -67,3 +68,13 @@ def test_an_edit_is_obeyed_by_all_processes_of_a_worker(worker: Worker) -> None:
         for limit in (5001, 5002):
             editor.edit("save", limit=limit)
             worker.until_all_obey(limit)
+
+
+def test_the_kill_switch_acts_in_all_processes_of_a_worker_with_the_database_away_too(worker: Worker) -> None:
+    worker.until_all_obey(1000)
+    assert manage(worker.place, "off", "--for", "1h").returncode == 0
+    worker.until_all_obey(None)
+    worker.place.stop_database()
+    assert manage(worker.place, "on").returncode == 0
+    worker.until_all_obey(1000)
+    worker.place.start_database()
