@@ -28,8 +28,9 @@ INTRODUCTION = f"""\
 Written by `make faults ARGS=--write`. Each fault is done to a real server, or on the way to it, while a site is under
 steady traffic: four clients, two workers. Times are those that the gate takes of a request, by a clock inside it, in
 milliseconds: the median of *usual* traffic before the fault, and the *worst* of it; the worst while *failing*, from the
-fault until every worker's breaker is open; the worst while *open*, from then until the fault is over, there without
-what a thread that was ready waited for a processor, since other programs ran on the machine, too.
+fault until every worker's breaker is open; the worst while *open*, from then until the fault is over. What a thread that
+was ready waited for a processor is left out, since other programs ran on the machine, too; but for decisions of an
+event loop that wait for Redis, which cannot be told apart from it.
 *Asked* are decisions that went to Redis while it was known to be away. *Back* is how long after the end of the fault a
 request was still decided without Redis.
 
@@ -99,7 +100,7 @@ def _line(each: Bounds) -> Iterator[str]:
     yield each.fault
     yield from (f"{each.usual.usual_ms:.1f}", f"{each.usual.worst_ms:.1f}")
     yield from (f"{each.failing.worst_ms:.1f}", str(len(each.failing.samples)))
-    yield from (f"{each.open.own_ms:.2f}", str(len(each.open.samples)))
+    yield from (f"{each.open.worst_ms:.2f}", str(len(each.open.samples)))
     yield from (str(each.asked), f"{each.back_s:.2f}")
 
 

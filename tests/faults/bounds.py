@@ -16,19 +16,18 @@ USUAL, OPEN, AFTER = 150, 300, 50  # requests looked at
 
 
 class Spell(NamedTuple):
-    """The requests of one stage of a fault."""
+    """The requests of one stage of a fault, `on_loop` if they were decided on an event loop."""
 
     samples: Sequence[Sample]
+    on_loop: bool
 
     @property
     def worst_ms(self) -> float:
-        """What the gate took of any of them at most."""
-        return max((each.gate_ms for each in self.samples), default=0.0)
+        """What the gate took of any of them at most, but for waiting for a processor.
 
-    @property
-    def own_ms(self) -> float:
-        """The same without waiting for a processor; only where nobody waits for anything else at the same moment."""
-        return max((each.gate_ms - each.queued_ms for each in self.samples), default=0.0)
+        An event loop may do so for others while a request waits for its answer: then all is counted.
+        """
+        return max((each.gate_ms - (0.0 if self.on_loop else each.queued_ms) for each in self.samples), default=0.0)
 
     @property
     def usual_ms(self) -> float:
@@ -52,7 +51,7 @@ class Bounds(NamedTuple):
 
     @property
     def added_open_ms(self) -> float:
-        return self.open.own_ms - self.usual.usual_ms
+        return self.open.worst_ms - self.usual.usual_ms
 
     @property
     def holds(self) -> bool:
@@ -87,4 +86,5 @@ def _measure(site: Ground, name: str, fault: AbstractContextManager[None]) -> Bo
     special = [each.sent_s for each in traffic.since(began_s) if each.cause]
     failed = sum(each.status != 200 for each in traffic.samples)
     back_s = max([healed_s, *special]) - healed_s
-    return Bounds(name, Spell(usual), Spell(failing), Spell(meanwhile), asked, back_s, failed)
+    waits = served.is_asgi  # while open, nobody does
+    return Bounds(name, Spell(usual, waits), Spell(failing, waits), Spell(meanwhile, False), asked, back_s, failed)
