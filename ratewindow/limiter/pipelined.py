@@ -73,7 +73,7 @@ class Pipelined:
             async with time_limit(self._left_s()):
                 replies = await self._replies(batch)
         except TimeoutError:
-            error = RedisTimeoutError(f"no answer within {self._limit_s} s")
+            error = RedisTimeoutError(f"no answer within {self._limit_s:.3g} s")
             batch, self._waiting = batch + self._waiting, []
             replies = [error] * len(batch)
         except Exception as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.machine import described
 from benchmarks.tables import table
 from tests.faults import cleaning
-from tests.faults.bounds import BACK_S, FAILING_MS, OPEN_MS, Bounds, measure
+from tests.faults.bounds import BACK_S, FAILING_MS, OPEN_MS, TRIES, Bounds, measure
 from tests.faults.catalogue import FAULTS
 from tests.faults.clusters import Met, kill_a_master, move_slots
 from tests.faults.ground import KINDS, ground, template
@@ -34,8 +34,9 @@ event loop that wait for Redis, which cannot be told apart from it.
 *Asked* are decisions that went to Redis while it was known to be away. *Back* is how long after the end of the fault a
 request was still decided without Redis.
 
-Promised: at most {FAILING_MS:g} ms more than usual while failing and {OPEN_MS:g} ms more while open, nobody asked
-while open, no request failed, back within {BACK_S:g} s. `TIMEOUT` is {TIMEOUT_MS} ms, the default.
+Promised: at most {FAILING_MS:g} ms more than usual while failing and {OPEN_MS:g} ms more while open, nobody asked while open, no
+request failed, back within {BACK_S:g} s. `TIMEOUT` is {TIMEOUT_MS} ms, the default. Where a time is missed the fault is measured
+again, up to {TRIES} times in all (*tries*), since one pause of a busy machine is enough for that; the last one is shown.
 """
 
 
@@ -87,7 +88,7 @@ def _faults(page: Page, kind: str, folder: Path, names: list[str]) -> None:
                 page.add(described(client.info("server"), ("Django", "redis", "hiredis", "gunicorn", "uvicorn")))
         measured = measure(site, names)
     page.add(f"## One server, behind {_named(kind)}")
-    heading = ("fault", "usual, ms", "worst", "failing", "requests", "open", "requests", "asked", "back, s", "")
+    heading = ("fault", "usual, ms", "worst", "failing", "requests", "open", "requests", "asked", "back, s", "tries", "")
     page.add(table([heading, *([*_line(each), page.verdict(each.holds)] for each in measured)]))
     for each in measured:
         if each.fault.startswith("hung"):
@@ -101,7 +102,7 @@ def _line(each: Bounds) -> Iterator[str]:
     yield from (f"{each.usual.usual_ms:.1f}", f"{each.usual.worst_ms:.1f}")
     yield from (f"{each.failing.worst_ms:.1f}", str(len(each.failing.samples)))
     yield from (f"{each.open.worst_ms:.2f}", str(len(each.open.samples)))
-    yield from (str(each.asked), f"{each.back_s:.2f}")
+    yield from (str(each.asked), f"{each.back_s:.2f}", str(each.tries))
 
 
 def _clusters(page: Page, folder: Path) -> None:

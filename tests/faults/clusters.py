@@ -28,7 +28,7 @@ class Met(NamedTuple):
     def of(cls, samples: Sequence[Sample], began_s: float) -> "Met":
         alone = [each.sent_s for each in samples if each.cause]
         failed = sum(each.status != 200 for each in samples)
-        worst_ms = max((each.gate_ms for each in samples), default=0.0)
+        worst_ms = max((each.gate_ms - each.queued_ms for each in samples), default=0.0)  # but for waiting for a processor
         return cls(len(samples), failed, len(alone), worst_ms, max(alone, default=began_s) - began_s)
 
 
