@@ -11,6 +11,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from ratewindow.limiter import faults, groups
 from ratewindow.limiter.budget import limited, running, timed
+from ratewindow.limiter.deadline import time_limit
 from ratewindow.limiter.faults import Concerns, ServerAway, Unwatched, Watch
 from ratewindow.limiter.groups import Conversation
 from ratewindow.limiter.lanes import MOST_HOPS, TRY_AGAIN_S, Lanes, as_redis_errors
@@ -224,6 +225,7 @@ class AsyncClusterStore:
 
     def __init__(self, client: "redis.asyncio.RedisCluster", limit_s: float | None = None, watch: Watch | None = None) -> None:
         self._lanes = Lanes(client, limit_s, watch or Unwatched())
+        self._limit_s = limit_s
         self._held: set[asyncio.Task[None]] = set()  # the loop itself does not keep them
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
@@ -249,6 +251,21 @@ class AsyncClusterStore:
 
     async def _hold(self, conversation: Conversation, answer: "asyncio.Future[Any]") -> None:
         try:
+            async with time_limit(self._limit_s):  # of all rounds; each server's silence is its lane's to tell
+                told = await self._rounds(conversation)
+            if not answer.done():
+                answer.set_result(told)
+        except TimeoutError as error:
+            if not answer.done():
+                answer.set_exception(ServerAway("several servers together", "timeout", error))
+        except Exception as error:
+            if not answer.done():
+                answer.set_exception(error)
+        finally:
+            answer.cancel()
+
+    async def _rounds(self, conversation: Conversation) -> Any:
+        try:
             calls = next(conversation)
             while True:
                 for call in calls:
@@ -257,10 +274,4 @@ class AsyncClusterStore:
                 failed = next((reply for reply in replies if isinstance(reply, BaseException)), None)
                 calls = conversation.throw(failed) if failed else conversation.send(replies)
         except StopIteration as end:
-            if not answer.done():
-                answer.set_result(end.value)
-        except Exception as error:
-            if not answer.done():
-                answer.set_exception(error)
-        finally:
-            answer.cancel()
+            return end.value

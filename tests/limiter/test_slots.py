@@ -119,6 +119,20 @@ async def test_and_so_it_is_on_asyncio(cluster: redis.RedisCluster, cluster_port
     await client.aclose()
 
 
+async def test_rounds_that_take_too_long_together_are_no_fault_of_a_single_server(
+    cluster: redis.RedisCluster, cluster_ports: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = Watching()
+    client = redis.asyncio.RedisCluster(host="127.0.0.1", port=cluster_ports[0])
+    store = AsyncClusterStore(client, 0.05, watch)
+    monkeypatch.setattr(store._lanes, "call", lambda call: asyncio.get_running_loop().create_future())
+    checks, _ = on_two_servers(cluster)
+    with pytest.raises(ServerAway, match="several servers together") as told:
+        await store.run(checks, "hit")
+    assert told.value.fault == "timeout"
+    await client.aclose()
+
+
 def test_the_keys_of_one_call_are_in_one_slot_whatever_is_asked(cluster: redis.RedisCluster) -> None:
     """So no server ever answers CROSSSLOT: penalties, several windows, refunds and resets too."""
     store = ClusterStore(cluster, 5.0)
