@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, router
 
-from ratewindow import connection, fallback, health, redis_address, redis_url, rights, rulebook
+from ratewindow import connection, fallback, health, redis_address, redis_url, rights, rulebook, switching
 from ratewindow.checks import TAG
 from ratewindow.checks.rows import check_rules
 from ratewindow.checks.server import check_server
@@ -48,6 +48,7 @@ def _settings(stdout: Any) -> str:
 
 def _health(stdout: Any) -> str:
     """What the processes of the site tell; this one has just begun, and counts for nothing."""
+    rulebook.learn_switch(switching.current())
     told = health.status()
     for sentence in [told["summary"], *told.get("warnings", [])]:
         stdout.write(f"State: {sentence}")

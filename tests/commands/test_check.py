@@ -1,6 +1,8 @@
 """`manage.py ratewindow check`: in order, or what is not, in words and as an exit status."""
 
 import io
+import json
+import time
 
 import pytest
 from django.conf import settings
@@ -8,6 +10,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import override_settings
 
+from ratewindow import rulebook, statekeys, switching
+from ratewindow.models import LimitSwitch
+from ratewindow.switch import ON
 from testproject.redis_server import free_port
 
 pytestmark = pytest.mark.django_db
@@ -64,3 +69,23 @@ def test_a_database_without_tables_says_what_to_run():
         cursor.execute("ALTER TABLE ratewindow_raterule RENAME TO ratewindow_elsewhere")
     complaint = check()[1]
     assert complaint == "The rules cannot be read: run manage.py migrate."
+
+
+def test_it_says_that_limits_are_off_also_where_only_redis_knows(redis_client):
+    switching.turn_off(None, "a trial", "ann")
+    LimitSwitch.objects.all().delete()
+    rulebook._held.switch, rulebook._held.off = ON, False
+    said, complaint = check()
+    assert "Limits are off until somebody switches them on, by ann: a trial." in said
+    assert complaint is None
+
+
+def test_another_process_that_decides_without_redis_fails_it(redis_client):
+    name = "web|7|gunicorn|a"
+    redis_client.zadd(statekeys.processes(), {name: time.time()})
+    told = {"breaker": "open", "degraded_since": "2026-11-20T12:03:00+00:00", "servers": ["Redis"], "error": "store:timeout"}
+    redis_client.set(statekeys.process(name), json.dumps(told))
+    said, complaint = check()
+    assert "web 7 (gunicorn): decides without Redis since 2026-11-20T12:03:00+00:00" in said
+    assert "in 1 of 2 processes: requests pass uncounted." in said
+    assert complaint == "Limiting is degraded."
