@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from ratewindow import conf
+from ratewindow.models import RateRule
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted(
     str(path.relative_to(CHECKOUT))
@@ -64,3 +67,27 @@ def test_what_messages_say_to_read_is_there() -> None:
     for place, anchor in named:
         assert (CHECKOUT / place).exists(), place
         assert not anchor or anchor in anchors(CHECKOUT / place), f"{place}#{anchor}"
+
+
+def words(name: str) -> str:
+    return (CHECKOUT / "docs" / name).read_text()
+
+
+def test_every_setting_is_explained() -> None:
+    missing = [key for key in conf._READERS if f"`{key}`" not in words("settings.md")]
+    assert not missing
+
+
+def test_every_command_is_explained() -> None:
+    names = {path.stem for path in (CHECKOUT / "ratewindow" / "commands").glob("*.py") if "NAME = " in path.read_text()}
+    assert names
+    assert not [name for name in names if not re.search(rf"`{name}\b", words("commands.md"))]
+
+
+def test_every_field_of_a_rule_is_explained() -> None:
+    """By the word that its form has for it, or its own name."""
+    explained = " ".join(re.findall(r"^\| ([^`|]+?) \|", words("rules.md"), flags=re.MULTILINE)).lower()
+    fields = [
+        field for field in RateRule._meta.get_fields() if field.concrete and field.name not in ("id", "description", "pattern")
+    ]
+    assert not [field.name for field in fields if str(field.verbose_name).lower() not in explained]

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -49,11 +50,21 @@ def wheel(tmp_path_factory, venv):
     return next(folder.glob("*.whl"))
 
 
+def test_the_source_has_all_that_its_tests_and_documents_speak_of(wheel):
+    (source,) = wheel.parent.glob("*.tar.gz")
+    with tarfile.open(source) as packed:
+        names = {name.partition("/")[2] for name in packed.getnames()}
+    tracked = run("git", "ls-files").split() if (CHECKOUT / ".git").exists() else []
+    assert not {name for name in tracked if name not in names} - {".gitignore"}
+    assert "docs/settings.md" in names
+
+
 def test_the_wheel_carries_the_lua_and_nothing_of_the_checkout(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     for path in (CHECKOUT / "lua").rglob("*.lua"):
         assert f"ratewindow/{path.relative_to(CHECKOUT)}" in names
-    assert "ratewindow/py.typed" in names
+    for path in (CHECKOUT / "ratewindow").rglob("*.*"):
+        assert str(path.relative_to(CHECKOUT)) in names or path.suffix in (".pyc", ".swp"), path
     assert {name.split("/")[0] for name in names} == {"ratewindow", wheel.name.partition("-py3")[0] + ".dist-info"}
 
 
