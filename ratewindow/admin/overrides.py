@@ -16,6 +16,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from ratewindow.admin import release
 from ratewindow.admin.overrideform import OverrideForm, made
 from ratewindow.admin.wording import ago, until
 from ratewindow.models import Override
@@ -72,6 +73,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
         return [
+            path("release/", view(self.release_view), name="ratewindow_override_release"),
             path("undo/", view(self.undo_view), name="ratewindow_override_undo"),
             path("<int:pk>/end/", view(self.end_view), name="ratewindow_override_end"),
             path("<int:pk>/extend/", view(self.extend_view), name="ratewindow_override_extend"),
@@ -175,6 +177,9 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "Extended by 1 hour",
             "Nothing to extend: they have ended, or never end. Add a new one for those that have ended.",
         )
+
+    def release_view(self, request: HttpRequest) -> HttpResponse:
+        return release.page(self, request)
 
     def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         return self._quickly(request, pk, self.end_now)

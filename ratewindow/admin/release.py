@@ -1,0 +1,84 @@
+"""The page that lets a client go: what rules have counted for it, its locks, and the blocks that name it."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from redis.exceptions import RedisError
+
+from ratewindow import releasing
+from ratewindow.models import Override, RateRule
+from ratewindow.subjects import EXAMPLES, masked
+
+MAY = "ratewindow.release_identity"
+
+
+class ReleaseForm(forms.Form):
+    identity = forms.CharField(
+        label="Who",
+        max_length=255,
+        widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
+        help_text=f"Such as {EXAMPLES}; what a key joins is joined with +.",
+        error_messages={"required": f"Say who: such as {EXAMPLES}."},
+    )
+    rule = forms.CharField(
+        required=False,
+        max_length=64,
+        widget=forms.TextInput(attrs={"class": "vTextField", "list": "rw-rules"}),
+        help_text="The name of one rule; empty for all of them.",
+    )
+    reason = forms.CharField(
+        max_length=200,
+        widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
+        help_text="For the history.",
+        error_messages={"required": "Say why, for the history."},
+    )
+
+    def __init__(self, data: Any = None) -> None:
+        super().__init__(data, label_suffix="")
+
+
+def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
+    """The form, and what it does when it is sent: nothing that could not be counted or blocked anew, and nothing to undo."""
+    if not request.user.has_perm(MAY):
+        raise PermissionDenied
+    form = ReleaseForm(request.POST if request.method == "POST" else None)
+    if form.is_valid() and _release(request, form):
+        return HttpResponseRedirect(request.path)
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": "Release a client",
+        "opts": model_admin.opts,
+        "form": form,
+        "rules": RateRule.objects.exclude(mode="off").values_list("name", flat=True),
+        "may_list": model_admin.has_view_permission(request),
+    }
+    return TemplateResponse(request, "admin/ratewindow/override/release.html", context)
+
+
+def _release(request: HttpRequest, form: ReleaseForm) -> bool:
+    """Whether it was done; what went wrong is told in the form."""
+    identity, rule = form.cleaned_data["identity"], form.cleaned_data["rule"]
+    try:
+        told = releasing.release(identity, rule)
+    except ValueError as error:
+        form.add_error("rule" if rule and "rule" in str(error) else "identity", f"{error}.")
+        return False
+    except (RedisError, OSError) as error:
+        form.add_error(None, f"Nothing was done, since Redis does not answer: {error}")
+        return False
+    messages.success(request, str(told))
+    LogEntry.objects.create(
+        user_id=str(request.user.pk),
+        content_type=ContentType.objects.get_for_model(Override),
+        object_repr=masked(identity),
+        action_flag=CHANGE,
+        change_message=f"Released{f' from {rule}' if rule else ''}: {form.cleaned_data['reason']}",
+    )
+    return True

@@ -1,0 +1,100 @@
+"""Letting a client go in the admin: by whom it is allowed, with a reason, and never a page of errors."""
+
+import re
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from ratewindow import hit, rulebook
+from ratewindow.models import Override, RateRule
+
+pytestmark = pytest.mark.django_db
+
+RELEASE = reverse("admin:ratewindow_override_release")
+LIST = reverse("admin:ratewindow_override_changelist")
+ANN = {"identity": "user:42", "rule": "", "reason": "she called"}
+
+
+@pytest.fixture(autouse=True)
+def full() -> None:
+    """A client that two rules refuse."""
+    for name in ("mail", "export"):
+        RateRule.objects.define(name, "1/h", key="user", mode="enforce")
+    rulebook.reload()
+    assert [bool(hit(name, "user:42")) for name in ("mail", "mail", "export", "export")] == [True, False, True, False]
+
+
+def text_of(response: object) -> str:
+    return re.sub(r"\s+", " ", response.content.decode())  # type: ignore[attr-defined]
+
+
+def test_it_says_what_it_has_done_and_the_client_passes(admin_client: Client) -> None:
+    Override.objects.block("user:42", reason="spam")
+    response = admin_client.post(RELEASE, ANN, follow=True)
+    assert response.redirect_chain == [(RELEASE, 302)]
+    assert "what export, mail counted is forgotten, 1 block ended." in text_of(response)
+    rulebook.reload()
+    assert hit("mail", "user:42") and hit("export", "user:42")
+
+
+def test_one_rule_alone(admin_client: Client) -> None:
+    admin_client.post(RELEASE, {**ANN, "rule": "mail"})
+    assert hit("mail", "user:42")
+    assert not hit("export", "user:42")
+
+
+def test_it_is_in_the_history_without_the_address_of_anybody(admin_client: Client) -> None:
+    admin_client.post(RELEASE, {**ANN, "identity": "ip:203.0.113.9"})
+    entry = LogEntry.objects.get()
+    assert (entry.object_repr, entry.change_message) == ("ip:203.0.113.x", "Released: she called")
+
+
+@pytest.mark.parametrize(
+    "sent, told",
+    [
+        ({**ANN, "identity": "ann"}, "is no identity"),
+        ({**ANN, "identity": ""}, "Say who: such as"),
+        ({**ANN, "identity": "<img src=x onerror=alert(1)>"}, "&lt;img src=x"),
+        ({**ANN, "rule": "nail"}, "no rule is called &#x27;nail&#x27;"),
+        ({**ANN, "reason": " "}, "Say why, for the history."),
+        ({}, "Say who"),
+    ],
+)
+def test_what_is_wrong_is_told_and_nothing_is_done(admin_client: Client, sent: dict[str, str], told: str) -> None:
+    response = admin_client.post(RELEASE, sent)
+    assert response.status_code == 200
+    assert told in text_of(response)
+    assert "<img src=x" not in text_of(response)
+    assert not hit("mail", "user:42")
+
+
+def test_a_look_at_the_page_releases_nobody(admin_client: Client) -> None:
+    assert "Release a client" in text_of(admin_client.get(RELEASE, ANN))
+    assert not hit("mail", "user:42")
+
+
+def test_while_redis_is_away_it_says_so(admin_client: Client) -> None:
+    with override_settings(RATEWINDOW={"REDIS": "redis://127.0.0.1:1/0"}):
+        assert "Nothing was done, since Redis does not answer" in text_of(admin_client.post(RELEASE, ANN))
+
+
+def test_it_needs_its_own_permission(client: Client) -> None:
+    user = User.objects.create_user("ann", is_staff=True)
+    client.force_login(user)
+    user.user_permissions.set(Permission.objects.filter(codename__in=["change_override", "view_override", "delete_override"]))
+    assert "Release a client" not in text_of(client.get(LIST))
+    assert client.get(RELEASE).status_code == client.post(RELEASE, ANN).status_code == 403
+    user.user_permissions.add(Permission.objects.get(codename="release_identity"))
+    assert RELEASE in text_of(client.get(LIST))
+    assert client.post(RELEASE, ANN).status_code == 302
+
+
+def test_it_is_a_post_with_a_token() -> None:
+    User.objects.create_superuser("root", password="secret")
+    client = Client(enforce_csrf_checks=True)
+    client.login(username="root", password="secret")
+    assert client.post(RELEASE, ANN).status_code == 403
+    assert not hit("mail", "user:42")
