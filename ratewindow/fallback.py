@@ -30,10 +30,16 @@ def unanswered(question: Question, what: What, cause: str) -> Decision:
     return Decision.of([*question.settled, *parts])
 
 
+def policies() -> set[str]:
+    """Those of the rules in force; without any, what the setting says."""
+    found = {policy(rule) for rule in rulebook.held().by_name.values() if rule.mode == "enforce"}
+    return found or {conf.current().on_error}
+
+
 def in_words() -> str:
     """What holds now for requests that meet the rules in force."""
-    policies = {policy(rule) for rule in rulebook.held().by_name.values() if rule.mode == "enforce"}
-    told = [words for each, words in _WORDS.items() if each in (policies or {conf.current().on_error})]
+    holding = policies()
+    told = [words for each, words in _WORDS.items() if each in holding]
     return f"requests {told[0]}" if len(told) == 1 else f"requests {', '.join(told[:-1])} or {told[-1]}, as each rule says"
 
 

@@ -49,7 +49,7 @@ def _status() -> dict[str, Any]:
         "since": since,
         "summary": " ".join(problems) if problems else _all_well(found),
         "problems": problems,
-        "warnings": [*storestate.warnings(store), *_missed(found, long=True), *_warnings(found)],
+        "warnings": [*storestate.warnings(store), *_missed(found, long=True), *_sharing(found), *_warnings(found)],
         "policy": fallback.in_words(),
         "store": store,
         "processes": found,
@@ -116,6 +116,16 @@ def _missed(found: Sequence[Process], *, long: bool) -> list[str]:
     since = _clock(min(each["degraded_since"] for each in silent))
     who = f"{len(silent)} of {len(found)} processes {verb} not been heard of since {since}"
     return [f"{who}: killed, or without a way to Redis, and then {fallback.in_words()} there."]
+
+
+def _sharing(found: Sequence[Process]) -> list[str]:
+    """More processes than share a limit, which would each admit too much of it."""
+    said = conf.current().local_processes
+    serving = [each for each in found if each["breaker"] != "silent" and not each["kind"].startswith("manage.py ratewindow")]
+    if len(serving) <= said or "local" not in fallback.policies():
+        return []
+    would = f"{len(serving)} processes would count locally without Redis, each as if there were {said}"
+    return [f"{would}: set RATEWINDOW['LOCAL_PROCESSES'] to {len(serving)} or more."]
 
 
 def _away(away: Sequence[Process], count: int) -> str:

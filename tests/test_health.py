@@ -35,11 +35,11 @@ def open_breaker() -> None:
 
 def another(host: str, pid: int, **changed: Any) -> None:
     """What another process tells of itself."""
-    name = f"{host}|{pid}|gunicorn|{pid:x}"
+    name = f"{host}|{pid}|{changed.get('kind', 'gunicorn')}|{pid:x}"
     client = connection.patient_client()
     client.zadd(statekeys.processes(), {name: changed.pop("seen_s", time.time())})
     if not changed.pop("silent", False):
-        told = {**processes.own(), "kind": "gunicorn", **changed}
+        told = {**processes.own(), **changed}
         client.set(statekeys.process(name), json.dumps(told), px=processes.SILENT_MS)
 
 
@@ -173,6 +173,17 @@ def test_rules_that_cannot_be_read_are_a_problem() -> None:
     rulebook._held.unreadable = "no such table"
     told = health.status()
     assert told["problems"] == ["The rules cannot be read, those held stay in force: no such table"]
+
+
+@pytest.mark.parametrize(("on_error", "processes_said", "warns"), [("local", 1, True), ("local", 2, False), ("allow", 1, False)])
+def test_more_processes_than_share_a_limit_are_warned_of(on_error: str, processes_said: int, warns: bool) -> None:
+    rulebook._held.book = Rulebook([Rule("api", parse_rates("5/m"), on_error=on_error)])
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "LOCAL_PROCESSES": processes_said}):
+        another("web", 100)
+        another("web", 101, kind="manage.py ratewindow")
+        told = health.status()
+    assert told["ok"]
+    assert [text[:40] for text in told["warnings"]] == (["2 processes would count locally without "] if warns else [])
 
 
 def test_whatever_goes_wrong_it_never_raises(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
