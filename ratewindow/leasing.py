@@ -7,6 +7,7 @@ from typing import Any
 from django.core.signals import setting_changed
 
 from ratewindow import conf
+from ratewindow.limiter.budget import limited
 from ratewindow.limiter.deadline import within
 from ratewindow.limiter.leases import Leases
 from ratewindow.limiter.types import Check
@@ -15,7 +16,8 @@ leases = Leases()
 
 
 def run(store: Any, checks: list[Check]) -> list[int]:
-    """The reply to a hit; a second call only where a lease was more than what is left."""
+    """The reply to a hit; a second call only where a lease was more than what is left, within the same time limit."""
+    began_s = time.monotonic()
     plan = leases.plan(checks)
     try:
         reply = store.run(plan.asked, "hit") if plan.asked else []
@@ -23,7 +25,10 @@ def run(store: Any, checks: list[Check]) -> list[int]:
         leases.give_back(plan)
         raise
     told = leases.settle(plan, reply)
-    return store.run(checks, "hit") if told is None else told
+    if told is not None:
+        return told
+    with limited(conf.current().timeout_s, began_s):
+        return store.run(checks, "hit")  # type: ignore[no-any-return]
 
 
 async def arun(store: Any, checks: list[Check], timeout_s: float) -> list[int]:

@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.test import AsyncRequestFactory, RequestFactory, override_settings
 
 from ratewindow import leasing, stores
+from ratewindow.limiter.budget import running
 from ratewindow.models import RateRule
 from ratewindow.testing import override_rules
 from tests.doors import behind_middleware, plain
@@ -89,6 +90,25 @@ def test_a_store_that_fails_gets_its_units_back(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(stores.store(), "run", fail)
     assert view(RequestFactory().get("/")).status_code == 200  # as ON_ERROR says
     assert sum(pocket.units for pocket in leasing.leases._held.values()) == held
+
+
+def test_the_second_call_has_what_the_first_has_left_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    define("100/h")
+    view = behind_middleware(plain(False))
+    limits: list[float] = []
+    store = stores.store()
+    run = store.run
+
+    def watched(checks: Any, what: Any) -> list[int]:
+        limits.append(running.until_s)
+        if len(checks) == 1 and checks[0].cost > 1:
+            return [0, 1000, 1000, 0]  # as if somebody else had taken nearly all meanwhile
+        return run(checks, what)
+
+    monkeypatch.setattr(store, "run", watched)
+    for _ in range(2):
+        assert view(RequestFactory().get("/")).status_code == 200
+    assert [bool(limit) for limit in limits] == [False, False, True]
 
 
 def test_a_child_does_not_spend_what_its_parent_holds() -> None:
