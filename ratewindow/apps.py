@@ -14,9 +14,9 @@ class RateWindowConfig(AppConfig):
 
         # Checks and chores register themselves; all that a request needs is imported here, not in the midst of traffic:
         # a process that forks while a thread imports leaves its child waiting for that thread.
-        from ratewindow import afterwards, api, checks, processes, rulebook, turns  # noqa: F401
+        from ratewindow import afterwards, api, checks, edits, processes, turns  # noqa: F401
         from ratewindow.reporting import counters, sites  # noqa: F401
 
         autodiscover_modules("ratekeys")  # the site's own keys, before the first rule is read that asks for one
-        rulebook.connect()
+        edits.connect()
         afterwards.connect()

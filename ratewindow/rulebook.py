@@ -1,10 +1,7 @@
-"""The rules as this process holds them, and how it hears that somebody has edited them.
+"""The rules as this process holds them: the last good reading of the rows, swapped whole.
 
-An edit renews a token in Redis. Housekeeping compares the token three times within `REFRESH`; when it has
-changed, a thread beside reads the rows anew, so that neither a request nor what housekeeping does for Redis
-ever waits for the database. It also reads them every half minute, for edits that no signal told of
-(``QuerySet.update()``, raw SQL), and more often while Redis is away. What cannot be read is not lost: the
-rules held so far stay in force, all of them or the one whose row is wrong.
+What cannot be read is not lost: the rules held so far stay in force, all of them or the one whose row is wrong.
+When they are read anew, `edits` decides.
 """
 
 import asyncio
@@ -12,44 +9,31 @@ import contextlib
 import itertools
 import logging
 import os
-import secrets
 import sys
 import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
-from django.apps import apps
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.db import Error as DatabaseError  # InterfaceError, a lost connection, is no django.db.DatabaseError
-from django.db import connections, router, transaction
-from django.db.models.signals import m2m_changed, post_delete, post_migrate, post_save
 from django.http import HttpRequest
-from redis.exceptions import RedisError
 
-from ratewindow import coderules, conf, connection, freezing, housekeeping, statekeys
+from ratewindow import coderules, freezing, housekeeping
 from ratewindow.identity import own
 from ratewindow.matching import Index
-from ratewindow.models import LimitSwitch, RateRule
+from ratewindow.models import RateRule
 from ratewindow.overrides import Overrides
 from ratewindow.rule import Rule
 from ratewindow.rulerows import read_switch, readings
 from ratewindow.signals import rules_changed
-from ratewindow.switch import ON, Switch, from_text
+from ratewindow.switch import ON, Switch
 
 logger = logging.getLogger("ratewindow")
 
-REREAD_S = 30.0  # how soon an edit acts that no signal told of
-REREAD_ALONE_S = 2.0  # the same while Redis is away, or the last reading failed
-REREAD_SPARING = 20  # at least so many times as long as a reading takes
 FIRST_READING_S = 1.0  # how long the first request of a process waits for the rules
-
-LISTEN_S = 1.5  # how soon the kill switch acts, at most, however long REFRESH is
-
-_EDITED = ("ratewindow.raterule", "ratewindow.rulewindow", "ratewindow.limitswitch", "ratewindow.override")
 
 
 class Rulebook:
@@ -100,14 +84,11 @@ class Rulebook:
 
 
 class _Held:
-    """What this process knows of the rules, and of the last time it asked."""
+    """What this process knows of the rules, and of the last time it read them."""
 
     def __init__(self) -> None:
         self.book: Rulebook | None = None
         self.read = threading.Event()
-        self.token: bytes | str | None = None
-        self.edited = False  # somebody has renewed the token since the last reading began
-        self.alone = False  # Redis tells nothing
         self.read_at_s = float("-inf")  # all rows
         self.good_at_s = time.monotonic()  # when `book` was read
         self.begun = itertools.count(1)  # readings
@@ -115,7 +96,6 @@ class _Held:
         self.swapping = threading.Lock()
         self.switch = ON  # as it was last turned, as far as this process has heard
         self.off = False  # what it means now
-        self.unannounced = False
         self.unreadable = ""
         self.took_s = 0.0  # the last reading that went well
         self.overrides = freezing.Reader()
@@ -176,6 +156,32 @@ def knowledge() -> Knowledge:
     book = _held.book
     ago_s = time.monotonic() - _held.good_at_s
     return Knowledge(len(book.by_name) if book else 0, time.time() - ago_s if book else None, _held.unreadable, _held.off)
+
+
+class Reading(NamedTuple):
+    """The last reading of the rows: how long ago it ended and how long it took, whether it failed, and whether another
+    one would find a key that a row asks for, since the module that has it has been imported meanwhile."""
+
+    age_s: float
+    took_s: float
+    failed: bool
+    finds_more: bool
+
+
+def last_reading() -> Reading:
+    finds_more = bool(_held.wrong) and _held.own_keys != own.version()
+    return Reading(time.monotonic() - _held.read_at_s, _held.took_s, bool(_held.unreadable), finds_more)
+
+
+def wait_no_longer() -> None:
+    """The rows are not going to be read: the first request need not wait for them."""
+    _held.read.set()
+
+
+def names_groups() -> bool:
+    """Whether some block or exemption speaks of a group."""
+    overrides = _held.book.overrides if _held.book is not None else None
+    return overrides is not None and bool(overrides.groups)
 
 
 def reload(after_edit: bool = False) -> None:
@@ -259,115 +265,6 @@ def read_rules() -> list[Rule]:
     return rules
 
 
-def announce() -> None:
-    """Tell every process that the rules have changed; this one reads them at once."""
-    reload(after_edit=True)
-    _held.unannounced = not connection.in_memory()
-    try:
-        _renew_token()
-    except (RedisError, OSError) as error:
-        logger.warning("ratewindow: other processes learn of the edited rules within %.0f s: %s", REREAD_S, error)
-
-
-def _renew_token() -> None:
-    if not _held.unannounced:
-        return
-    _held.unannounced = False  # before it is sent: an edit meanwhile is another one
-    try:
-        # Random, not counted up: a Redis that lost its data would repeat a number.
-        connection.client().set(statekeys.token(), secrets.token_hex(8))
-    except BaseException:
-        _held.unannounced = True
-        raise
-
-
-def _listen() -> None:
-    """Hear from Redis whether somebody has edited the rules, or turned the kill switch."""
-    learn_switch()
-    if connection.in_memory():
-        _held.alone = True
-        return
-    try:
-        _renew_token()
-        token, turned = cast("list[bytes | None]", connection.client().mget(statekeys.token(), statekeys.switch()))
-        if turned is None and _held.off:  # a server that has lost its data: processes that start shall hear of it
-            connection.client().set(statekeys.switch(), _held.switch.to_text(), nx=True, pxat=_held.switch.forgotten_ms)
-    except (RedisError, OSError):
-        _held.alone = True
-        return
-    _held.alone = False
-    if turned is not None:
-        learn_switch(from_text(turned))
-    if token != _held.token:
-        _held.token, _held.edited = token, True
-        _look_now()
-
-
-def _look() -> None:
-    """Read the rows when somebody has edited them, or nobody has read them for a while."""
-    is_old = time.monotonic() - _held.read_at_s >= _rest_s()
-    # A module may have been imported since, and with it the key that a row asks for.
-    is_news = _held.edited or (_held.wrong and _held.own_keys != own.version())
-    if not is_news and not is_old:
-        return
-    _held.edited = False  # before the rows are read, so that no edit falls between
-    database = connections[router.db_for_read(RateRule)]
-    if _is_in_memory(database):
-        _held.read.set()
-        return
-    try:
-        reload(after_edit=not is_old)
-    finally:
-        database.close()
-
-
-def _look_at_switch() -> None:
-    """Read its row while Redis tells nothing: a reading of all rows may rest for longer than the switch may."""
-    database = connections[router.db_for_read(LimitSwitch)]
-    if not _held.alone or _is_in_memory(database):
-        return
-    try:
-        learn_switch(read_switch())
-    except DatabaseError:
-        return  # told where the rules are read
-    finally:
-        database.close()
-
-
-def _rest_s() -> float:
-    """How long a reading is good without news. A hundred thousand blocks take a second: not all of a process's time."""
-    if not _held.alone and not _held.unreadable:
-        return REREAD_S
-    return min(REREAD_S, max(REREAD_ALONE_S, REREAD_SPARING * _held.took_s))
-
-
-def _is_in_memory(database: Any) -> bool:
-    """Such a database belongs to the thread of a test, which a reader beside it would lock out."""
-    return database.vendor == "sqlite" and bool(database.is_in_memory_db())
-
-
-def _edited(sender: Any, using: str, **_: Any) -> None:
-    if sender._meta.label_lower in _EDITED and not _will_announce(using):  # by name: migrations have classes of their own
-        transaction.on_commit(announce, using=using)
-
-
-def _regrouped(action: str, using: str, **_: Any) -> None:
-    """Somebody has come into a group or has left it, of which a block or an exemption may speak."""
-    overrides = _held.book.overrides if _held.book is not None else None
-    if overrides is not None and overrides.groups and action.startswith("post_") and not _will_announce(using):
-        transaction.on_commit(announce, using=using)
-
-
-def _will_announce(using: str) -> bool:
-    """Whether this transaction will do so anyway: loading a thousand rules is one edit, not a thousand."""
-    return any(entry[1] is announce for entry in connections[using].run_on_commit)
-
-
-def _emptied(**_: Any) -> None:
-    """After ``migrate`` there is a table to read, after ``flush`` (and so after many a test) there are no rows."""
-    reload()
-
-
 def code_names() -> set[str]:
     """The names under which code gives a rate; imports the URLconf, so that limited views are among them."""
     from django.urls import get_resolver
@@ -384,21 +281,5 @@ def _after_fork() -> None:
         _held.read.set()
 
 
-def connect() -> None:
-    """Listen for this process's edits; called once, when Django starts."""
-    post_save.connect(_edited, dispatch_uid="ratewindow.rulebook")
-    post_delete.connect(_edited, dispatch_uid="ratewindow.rulebook")
-    if (groups := getattr(get_user_model(), "groups", None)) is not None:
-        m2m_changed.connect(_regrouped, sender=groups.through, dispatch_uid="ratewindow.rulebook")
-    post_migrate.connect(_emptied, sender=apps.get_app_config("ratewindow"), dispatch_uid="ratewindow.rulebook")
-
-
-def _interval_s() -> float:
-    return min(conf.current().refresh_s / 3, LISTEN_S)
-
-
-housekeeping.every(_interval_s, _listen)
-_look_now = housekeeping.every(_interval_s, _look, apart="rules")
-housekeeping.every(lambda: REREAD_ALONE_S, _look_at_switch, apart="rules")
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

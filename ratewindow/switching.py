@@ -12,7 +12,7 @@ from django.db import Error as DatabaseError
 from django.db import router, transaction
 from redis.exceptions import RedisError
 
-from ratewindow import connection, rulebook, rulerows, statekeys
+from ratewindow import connection, edits, rulebook, rulerows, statekeys
 from ratewindow.models import LimitSwitch
 from ratewindow.switch import ON, Switch, from_text
 
@@ -110,6 +110,6 @@ def _tell_redis(switch: Switch) -> list[str]:
     try:
         connection.patient_client().set(statekeys.switch(), switch.to_text(), pxat=switch.forgotten_ms)
     except (RedisError, OSError) as error:
-        within_s = f"{rulebook.REREAD_ALONE_S:.0f} s, those that reach it within {rulebook.REREAD_S:.0f} s"
+        within_s = f"{edits.REREAD_ALONE_S:.0f} s, those that reach it within {edits.REREAD_S:.0f} s"
         return [f"Redis was not reached ({error}): processes that do not reach it either learn of it within {within_s}."]
     return []

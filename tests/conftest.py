@@ -10,7 +10,7 @@ from django.conf import settings
 from django.test import override_settings
 from django.urls import get_resolver
 
-from ratewindow import coderules, gate, housekeeping, rulebook, stores, userfunctions
+from ratewindow import coderules, edits, gate, housekeeping, rulebook, stores, userfunctions
 from ratewindow.reporting import counters
 from testproject.redis_server import redis_server
 from tests.demo import start_demo
@@ -57,6 +57,7 @@ def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPat
     held.book = rulebook.Rulebook(())
     held.read.set()
     monkeypatch.setattr(rulebook, "_held", held)
+    monkeypatch.setattr(edits, "_heard", edits._Heard())
     _ = get_resolver().url_patterns  # what the site's views give stays; what tests give goes with them
     monkeypatch.setattr(coderules, "_uses", coderules.uses())
     monkeypatch.setattr(housekeeping, "ensure_running", lambda: None)  # tests do the chores they are about themselves

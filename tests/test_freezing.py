@@ -10,7 +10,7 @@ from django.db import connection as database
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from ratewindow import freezing, rulebook
+from ratewindow import edits, freezing, rulebook
 from ratewindow.freezing import Reader
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import Override
@@ -140,16 +140,16 @@ def test_an_announcement_reads_what_changed_and_half_a_minute_later_all_are_read
 ) -> None:
     from ratewindow import statekeys
 
-    monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: False)
+    monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     read: list[bool] = []
     monkeypatch.setattr(Reader, "read", lambda self, after_edit=False: read.append(after_edit))
-    rulebook._look()
+    edits._look()
     Override.objects.block("ip:10.0.0.1")
     redis_client.set(statekeys.token(), "of another process")
-    rulebook._listen()
-    rulebook._look()
-    rulebook._held.read_at_s -= rulebook.REREAD_S
-    rulebook._look()
+    edits._listen()
+    edits._look()
+    rulebook._held.read_at_s -= edits.REREAD_S
+    edits._look()
     assert read == [False, True, True, False]
 
 

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from django.test import RequestFactory, override_settings
 
 import ratewindow
-from ratewindow import connection, gate, health, processes, ratelimit, rights, rulebook, stores
+from ratewindow import connection, edits, gate, health, processes, ratelimit, rights, stores
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.models import RateRule
 from ratewindow.reporting import counters, sites
@@ -60,8 +60,8 @@ def test_with_this_line_everything_works_and_nothing_is_denied(boss: OwnServer) 
         rule.windows.update(algorithm=name)
         penalty, counts = ("10s" if name == "fixed_window" else ""), name == "sliding_log"
         RateRule.objects.filter(pk=rule.pk).update(penalty=penalty, count_refused=counts)
-    rulebook.announce()
-    rulebook._listen()
+    edits.announce()
+    edits._listen()
     view = ratelimit("code", "2/h", key="ip")(plain(False))
     assert [view(RequestFactory().get("/")).status_code for _ in range(3)] == [200, 200, 429]
     for name, _ in algorithm_choices():
@@ -138,8 +138,8 @@ def test_on_a_cluster_two_more_are_enough(cluster_ports: list[int], cluster: red
     url = f"redis+cluster://{USER}:{PASSWORD}@127.0.0.1:{cluster_ports[0]}"
     try:
         with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": "5s"}):
-            rulebook.announce()
-            rulebook._listen()
+            edits.announce()
+            edits._listen()
             view = ratelimit("code", "2/h", key="ip")(plain(False))
             assert [view(RequestFactory().get("/")).status_code for _ in range(3)] == [200, 200, 429]
             asyncio.run(ratewindow.areset("code", "ip:192.0.2.1"))

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import InterfaceError, transaction
 from django.test import override_settings
 
-from ratewindow import housekeeping, rulebook
+from ratewindow import edits, housekeeping, rulebook
 from ratewindow.models import RateRule
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -16,14 +16,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def watch() -> None:
     """What the two threads of a process do three times within `REFRESH`."""
-    rulebook._listen()
-    rulebook._look()
+    edits._listen()
+    edits._look()
 
 
 @pytest.fixture
 def new_process(monkeypatch: pytest.MonkeyPatch) -> Any:
     """What a process holds that has read nothing yet."""
     monkeypatch.setattr(rulebook, "_held", rulebook._Held())
+    monkeypatch.setattr(edits, "_heard", edits._Heard())
     return rulebook._held
 
 
@@ -38,7 +39,7 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return read()
 
     monkeypatch.setattr(rulebook, "read_rules", counting)
-    monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: False)
+    monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     return seen
 
 
@@ -59,7 +60,7 @@ def test_a_lost_connection_leaves_the_rules_in_force_too(
 def test_a_reading_that_failed_is_repeated_soon(readings: list[str], monkeypatch: pytest.MonkeyPatch, new_process: Any) -> None:
     watch()
     new_process.unreadable = "no such table"
-    new_process.read_at_s -= rulebook.REREAD_ALONE_S + 0.1
+    new_process.read_at_s -= edits.REREAD_ALONE_S + 0.1
     watch()
     watch()
     assert len(readings) == 2

@@ -12,7 +12,7 @@ from django.db.backends.utils import CursorWrapper
 from django.test import TransactionTestCase, override_settings
 
 import ratewindow
-from ratewindow import connection, rulebook, statekeys
+from ratewindow import connection, edits, rulebook, statekeys
 from ratewindow.models import RateRule
 from ratewindow.rule import Rule
 from ratewindow.signals import rules_changed
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def watch() -> None:
     """What the two threads of a process do three times within `REFRESH`."""
-    rulebook._listen()
-    rulebook._look()
+    edits._listen()
+    edits._look()
 
 
 def define(name: str, rate: str, **fields: Any) -> RateRule:
@@ -62,7 +62,7 @@ def test_a_deleted_rule_stops_at_once() -> None:
 
 
 def test_a_new_token_is_a_reason_to_read_and_the_old_one_is_not(redis_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: False)
+    monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     redis_client.set(statekeys.token(), "one")
     watch()
     RateRule.objects.bulk_create([RateRule(name="silent")])
@@ -74,10 +74,10 @@ def test_a_new_token_is_a_reason_to_read_and_the_old_one_is_not(redis_client: An
 
 
 def test_what_no_signal_told_is_seen_after_half_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: False)
+    monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     watch()
     RateRule.objects.bulk_create([RateRule(name="silent")])
-    rulebook._held.read_at_s -= rulebook.REREAD_S
+    rulebook._held.read_at_s -= edits.REREAD_S
     watch()
     assert "silent" in rulebook.current().by_name
 
@@ -210,10 +210,10 @@ def test_an_edit_while_another_is_being_announced_is_announced_too(redis_client:
     def meanwhile(name: str, token: str) -> None:
         tokens.append(token)
         if len(tokens) == 1:
-            rulebook.announce()  # another thread's, while the first is on its way
+            edits.announce()  # another thread's, while the first is on its way
 
     monkeypatch.setattr(client, "set", meanwhile)
-    rulebook.announce()
+    edits.announce()
     assert len(tokens) == 2
 
 

@@ -12,7 +12,7 @@ from django.db import connection as database
 from django.test import override_settings
 
 import ratewindow
-from ratewindow import gate, rulebook, statekeys, switching
+from ratewindow import edits, gate, rulebook, statekeys, switching
 from ratewindow.commands import off
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import LimitSwitch, RateRule
@@ -30,7 +30,7 @@ NOWHERE = "redis://127.0.0.1:1/0"
 def another_process() -> None:
     """As one that has heard of nothing so far."""
     book = rulebook._held.book
-    rulebook._held = rulebook._Held()
+    rulebook._held, edits._heard = rulebook._Held(), edits._Heard()
     rulebook._held.book = book
     rulebook._held.read.set()
 
@@ -79,11 +79,11 @@ def test_other_processes_hear_of_it_from_redis_at_their_next_look(caplog: pytest
     switching.turn_off(60, "too strict", "ann")
     LimitSwitch.objects.all().delete()
     another_process()
-    rulebook._listen()
+    edits._listen()
     assert rulebook._held.off
     with caplog.at_level(logging.WARNING, "ratewindow"):
         caplog.clear()
-        rulebook._listen()
+        edits._listen()
     assert not caplog.records
     assert (rulebook.switch().reason, rulebook.switch().by) == ("too strict", "ann")
 
@@ -94,7 +94,7 @@ def test_or_from_the_rows_when_redis_is_away(redis_away: None) -> None:
     (sentence,) = told.unreached
     assert sentence.startswith("Redis was not reached")
     another_process()
-    rulebook._listen()
+    edits._listen()
     assert not rulebook._held.off
     rulebook.reload()
     assert rulebook._held.off
@@ -103,14 +103,14 @@ def test_or_from_the_rows_when_redis_is_away(redis_away: None) -> None:
 def test_the_row_is_read_while_redis_is_away_however_long_the_rules_rest(
     redis_away: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: False)
+    monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     switching.turn_off(60)
     another_process()
     rulebook._held.took_s, rulebook._held.read_at_s = 60.0, time.monotonic()
-    rulebook._listen()
-    rulebook._look()
+    edits._listen()
+    edits._look()
     assert not rulebook._held.off
-    rulebook._look_at_switch()
+    edits._look_at_switch()
     assert rulebook._held.off
 
 
@@ -120,7 +120,7 @@ def test_or_from_redis_when_the_database_is_away(no_table: None) -> None:
     (sentence,) = told.unreached
     assert sentence.startswith("The database was not reached")
     another_process()
-    rulebook._listen()
+    edits._listen()
     rulebook.reload()
     assert rulebook._held.off
 
@@ -134,14 +134,14 @@ def test_with_neither_nothing_is_done(no_table: None, redis_away: None) -> None:
 
 def test_it_lets_go_by_itself(redis_client: Any) -> None:
     switching.turn_off(60)
-    rulebook._listen()
+    edits._listen()
     assert rulebook._held.off
     with time_machine.travel(time.time() + 61, tick=False):
-        rulebook._listen()
+        edits._listen()
         assert not rulebook._held.off
         another_process()
         rulebook.reload()
-        rulebook._listen()
+        edits._listen()
         assert not rulebook._held.off
     assert 86_000 < redis_client.ttl(statekeys.switch()) <= 86_460
 
@@ -150,7 +150,7 @@ def test_without_an_end_it_stays(redis_client: Any) -> None:
     switching.turn_off()
     assert redis_client.ttl(statekeys.switch()) == -1
     with time_machine.travel(time.time() + 30 * 86_400, tick=False):
-        rulebook._listen()
+        edits._listen()
         assert rulebook._held.off
 
 
@@ -163,9 +163,9 @@ def test_the_one_changed_last_holds(redis_client: Any, later: str) -> None:
     else:
         redis_client.set(statekeys.switch(), newer.to_text())
     another_process()
-    rulebook._listen()
+    edits._listen()
     rulebook.reload()
-    rulebook._listen()
+    edits._listen()
     assert not rulebook._held.off
 
 
@@ -174,7 +174,7 @@ def test_a_clock_that_is_behind_still_turns_it(redis_client: Any) -> None:
         switching.turn_off()
     switching.turn_on()
     another_process()
-    rulebook._listen()
+    edits._listen()
     rulebook.reload()
     assert not rulebook._held.off
 
@@ -187,7 +187,7 @@ def test_so_does_one_that_finds_a_row_by_a_clock_that_is_ahead(redis_client: Any
     told = from_text(redis_client.get(statekeys.switch()))
     assert told is not None and not told.off
     another_process()
-    rulebook._listen()
+    edits._listen()
     rulebook.reload()
     assert not rulebook._held.off
 
@@ -203,7 +203,7 @@ def test_redis_is_told_before_the_database_is_waited_for(monkeypatch: pytest.Mon
 def test_a_redis_that_lost_its_data_is_told_again(redis_client: Any) -> None:
     switching.turn_off(60, "why")
     redis_client.flushall()
-    rulebook._listen()
+    edits._listen()
     assert from_text(redis_client.get(statekeys.switch())) == rulebook.switch()
     assert redis_client.ttl(statekeys.switch()) > 0
 
@@ -211,14 +211,14 @@ def test_a_redis_that_lost_its_data_is_told_again(redis_client: Any) -> None:
 @pytest.mark.parametrize("junk", ["", "{", "[]", "null", "1", '{"off": 1}', '{"off": true, "until_s": "soon"}', '{"no": 1}'])
 def test_what_another_program_wrote_there_turns_nothing(redis_client: Any, junk: str) -> None:
     redis_client.set(statekeys.switch(), junk)
-    rulebook._listen()
+    edits._listen()
     assert rulebook.switch() == ON
 
 
 def test_a_list_under_its_key_does_not_stop_the_rules(redis_client: Any) -> None:
     redis_client.lpush(statekeys.switch(), "x")  # MGET tells it as nothing
-    rulebook._listen()
-    assert not rulebook._held.alone
+    edits._listen()
+    assert not edits._heard.alone
 
 
 def test_the_setting_stands_above_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -265,4 +265,4 @@ def test_an_end_that_is_no_duration_is_told(capsys: pytest.CaptureFixture[str]) 
 
 def test_a_long_refresh_does_not_hold_it_up() -> None:
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REFRESH": "1h"}):
-        assert rulebook._interval_s() <= off.ACTS_S / 2
+        assert edits._interval_s() <= off.ACTS_S / 2

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.test import AsyncRequestFactory, RequestFactory
 
 import ratewindow
-from ratewindow import rulebook, userfunctions
+from ratewindow import edits, rulebook, userfunctions
 from ratewindow.identity import own, recipe
 from ratewindow.identity.own import ratekey
 from ratewindow.identity.plain import load_user
@@ -225,15 +225,15 @@ class TestReading:
     def test_it_is_read_as_soon_as_the_key_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
         RateRule.objects.define("by.ip", "5/m")
         RateRule.objects.filter(name="by.ip").update(key="tenant")
-        monkeypatch.setattr(rulebook, "_is_in_memory", lambda database: False)
-        monkeypatch.setattr(rulebook.connections["default"], "close", lambda: None)
+        monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
+        monkeypatch.setattr(edits.connections["default"], "close", lambda: None)
         rulebook._held.book = None
         rulebook.reload()
         assert "by.ip" not in rulebook.current().by_name
-        rulebook._look()
+        edits._look()
         assert "by.ip" not in rulebook.current().by_name
         ratekey("tenant")(tenant)
-        rulebook._look()
+        edits._look()
         assert "by.ip" in rulebook.current().by_name
 
 

@@ -10,10 +10,10 @@ class SiteConfig(AppConfig):
     label = "servedsite"
 
     def ready(self) -> None:
-        from ratewindow import rulebook
+        from ratewindow import edits
         from tests.serving.site import timing
 
         if os.environ.get("SERVED_TIMED"):
             timing.install()
         if seconds := os.environ.get("SERVED_REREAD_S"):
-            rulebook.REREAD_S = float(seconds)
+            edits.REREAD_S = float(seconds)
