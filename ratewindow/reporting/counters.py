@@ -15,6 +15,7 @@ from django.core.signals import setting_changed
 
 from ratewindow import conf, connection, housekeeping, userfunctions
 from ratewindow.limiter.types import Decision
+from ratewindow.redis_address import MEMORY
 from ratewindow.reporting import latency, minutes, tallies
 from ratewindow.reporting.sums import NUMBERS, Sums
 
@@ -197,15 +198,21 @@ def flush_last() -> None:
         logger.warning("ratewindow: the last counts of this process could not be sent: %s", error)
 
 
-def _forget(*, setting: str, **_: Any) -> None:
-    """What a test counted in memory must not be sent to the server that is back after it."""
-    if setting in (conf.SETTING, "CACHES"):
-        _process.forget()
+_of_memory = False  # what a test counts without a server
+
+
+def _changed(*, setting: str, value: Any, **_: Any) -> None:
+    """What was counted in memory must not be sent to the server that is back after it."""
+    global _of_memory
+    if setting == conf.SETTING:
+        if _of_memory:
+            _process.forget()
+        _of_memory = isinstance(value, dict) and value.get("REDIS") == MEMORY
 
 
 userfunctions.listen(_process.note)
 housekeeping.every(lambda: FLUSH_S, flush, apart="reports")  # a server that hangs holds it up for seconds
 atexit.register(flush_last)
-setting_changed.connect(_forget, dispatch_uid="ratewindow.counters")
+setting_changed.connect(_changed, dispatch_uid="ratewindow.counters")
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_process.begin_anew)
