@@ -56,6 +56,14 @@ def test_a_link_to_nothing_would_be_seen(tmp_path: Path) -> None:
     assert dead(str(page)) == ["#four", "no.md"]
 
 
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_files_that_a_document_names_are_there(name: str) -> None:
+    text = (CHECKOUT / name).read_text()
+    named = re.findall(r"`((?:tests|lua|docs|benchmarks|testproject|ratewindow)/[\w./-]+)`", text)
+    places = CHECKOUT, CHECKOUT / "ratewindow" / "templates"
+    assert not [path for path in named if not any((place / path).exists() for place in places)]
+
+
 def test_what_messages_say_to_read_is_there() -> None:
     """Checks, help texts and comments name pages as ``docs/checks.md#w001``."""
     named = {

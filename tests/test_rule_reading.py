@@ -1,12 +1,9 @@
 """Reading the rules when the database, Redis or the server of the site is not as it should be."""
 
-import logging
 from typing import Any
 
 import pytest
-from django.conf import settings
-from django.db import InterfaceError, transaction
-from django.test import override_settings
+from django.db import InterfaceError
 
 from ratewindow import edits, housekeeping, rulebook
 from ratewindow.models import RateRule
@@ -89,30 +86,3 @@ def test_a_bad_row_is_told_once_and_again_when_it_says_something_else(caplog: py
         RateRule.objects.filter(pk=rule.pk).update(key=key)
         rulebook.reload()
     assert [record.getMessage().partition(": '")[2].partition("'")[0] for record in caplog.records] == ["shoe_size", "hat_size"]
-
-
-def test_edits_of_one_transaction_are_read_and_announced_once(readings: list[str], redis_client: Any) -> None:
-    with transaction.atomic():
-        for number in range(5):
-            RateRule.objects.define(f"rule-{number}", "1/m; 5/h")
-        assert readings == []
-    assert readings == ["read"]
-    assert len(rulebook.current().by_name) == 5
-
-
-def test_an_edit_is_announced_although_one_before_it_was_taken_back(readings: list[str]) -> None:
-    with transaction.atomic():
-        with pytest.raises(ZeroDivisionError), transaction.atomic():
-            RateRule.objects.define("taken-back", "1/m")
-            raise ZeroDivisionError
-        RateRule.objects.define("kept", "1/m")
-    assert readings == ["read"]
-    assert set(rulebook.current().by_name) == {"kept"}
-
-
-def test_an_edit_while_redis_is_away_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}):
-        RateRule.objects.create(name="login")
-        for _ in range(5):
-            watch()
-    assert sum(record.levelno == logging.WARNING for record in caplog.records) == 1

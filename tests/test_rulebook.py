@@ -1,4 +1,4 @@
-"""How edits reach a process, and what stays when something cannot be read."""
+"""The rules that a process holds, and what stays when something cannot be read."""
 
 import logging
 import sys
@@ -12,7 +12,7 @@ from django.db.backends.utils import CursorWrapper
 from django.test import TransactionTestCase, override_settings
 
 import ratewindow
-from ratewindow import connection, edits, rulebook, statekeys
+from ratewindow import rulebook, statekeys
 from ratewindow.models import RateRule
 from ratewindow.rule import Rule
 from ratewindow.signals import rules_changed
@@ -21,74 +21,8 @@ from tests.doors import behind_middleware, decorated, plain, statuses
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def watch() -> None:
-    """What the two threads of a process do three times within `REFRESH`."""
-    edits._listen()
-    edits._look()
-
-
 def define(name: str, rate: str, **fields: Any) -> RateRule:
     return RateRule.objects.define(name, rate, **{"mode": "enforce", **fields})[0]
-
-
-def test_the_process_that_edits_obeys_at_once_and_the_others_see_a_new_token(redis_client: Any) -> None:
-    define("login", "1/m", path="/login/")
-    first = redis_client.get(statekeys.token())
-    assert statuses(behind_middleware(plain(False)), 2, "/login/") == [200, 429]
-    window = RateRule.objects.get(name="login").windows.get()
-    window.limit = 3
-    window.save()
-    assert redis_client.get(statekeys.token()) not in (None, first)
-    assert statuses(behind_middleware(plain(False)), 3, "/login/") == [200, 200, 429]
-
-
-def test_an_edit_is_announced_when_it_is_committed_and_not_before(redis_client: Any) -> None:
-    from django.db import transaction
-
-    with transaction.atomic():
-        define("login", "1/m", path="/login/")
-        assert redis_client.get(statekeys.token()) is None
-        assert "login" not in rulebook.current().by_name
-    assert redis_client.get(statekeys.token())
-    assert "login" in rulebook.current().by_name
-
-
-def test_a_deleted_rule_stops_at_once() -> None:
-    define("login", "1/m", path="/login/")
-    site = behind_middleware(plain(False))
-    assert statuses(site, 2, "/login/") == [200, 429]
-    RateRule.objects.all().delete()
-    assert statuses(site, 2, "/login/") == [200, 200]
-
-
-def test_a_new_token_is_a_reason_to_read_and_the_old_one_is_not(redis_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
-    redis_client.set(statekeys.token(), "one")
-    watch()
-    RateRule.objects.bulk_create([RateRule(name="silent")])
-    watch()
-    assert "silent" not in rulebook.current().by_name
-    redis_client.set(statekeys.token(), "two")
-    watch()
-    assert "silent" in rulebook.current().by_name
-
-
-def test_what_no_signal_told_is_seen_after_half_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
-    watch()
-    RateRule.objects.bulk_create([RateRule(name="silent")])
-    rulebook._held.read_at_s -= edits.REREAD_S
-    watch()
-    assert "silent" in rulebook.current().by_name
-
-
-def test_an_announcement_that_redis_did_not_take_is_made_up_for(redis_client: Any, caplog: pytest.LogCaptureFixture) -> None:
-    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}):
-        define("login", "1/m")
-        assert "other processes learn of the edited rules within 30 s" in caplog.text
-    assert redis_client.get(statekeys.token()) is None
-    watch()
-    assert redis_client.get(statekeys.token())
 
 
 def test_a_missing_table_leaves_the_rules_in_force_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -201,20 +135,6 @@ def test_of_two_readings_at_the_same_moment_the_one_that_began_later_stays(monke
     second_is_done.set()
     first.join()
     assert set(rulebook.current().by_name) == {"new"}
-
-
-def test_an_edit_while_another_is_being_announced_is_announced_too(redis_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokens: list[str] = []
-    client = connection.client()
-
-    def meanwhile(name: str, token: str) -> None:
-        tokens.append(token)
-        if len(tokens) == 1:
-            edits.announce()  # another thread's, while the first is on its way
-
-    monkeypatch.setattr(client, "set", meanwhile)
-    edits.announce()
-    assert len(tokens) == 2
 
 
 def test_a_regular_expression_that_cannot_be_read_here_is_left_out_and_named(
