@@ -137,7 +137,7 @@ async def test_requests_go_to_the_app_untouched() -> None:
 
 
 async def test_a_redis_that_is_away_holds_up_no_end(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
+    settings.RATEWINDOW = {"REDIS": "redis://127.0.0.1:1/0"}
     async with serving(lifespan(get_asgi_application())):
         counters.record([Decision(rule="asked")])
-        settings.RATEWINDOW = {"REDIS": "redis://127.0.0.1:1/0"}
     assert "the last counts of this process could not be sent" in caplog.text
