@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError  # InterfaceError, a lost connection, is no django.db.DatabaseError
 from django.http import HttpRequest
 
-from ratewindow import coderules, freezing, housekeeping
+from ratewindow import coderules, housekeeping, overriderows
 from ratewindow.identity import own
 from ratewindow.matching import Index
 from ratewindow.models import RateRule
@@ -98,7 +98,7 @@ class _Held:
         self.off = False  # what it means now
         self.unreadable = ""
         self.took_s = 0.0  # the last reading that went well
-        self.overrides = freezing.Reader()
+        self.overrides = overriderows.Reader()
         self.wrong: set[str] = set()  # what has been logged of rows that are wrong
         self.own_keys = -1  # which of the site's own keys were known at the last reading
         self.told: set[str] = set()  # names in code that no row defines, which have been logged

@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 import ratewindow
-from ratewindow import freezing, gate, rulebook, statekeys, stores
+from ratewindow import gate, overriderows, rulebook, statekeys, stores
 from ratewindow.judging import BLOCKS
 from ratewindow.models import Override, RateRule
 from ratewindow.reporting import counters
@@ -343,14 +343,14 @@ class TestEdits:
         Override.objects.block("ip:203.0.113.9")
         define("all", "9/m", applies_to="all")
         seen: list[tuple[int, list[int]]] = []
-        read = freezing.Reader.read
+        read = overriderows.Reader.read
 
-        def slowly(self: freezing.Reader, after_edit: bool = False) -> Any:
+        def slowly(self: overriderows.Reader, after_edit: bool = False) -> Any:
             limit = rulebook.current().by_name["all"].windows[0].limit
             seen.append((limit, from_me(site(), 1)))
             return read(self, after_edit)
 
-        monkeypatch.setattr(freezing.Reader, "read", slowly)
+        monkeypatch.setattr(overriderows.Reader, "read", slowly)
         RateRule.objects.get(name="all").windows.update(limit=5)
         rulebook.reload()
         assert seen == [(5, [429])]  # the new limit, and the block of before
@@ -375,7 +375,7 @@ class TestEdits:
     def test_of_very_large_groups_some_members_are_not_known_and_that_is_told(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        monkeypatch.setattr(freezing, "MOST_MEMBERS", 2)
+        monkeypatch.setattr(overriderows, "MOST_MEMBERS", 2)
         staff = Group.objects.create(name="staff")
         for number in range(4):
             User.objects.create(username=f"user{number}").groups.add(staff)

@@ -1,6 +1,6 @@
 """Each system this one descends from, as its user knows it: what it promised holds here, and its known defect does not.
 
-The rows about counting, on a real server; `test_sites` has those about Django.
+Those that count, on a real server; `test_sites` has those that throttle web sites. Numbers tell them apart, no more.
 """
 
 import random

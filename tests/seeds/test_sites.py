@@ -1,4 +1,4 @@
-"""The rows about throttles of web sites, through this app's public names."""
+"""Systems this one descends from that throttle web sites, through this app's public names."""
 
 import asyncio
 from collections.abc import Iterator

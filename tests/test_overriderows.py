@@ -10,10 +10,10 @@ from django.db import connection as database
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from ratewindow import edits, freezing, rulebook
-from ratewindow.freezing import Reader
+from ratewindow import edits, overriderows, rulebook
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import Override
+from ratewindow.overriderows import Reader
 from ratewindow.overrides import Overrides
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
     """To which three are many, and which has read them a while ago."""
-    monkeypatch.setattr(freezing, "MANY", 3)
-    monkeypatch.setattr(freezing, "_CLOCKS_DIFFER", timedelta(0))
+    monkeypatch.setattr(overriderows, "MANY", 3)
+    monkeypatch.setattr(overriderows, "_CLOCKS_DIFFER", timedelta(0))
     Override.objects.bulk_create([Override(action="block", identity=f"ip:10.0.0.{number}") for number in range(1, 6)])
     made = Reader()
     made.read()
@@ -117,11 +117,11 @@ def test_of_two_rates_the_newer_row_wins_whichever_was_edited_last(reader: Reade
 @pytest.mark.parametrize("how", ["old", "few", "all changed"])
 def test_all_are_read_where_that_is_better(monkeypatch: pytest.MonkeyPatch, reader: Reader, how: str) -> None:
     if how == "old":
-        monkeypatch.setattr(freezing, "MOST_AGE_S", -1.0)
+        monkeypatch.setattr(overriderows, "MOST_AGE_S", -1.0)
     elif how == "few":
-        monkeypatch.setattr(freezing, "MANY", 6)
+        monkeypatch.setattr(overriderows, "MANY", 6)
     else:
-        monkeypatch.setattr(freezing, "MOST_CHANGED", 4)
+        monkeypatch.setattr(overriderows, "MOST_CHANGED", 4)
         for override in Override.objects.all():
             override.save()
     whole = reader._whole
