@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MOST_DURATION = timedelta(days=10_000)
 KEPT = timedelta(days=30)  # so long those that are over can still be looked up
+YEARS = range(1900, 9000)  # of a beginning or an end: an hour more, or another time zone, is a time as well
 _DELETED_AT_ONCE = 500
 
 
@@ -25,7 +26,10 @@ def after(duration: str | timedelta, begin: datetime | None = None) -> datetime:
         raise ValidationError({"expires_at": f"{error}."}) from None
     if lasting > MOST_DURATION:
         raise ValidationError({"expires_at": f"{duration} is too long: write at most {MOST_DURATION.days}d, or no end at all."})
-    return (begin or timezone.now()) + lasting
+    begin = begin or timezone.now()
+    if begin.year not in YEARS:
+        raise ValidationError({"expires_at": f"Nothing lasts from {begin:%Y} on: choose another time to begin, or none."})
+    return begin + lasting
 
 
 class OverrideQuerySet(models.QuerySet["Override"]):

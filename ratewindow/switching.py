@@ -4,7 +4,7 @@ import contextlib
 import logging
 import time
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from django.core.exceptions import ImproperlyConfigured
@@ -13,6 +13,7 @@ from django.db import router, transaction
 from redis.exceptions import RedisError
 
 from ratewindow import connection, edits, rulebook, rulerows, statekeys
+from ratewindow.limiter.durations import parse_duration
 from ratewindow.models import LimitSwitch
 from ratewindow.switch import ON, Switch, from_text
 
@@ -20,6 +21,9 @@ logger = logging.getLogger("ratewindow")
 
 THE_ROW = 1
 _NO_DATABASE = (DatabaseError, ImproperlyConfigured)
+
+
+MOST = timedelta(days=10_000)
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,18 @@ class Turned:
         return len(self.unreached) < 2
 
 
+def seconds_of(duration: str) -> float:
+    """A length of time for `turn_off`; ValueError says what to write instead."""
+    for_s = parse_duration(duration) / 1000
+    if for_s > MOST.total_seconds():
+        raise ValueError(f"{duration!r} is too long: write at most {MOST.days}d, or no end at all")
+    return for_s
+
+
 def turn_off(for_s: float | None = None, reason: str = "", by: str = "") -> Turned:
-    """No limit holds, in any process: for so long, or until `turn_on`."""
+    """No limit holds, in any process: for so long, or until `turn_on`. ValueError where no calendar has the end."""
+    if for_s is not None and not 0 < for_s <= MOST.total_seconds():  # nobody must be told before it is known
+        raise ValueError(f"for_s {for_s!r}: write more than 0 seconds, and at most {MOST.days} days, or None")
     now_s = time.time()
     return _turn(Switch(True, None if for_s is None else now_s + for_s, reason[:200], by[:150], now_s))
 

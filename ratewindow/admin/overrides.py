@@ -20,7 +20,7 @@ from ratewindow.admin import release
 from ratewindow.admin.overrideform import OverrideForm, made
 from ratewindow.admin.wording import ago, until
 from ratewindow.models import Override
-from ratewindow.overridemanager import OverrideQuerySet
+from ratewindow.overridemanager import YEARS, OverrideQuerySet
 from ratewindow.overridenotes import notes
 from ratewindow.subjects import in_words, masked
 
@@ -169,7 +169,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.action(description="Extend selected ones by 1 hour", permissions=["change"])
     def extend(self, request: HttpRequest, overrides: OverrideQuerySet) -> None:
-        lasting = overrides.not_ended().filter(expires_at__isnull=False)
+        lasting = overrides.not_ended().filter(expires_at__year__lt=YEARS.stop)  # none has no year
         self._move(
             request,
             lasting,

@@ -115,7 +115,10 @@ class LimitForm(forms.ModelForm):  # type: ignore[type-arg]
 class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
     """The limits of one rule; the form's own message for none is about forms, not about limits."""
 
-    default_error_messages = {"too_few_forms": "A rule needs at least one limit, such as 5 in 1m."}
+    default_error_messages = {
+        "too_few_forms": "A rule needs at least one limit, such as 5 in 1m.",
+        "too_many_forms": "A rule has at most %(num)d limits: split it into several rules.",
+    }
 
 
 class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
@@ -126,10 +129,10 @@ class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
     formfield_overrides = {models.PositiveBigIntegerField: {"form_class": CountField}}
     verbose_name_plural = "limits (a request must be within all of them)"
     extra = 0
-    min_num = 1
+    min_num, max_num = 1, 20
 
     def get_formset(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> Any:
-        return super().get_formset(request, obj, validate_min=True, **kwargs)
+        return super().get_formset(request, obj, **{"validate_min": True, "absolute_max": 2 * self.max_num, **kwargs})
 
 
 @admin.register(RateRule)

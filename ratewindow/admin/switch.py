@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 
 from ratewindow import conf, switching
 from ratewindow.admin.banner import SWITCH, off_in_words
-from ratewindow.limiter.durations import format_duration, parse_duration
+from ratewindow.limiter.durations import format_duration
 from ratewindow.models import LimitSwitch
 from ratewindow.switch import Switch
 
@@ -49,7 +49,7 @@ class SwitchForm(forms.Form):
         if text == FOR_EVER:
             return None
         try:
-            return parse_duration(text) / 1000
+            return switching.seconds_of(text)
         except ValueError as error:
             raise forms.ValidationError(f"{error}.") from None
 

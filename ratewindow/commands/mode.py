@@ -41,4 +41,4 @@ def _unknown(name: str) -> str:
     names = list(RateRule.objects.values_list("name", flat=True))
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
     known = f"Did you mean {', '.join(near)}?" if near else f"There are: {', '.join(sorted(names)[:20]) or 'none yet'}."
-    return f"There is no rule {name!r}. {known}"
+    return f"There is no rule {name[:64]!r}. {known}"

@@ -7,7 +7,6 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from ratewindow import conf, switching
-from ratewindow.limiter.durations import parse_duration
 
 ACTS_S = 5.0  # at most, also while Redis or the database is away
 
@@ -22,7 +21,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(options: dict[str, Any], stdout: Any) -> None:
     try:
-        for_s = parse_duration(options["for_"]) / 1000 if options["for_"] else None
+        for_s = None if options["for_"] is None else switching.seconds_of(options["for_"])
     except ValueError as error:
         raise CommandError(f"--for: {error}") from None
     report(switching.turn_off(for_s, options["reason"], by=who()), stdout)

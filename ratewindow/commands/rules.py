@@ -9,7 +9,7 @@ from django.db import DatabaseError
 from ratewindow import coderules, rulebook
 from ratewindow.commands.table import table
 from ratewindow.countwhen import ALWAYS
-from ratewindow.models import RateRule
+from ratewindow.models import RateRule, RuleWindow
 
 NAME = "rules"
 HELP = "List the rules, those of the database and the rates in code: mode, what each applies to, per what it counts, its limits."
@@ -36,11 +36,19 @@ def listing() -> str:
 
 
 def _row(rule: RateRule) -> tuple[str, ...]:
-    limits = "; ".join(window.freeze().text for window in rule.windows.all())
+    limits = "; ".join(map(_limit, rule.windows.all()))
     place = f"{rule.applies_to} {rule.pattern}".strip()
     if limits and rule.count_when != ALWAYS:
         limits += f" when {rule.count_when}"
     return rule.name, mode_of(rule), place, rule.methods or "all", rule.key, limits or "none: limits nothing"
+
+
+def _limit(window: RuleWindow) -> str:
+    """As a rate; what only raw SQL or a fixture can write is told as what it is."""
+    try:
+        return window.freeze().text
+    except ValueError as error:
+        return f"wrong: {error}"
 
 
 def mode_of(rule: RateRule) -> str:

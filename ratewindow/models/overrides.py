@@ -13,7 +13,7 @@ from django.utils import timezone
 from ratewindow.fields import SubjectField
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.overridemanager import OverrideManager
+from ratewindow.overridemanager import YEARS, OverrideManager
 from ratewindow.rule import NAME_PATTERN, NAME_WORDS
 from ratewindow.subjects import MOST_CHARACTERS, Subject, masked, parse_subject, stored
 
@@ -116,6 +116,11 @@ class Override(models.Model):
             errors["rate"] = f"{error}."
 
     def _clean_time(self, errors: dict[str, Any]) -> None:
+        for field in ("starts_at", "expires_at"):
+            at = getattr(self, field)
+            if at is not None and at.year not in YEARS:
+                errors[field] = f"This is no time: choose one from {YEARS.start} to {YEARS.stop - 1}, or leave it empty."
+                return
         if self.expires_at is None:
             return
         if self.starts_at is not None and self.expires_at <= self.starts_at:

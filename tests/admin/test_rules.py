@@ -505,3 +505,10 @@ class TestWhoMayEnforce:
     def test_who_may_only_look_is_forbidden_to_act(self, viewer: Client) -> None:
         rule = define()
         assert viewer.post(change(rule), typed(("5", "1m"), stored=rule, mode="off")).status_code == 403
+
+
+def test_more_limits_than_a_rule_can_use_are_told_and_not_drawn(page: Client) -> None:
+    response = page.post(ADD, {**typed(("5", "1m")), "windows-TOTAL_FORMS": "5000"})
+    assert "A rule has at most 20 limits: split it into several rules." in errors(response)
+    assert response.content.count(b"-algorithm") < 500
+    assert not RateRule.objects.exists()

@@ -36,3 +36,13 @@ def test_what_only_some_meet_and_what_only_some_answers_count_stands_there_too()
     out = io.StringIO()
     call_command("ratewindow", "mode", "login", "enforce", stdout=out)
     assert out.getvalue() == "login: enforce 10 %, as it was.\n"
+
+
+@pytest.mark.django_db
+def test_a_limit_that_only_a_fixture_can_write_is_told_as_what_it_is():
+    rule, _ = RateRule.objects.define("login", "5/m; 20/h", path="/login/")
+    rule.windows.filter(limit=5).update(algorithm="guesswork")
+    rule.windows.filter(limit=20).update(buckets=0)
+    told = " ".join(cell for line in rules() for cell in line)
+    assert "wrong: 'guesswork' is no algorithm: choose from sliding_window" in told
+    assert "wrong: buckets 0: write 1 to 1000" in told
