@@ -5,12 +5,14 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.faults.injectors import OwnServer, own_server
+from tests.servers import until
 
 # The offset in seconds is text in a file that is read at each look at the clock; monotonic clocks go on as they are.
 _SHIM = r"""
@@ -49,6 +51,9 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 """
 
 
+_TIME = "return redis.call('TIME')[1]"
+
+
 class SteppedServer:
     """A server, and its clock."""
 
@@ -56,10 +61,12 @@ class SteppedServer:
         self.server, self._offset = server, offset
 
     def step(self, offset_s: int) -> None:
-        """From now on its clock is wrong by so much."""
+        """From now on its clock is wrong by so much, in its scripts, too, which see one that is looked at ten times a second."""
         beside = self._offset.with_suffix(".new")
         beside.write_text(str(offset_s))
         beside.replace(self._offset)  # at no moment is there half a number
+        with self.server.client() as client:
+            until(lambda: abs(int(client.eval(_TIME, 0)) - time.time() - offset_s) < 2, "the server's clock did not step")
 
 
 @contextlib.contextmanager
