@@ -1,5 +1,6 @@
 """The documents for readers: what they link to is there."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -62,6 +63,17 @@ def test_the_files_that_a_document_names_are_there(name: str) -> None:
     named = re.findall(r"`((?:tests|lua|docs|benchmarks|testproject|ratewindow)/[\w./-]+)`", text)
     places = CHECKOUT, CHECKOUT / "ratewindow" / "templates"
     assert not [path for path in named if not any((place / path).exists() for place in places)]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_examples_are_python_and_import_what_there_is(name: str) -> None:
+    for indent, block in re.findall(
+        r"^( *)```python\n(.*?)^\1```$", (CHECKOUT / name).read_text(), flags=re.DOTALL | re.MULTILINE
+    ):
+        tree = ast.parse(re.sub(rf"^{indent}", "", block, flags=re.MULTILINE))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "ratewindow":
+                exec(compile(ast.Module([node], []), name, "exec"), {})
 
 
 def test_what_messages_say_to_read_is_there() -> None:
