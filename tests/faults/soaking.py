@@ -83,7 +83,7 @@ def bars(told: Soaked, site: Ground) -> list[Bar]:
         ),
         Bar(
             "decided by Redis whenever nothing is wrong, but for one in a thousand",
-            f"{strays} were not",
+            f"{strays} of {len(told.samples):,} requests were not",
             strays <= len(told.samples) / 1000,
         ),
     ]

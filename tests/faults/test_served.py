@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
+from django.test import override_settings
 
+from ratewindow.reporting import minutes
 from tests.faults.catalogue import FAULTS
 from tests.faults.injectors import OwnServer, own_server
 from tests.faults.proxy import Proxy, proxied
@@ -60,6 +62,28 @@ def test_under_traffic_no_request_fails_and_nobody_asks_a_server_that_is_away(si
     assert served.statuses("/path/", 4) == [200, 200, 429, 429]  # the limit holds again, exactly
     said = served.said().removeprefix(lines)
     assert said.count(DOWN) == said.count(BACK) == served.workers_wanted, said
+
+
+def test_what_was_decided_without_redis_is_counted_each_once(site: Site) -> None:
+    served, server, proxy = site
+    with Traffic(served, ("/amany/",)) as traffic:  # a rule that nobody else asks about here
+        traffic.wait_for(20)
+        with FAULTS["hung (SIGSTOP)"](server, proxy):
+            traffic.until(lambda: breakers(served) == {"open"}, "not every worker has noticed")
+            traffic.wait_for(40)
+        traffic.until(lambda: breakers(served) == {"closed"}, "not every worker has come back")
+        traffic.wait_for(20)
+    alone = sum(bool(sample.cause) for sample in traffic.samples)
+    assert alone >= 40
+    traffic.until(lambda: _counted(server, "amany") == (len(traffic.samples), alone), f"of {alone} not all are counted")
+
+
+def _counted(server: OwnServer, rule: str) -> tuple[int, int]:
+    """How many requests the report has of this rule, and how many of them were decided without Redis."""
+    with override_settings(RATEWINDOW={"REDIS": server.url}):
+        found = minutes.read(minutes.waiting(time.time()))
+    sums = [by_rule[rule] for by_rule in found.values() if rule in by_rule]
+    return sum(each.passed for each in sums), sum(each.fallback for each in sums)
 
 
 def test_a_flushed_script_is_no_fault(site: Site) -> None:
