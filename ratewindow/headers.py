@@ -10,6 +10,7 @@ from ratewindow import conf
 from ratewindow.limiter.types import Decision, Window
 
 MOST = 10**15 - 1  # what a structured field can say
+MOST_TOLD = 16  # windows in a header, with the longest names 2 kB: a proxy whose buffer they fill answers 502
 
 
 def write(response: HttpResponseBase, decision: Decision) -> None:
@@ -64,7 +65,19 @@ def _ratelimit(decision: Decision) -> list[tuple[str, str]]:
                 limits.append(f"{begins}0")
             else:
                 limits.append(f"{begins}0;t={-(-(wait_ms or reset_ms) // 1000)}")
+    if len(policies) > MOST_TOLD:
+        policies, limits = _closest(decision, policies), _closest(decision, limits)
     return [("RateLimit-Policy", ", ".join(policies)), ("RateLimit", ", ".join(limits))] if policies else []
+
+
+def _closest(decision: Decision, told: list[str]) -> list[str]:
+    """Of what is told of very many windows, that of those which refuse or have the least room."""
+    parts = [part for part in decision.decisions if part.mode == "enforce"]
+    ranks = [
+        (part.reason != "penalty" and not answer.wait_ms, answer.remaining, number)
+        for number, (part, answer) in enumerate((part, answer) for part in parts for answer in part.windows)
+    ]
+    return [told[number] for number in sorted(number for *_, number in sorted(ranks)[:MOST_TOLD])]
 
 
 @lru_cache(maxsize=1024)
@@ -121,6 +134,8 @@ def _draft_7(decision: Decision) -> list[tuple[str, str]]:
         if part.mode == "enforce"
         for window, *_ in part.windows
     ]
+    if len(policies) > MOST_TOLD:
+        policies = _closest(decision, policies)
     return [
         ("RateLimit-Policy", ", ".join(policies)),
         ("RateLimit", told if reset_s is None else f"{told}, reset={reset_s}"),

@@ -344,3 +344,20 @@ def test_who_is_locked_out_is_told_so_in_the_older_drafts_too(family: str) -> No
         told = get(view)
     reset = told.get("RateLimit-Reset") or told["RateLimit"].rpartition("=")[2]
     assert (told["Retry-After"], reset) == ("900", "900")
+
+
+def test_of_very_many_windows_those_are_told_that_refuse_or_have_the_least_room() -> None:
+    def part(name: str, remaining: int, wait_ms: int = 0) -> Decision:
+        answered = WindowAnswer(Window(100, 60_000), remaining, wait_ms, 60_000)
+        return passed(name, answered, allowed=not wait_ms, retry_after=wait_ms / 1000 or None)
+
+    many = [part(f"{'x' * 60}.{number}", 20 + number) for number in range(100)]
+    refusing = part("costly", 90, wait_ms=5000)  # nine units too few
+    families = {"HEADERS": ["ratelimit"]}, {"HEADERS": ["ratelimit-draft-7"]}
+    for family in families:
+        with override_settings(RATEWINDOW={"REDIS": "memory://", **family}):
+            response = written(*many[50:], refusing, *many[:50])
+        assert len(response["RateLimit-Policy"]) + len(response["RateLimit"]) < 4096
+    with override_settings(RATEWINDOW={"REDIS": "memory://", **families[0]}):
+        policies, limits = told(written(*many[50:], refusing, *many[:50]))
+    assert list(policies) == list(limits) == ["costly", *(part.rule for part in many[:15])]
