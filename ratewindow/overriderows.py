@@ -106,6 +106,8 @@ def _entries(rows: QuerySet[Override], wrong: list[str], pks: "array[int]") -> I
     for number, (pk, identity, *fields) in enumerate(told, 1):
         try:
             entry = read_subject(identity), _ruling(pk, *fields)
+            if entry[0].everybody and not (entry[1].rule and entry[1].expires_s < _NEVER_S):
+                raise ValueError("* is everybody, and needs the name of one rule and an end")  # or nobody could undo it
         except Exception as error:  # a newer version of this app may write what this one has never heard of
             wrong.append(f"block or exemption {pk} is left out: {error}")
         else:
