@@ -38,9 +38,9 @@ def home(cluster: Cluster, client: str) -> int:
     return next(port for number, port in enumerate(cluster.masters, 1) if slot < SLOTS * number // 3)
 
 
-def copied(cluster: Cluster) -> None:
-    """Wait until the replica of the first master has all that it has."""
-    with redis.Redis(port=cluster.masters[0]) as master:
+def copied(port: int) -> None:
+    """Wait until the replica of this master has all that it has."""
+    with redis.Redis(port=port) as master:
         offset = master.info("replication")["master_repl_offset"]
 
         def is_there() -> bool:

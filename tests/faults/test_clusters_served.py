@@ -1,12 +1,15 @@
-"""A cluster of three masters with a replica each, behind gunicorn under traffic."""
+"""A cluster of three masters with a replica each, and a master under Sentinels, behind gunicorn under traffic."""
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.faults.clusters import copied, kill_a_master, move_slots
 from tests.faults.ground import template
-from tests.servers import Cluster, cluster_with_replicas
+from tests.faults.traffic import Traffic, breakers
+from tests.servers import Cluster, cluster_with_replicas, watched_by_sentinels
 from tests.serving.conftest import needs_a_server
 from tests.serving.servers import Served, new_address, place
 
@@ -39,10 +42,29 @@ def test_slots_that_move_under_traffic_fail_no_request_and_take_no_limit_with_th
 def test_a_master_that_is_killed_under_traffic_concerns_nobody_elses_clients(cluster: Cluster, served: Served) -> None:
     clients = [new_address() for _ in range(12)]
     assert {served.get("/path/", client).status for client in clients} == {200}
-    copied(cluster)  # a failover loses what is not
+    copied(cluster.masters[0])  # a failover loses what is not
     others, own = kill_a_master(cluster, served)
     assert others.requests and (others.failed, others.alone) == (0, 0)
     assert own.alone and own.failed == 0
     assert {tuple(served.statuses("/path/", 2, client)) for client in clients} == {(200, 429)}
     said = served.said()
     assert said.count(f"127.0.0.1:{cluster.masters[0]} does not answer") == served.workers_wanted
+
+
+def test_a_failover_of_sentinels_fails_no_request_and_takes_no_limit_with_it(tmp_path: Path) -> None:
+    needs_a_server()
+    with watched_by_sentinels() as watched, place(template(tmp_path)) as made:
+        served = made.serve("gthread", {"SERVED_TIMED": "1"}, REDIS=watched.url, TIMEOUT="2s")
+        clients = [new_address() for _ in range(5)]
+        assert {served.get("/path/", client).status for client in clients} == {200}
+        copied(watched.master)  # a failover loses what is not
+        with Traffic(served) as traffic:
+            traffic.wait_for(20)
+            watched.kill_master()
+            traffic.until(lambda: breakers(served) == {"open"}, "not every worker has noticed")
+            traffic.until(lambda: breakers(served) == {"closed"}, "not every worker has found the new master")
+            back_s = time.monotonic()
+            traffic.wait_for(20)
+        assert {sample.status for sample in traffic.samples} == {200}
+        assert {sample.cause for sample in traffic.since(back_s)} == {""}
+        assert {tuple(served.statuses("/path/", 2, client)) for client in clients} == {(200, 429)}
