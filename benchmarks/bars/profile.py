@@ -26,7 +26,8 @@ CALLS = 40
 REQUEST, ONE, SEVERAL, KNOWN = "a request, decorated", "`Limiter.hit`", "five windows", "a refusal known"
 LINE = "to the server and back: `return 1`, a bare socket"
 SCRIPT = "the script, its longer command and reply"
-READING, REST = "the reply, as numbers", "the rest: one step calling another"
+READING = "more of both amid other work, and the reply as numbers"
+REST = "the rest: one step calling another"
 
 # Two functions, or three, may make one step; the order is the table's.
 STEPS = (
@@ -70,7 +71,8 @@ def measure() -> Section:
         "Where the time goes",
         "Microseconds of each step of a request through a decorator with one rule of 1000/m, and of `Limiter.hit` with one "
         f"window and five ({FIVE}): medians, each step by a stopwatch around its functions that stops while another one runs. "
-        "The floor is a client's call; of that, its own layers take what is not the line.",
+        "The first two lines are measured over a socket that does nothing else; amid other work the same takes longer, since "
+        "kernel, server and Python find the processor's caches cold. The floor is a client's call, whose layers take the rest.",
         rows,
         ("", *columns),
     )
