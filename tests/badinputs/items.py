@@ -188,9 +188,13 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
     ),
     "cells of CSV that begin with = + - @ or a tab": (),
     "webhooks of alerts to addresses within": (),
-    "an export or a release in the admin without the right to it": (),
+    "a release in the admin without the right to it": (
+        "admin/test_release_page.py::test_it_needs_its_own_permission",
+        f"{_PAGES}::test_staff_that_may_only_look_is_forbidden_every_change",
+    ),
+    "an export in the admin without the right to it": (),
 }
 
-NO_SUCH_FEATURE = f"{_PAGES}::test_there_is_neither_export_nor_webhook_nor_release_in_the_admin"
+NO_SUCH_FEATURE = f"{_PAGES}::test_there_is_neither_export_nor_webhook"
 
 ITEMS = {**ADDRESS, **SERVED, **IDENTITY, **RULES_AND_PAGES}

@@ -148,12 +148,12 @@ def test_nor_does_any_action_of_a_list_run_for_them(viewer: Client, unchanged: N
         viewer.post(address, {"action": action, "_selected_action": numbers, "post": "yes", "select_across": "1"})
 
 
-def test_there_is_neither_export_nor_webhook_nor_release_in_the_admin() -> None:
+def test_there_is_neither_export_nor_webhook() -> None:
     """Nothing of the kind exists: whoever adds one, adds the tests of `items` for it, and takes it out of here."""
     from ratewindow import conf, tasks
     from ratewindow.management.commands.ratewindow import SUBCOMMANDS
 
-    words = ("export", "csv", "webhook", "alert", "import", "release")
+    words = ("export", "csv", "webhook", "alert", "import")
     assert not [address for address in addresses() if any(word in address for word in words)]
     names = {module.NAME for module in SUBCOMMANDS}
     assert not names & {"export", "import", "alert", "send"}
