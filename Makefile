@@ -58,7 +58,7 @@ $(VENV)/.base: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ratewindow needs Python 3.11 or newer; this is " + sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet --upgrade 'pip>=25.1'
-	$(PIP) install --quiet --editable '.[celery,drf,hiredis,regex]'
+	$(PIP) install --quiet --editable '.[celery,drf,hiredis,jwt,regex]'
 	@touch $@
 
 $(VENV)/.%: $(VENV)/.base
