@@ -11,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from ratewindow import rulebook
+from ratewindow.admin import codepaths
 from ratewindow.limiter.durations import EXAMPLES as DURATIONS
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.models import Override, RateRule
@@ -68,6 +69,9 @@ class OverrideForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         if self.instance._state.adding and "lasts" in self.fields:
             self.fields["lasts"].initial = USUAL
+
+    def clean_identity(self) -> str:
+        return codepaths.check(self.request, self.cleaned_data["identity"])
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data

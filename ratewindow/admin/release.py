@@ -13,6 +13,7 @@ from django.template.response import TemplateResponse
 from redis.exceptions import RedisError
 
 from ratewindow import releasing
+from ratewindow.admin import codepaths
 from ratewindow.models import Override, RateRule
 from ratewindow.subjects import EXAMPLES, masked
 
@@ -40,15 +41,19 @@ class ReleaseForm(forms.Form):
         error_messages={"required": "Say why, for the history."},
     )
 
-    def __init__(self, data: Any = None) -> None:
-        super().__init__(data, label_suffix="")
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request.POST if request.method == "POST" else None, label_suffix="")
+        self._request = request
+
+    def clean_identity(self) -> str:
+        return codepaths.check(self._request, self.cleaned_data["identity"])
 
 
 def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     """The form, and what it does when it is sent: nothing that could not be counted or blocked anew, and nothing to undo."""
     if not request.user.has_perm(MAY):
         raise PermissionDenied
-    form = ReleaseForm(request.POST if request.method == "POST" else None)
+    form = ReleaseForm(request)
     if form.is_valid() and _release(request, form):
         return HttpResponseRedirect(request.path)
     context = {

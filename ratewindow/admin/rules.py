@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from ratewindow import rulerows
-from ratewindow.admin import lockout
+from ratewindow.admin import codepaths, lockout
 from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.limiter.algorithms import algorithm, algorithm_choices
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
@@ -94,6 +94,10 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
         }
 
     may_enforce = False
+    request: HttpRequest
+
+    def clean_key(self) -> str:
+        return codepaths.check(self.request, self.cleaned_data["key"], self.initial.get("key"))
 
     def clean_mode(self) -> str:
         """Whom a rule refuses is a decision of its own; a rule that is enforced already stays so."""
@@ -206,7 +210,7 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def get_form(self, request: HttpRequest, obj: RateRule | None = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change=change, **kwargs)
-        return type(form.__name__, (form,), {"may_enforce": may_enforce(request)})
+        return type(form.__name__, (form,), {"may_enforce": may_enforce(request), "request": request})
 
     @admin.action(description="Enforce selected rules", permissions=["enforce"])
     def enforce(self, request: HttpRequest, rules: QuerySet[RateRule]) -> None:

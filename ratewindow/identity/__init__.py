@@ -3,7 +3,7 @@
 An identity is always typed, ``ip:203.0.113.9``, so that a user named like an address is not that address.
 """
 
-from ratewindow.identity.own import ratekey
+from ratewindow.identity.own import paths_in, ratekey
 from ratewindow.identity.plain import has_failed, ip, original
 from ratewindow.identity.privacy import forms, hashed, is_hashed, shown, stored
 from ratewindow.identity.recipe import Recipe, recipe
@@ -19,6 +19,7 @@ __all__ = [
     "joined",
     "named",
     "original",
+    "paths_in",
     "ratekey",
     "recipe",
     "shown",

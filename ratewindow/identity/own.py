@@ -82,6 +82,12 @@ def is_path(name: str) -> bool:
     return "." in name and all(step.isidentifier() for step in name.split("."))
 
 
+def paths_in(text: str) -> list[str]:
+    """The dotted paths in a key, or in an identity of one, that name code which nobody has made a key by `ratekey`."""
+    names = (part.partition(":")[0].strip() for part in text.split("+"))
+    return [name for name in names if is_path(name) and name not in _own]
+
+
 def imported(name: str) -> Any:
     """What a dotted path leads to; ValueError says why it leads nowhere."""
     module, _, attribute = name.rpartition(".")
