@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from benchmarks.rules import requests as paths
 from ratewindow.models import Override
 from ratewindow.overrides import Overrides, Ruling
-from ratewindow.subjects import parse_subject
+from ratewindow.overrides.subjects import parse_subject
 
 DAY_S = 86_400
 START_S = 2_000_000_000

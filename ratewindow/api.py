@@ -14,15 +14,16 @@ from typing import Any, TypeGuard, cast
 
 from django.http import HttpRequest
 
-from ratewindow import charging, coderules, conf, gate, guard, responses, rulebook, stores
+from ratewindow import charging, coderules, conf, gate, guard, rulebook, stores
+from ratewindow.answers import responses
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import named, original
-from ratewindow.judging import adapted, judge
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import Refunds, What
 from ratewindow.overrides import Overrides, Ruling
+from ratewindow.overrides.judging import adapted, judge
 from ratewindow.question import NOTHING, Question, ask, ask_about
 from ratewindow.reporting import counters
 from ratewindow.rule import Rule

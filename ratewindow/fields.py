@@ -10,7 +10,7 @@ from django.db import models
 
 from ratewindow.limiter.algorithms.base import DAY_MS, MOST_UNIT_MS
 from ratewindow.limiter.durations import EXAMPLES, format_duration, parse_duration
-from ratewindow.subjects import parse_subject, stored
+from ratewindow.overrides.subjects import parse_subject, stored
 
 
 def to_timedelta(value: Any) -> timedelta | None:

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 
-from ratewindow import afterwards, conf, gate, headers, responses, rulebook
+from ratewindow import afterwards, conf, gate, rulebook
+from ratewindow.answers import headers, responses
 from ratewindow.charging import RequestDecision
 from ratewindow.identity import original
 from ratewindow.limiter.types import Decision

@@ -6,7 +6,8 @@ from typing import Any
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
-from ratewindow import guard, responses
+from ratewindow import guard
+from ratewindow.answers import responses
 from ratewindow.exceptions import RateLimited
 from ratewindow.question import Cost
 from ratewindow.rule import Rule

@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group
 
 from ratewindow import coderules, rulebook
 from ratewindow.models import Override, RateRule
-from ratewindow.subjects import parse_subject
+from ratewindow.overrides.subjects import parse_subject
 
 
 def notes(override: Override) -> Iterator[str]:

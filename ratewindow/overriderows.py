@@ -16,7 +16,7 @@ from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override
 from ratewindow.overrides import ACTIONS, RATE, Overrides, Ruling
-from ratewindow.subjects import Subject, read_subject
+from ratewindow.overrides.subjects import Subject, read_subject
 
 logger = logging.getLogger("ratewindow")
 

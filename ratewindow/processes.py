@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from ratewindow import addresswatch, connection, fallback, gate, housekeeping, rulebook, statekeys, stores
+from ratewindow import connection, fallback, gate, housekeeping, rulebook, statekeys, stores
 from ratewindow.breaker import State
+from ratewindow.identity import addresswatch
 from ratewindow.reporting import counters
 
 BEAT_S = 1.5

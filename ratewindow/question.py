@@ -7,11 +7,11 @@ from django.http import HttpRequest
 
 from ratewindow import conf, statekeys, userfunctions
 from ratewindow.identity import has_failed, ip
-from ratewindow.judging import judge
 from ratewindow.limiter.limiter import MOST_COST, check_cost
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import merged, refusal_code
 from ratewindow.overrides import Overrides
+from ratewindow.overrides.judging import judge
 from ratewindow.rule import Rule
 
 BROKEN_S = 60.0  # what a client is told to wait for a function to be corrected

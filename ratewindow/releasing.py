@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from ratewindow import coderules, gate, rulebook, stores
 from ratewindow.identity import named, split
-from ratewindow.judging import adapted
 from ratewindow.models import Override
 from ratewindow.overrides import BLOCK
+from ratewindow.overrides.judging import adapted
+from ratewindow.overrides.subjects import Subject, in_words, parse_subject, stored
 from ratewindow.question import ask_about
 from ratewindow.rule import Rule
-from ratewindow.subjects import Subject, in_words, parse_subject, stored
 
 EVERYBODY_TOGETHER = "global"  # the one client of rules that count all together
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from ratewindow import conf, connection, redis_address, redis_url
+from ratewindow import conf, connection
+from ratewindow.connection import redis_address, redis_url
 
 FULL = 0.9  # of the memory that it may use
 

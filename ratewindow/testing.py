@@ -12,7 +12,8 @@ from asgiref.sync import iscoroutinefunction
 from django.conf import settings
 from django.test import override_settings
 
-from ratewindow import coderules, conf, redis_address, rulebook, stores
+from ratewindow import coderules, conf, rulebook, stores
+from ratewindow.connection import redis_address
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rule import Rule, check_name

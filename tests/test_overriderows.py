@@ -100,7 +100,7 @@ def test_who_is_in_a_group_is_read_each_time(monkeypatch: pytest.MonkeyPatch, re
 
 
 def test_of_two_rates_the_newer_row_wins_whichever_was_edited_last(reader: Reader) -> None:
-    from ratewindow.judging import adapted
+    from ratewindow.overrides.judging import adapted
     from ratewindow.rule import Rule
 
     older = Override.objects.rate("user:42", "5/m")

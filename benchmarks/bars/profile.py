@@ -14,7 +14,8 @@ from benchmarks.site import CLIENTS, requests, view
 from benchmarks.stopwatch import Step, timing
 from benchmarks.tables import Row, Section
 from benchmarks.timing import Contestant, Times, turn_us
-from ratewindow import connection, gate, guard, headers, identity, question, ratelimit
+from ratewindow import connection, gate, guard, identity, question, ratelimit
+from ratewindow.answers import headers
 from ratewindow.limiter import Limiter, RedisStore, Window, limiter, redis_store, server
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Check

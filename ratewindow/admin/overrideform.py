@@ -15,9 +15,9 @@ from ratewindow.admin import codepaths
 from ratewindow.limiter.durations import EXAMPLES as DURATIONS
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.models import Override, RateRule
-from ratewindow.overridemanager import after
+from ratewindow.models.overridemanager import after
 from ratewindow.overrides import BLOCK, Overrides, Ruling
-from ratewindow.subjects import parse_subject
+from ratewindow.overrides.subjects import parse_subject
 
 USUAL = "1h"
 RULES = "rw-rule-names"  # the list of suggestions

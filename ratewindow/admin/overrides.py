@@ -20,9 +20,9 @@ from ratewindow.admin import release
 from ratewindow.admin.overrideform import OverrideForm, made
 from ratewindow.admin.wording import ago, until
 from ratewindow.models import Override
-from ratewindow.overridemanager import YEARS, OverrideQuerySet
+from ratewindow.models.overridemanager import YEARS, OverrideQuerySet
 from ratewindow.overridenotes import notes
-from ratewindow.subjects import in_words, masked
+from ratewindow.overrides.subjects import in_words, masked
 
 HOUR = timedelta(hours=1)
 UNDO_S = 86_400

@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from ratewindow import releasing
 from ratewindow.admin import codepaths
 from ratewindow.models import Override, RateRule
-from ratewindow.subjects import EXAMPLES, masked
+from ratewindow.overrides.subjects import EXAMPLES, masked
 
 MAY = "ratewindow.release_identity"
 

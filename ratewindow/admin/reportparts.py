@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from ratewindow import conf, rulebook
 from ratewindow.admin.wording import mode_in_words, sentence
-from ratewindow.judging import BLOCKS
 from ratewindow.models import RateRule, ThrottleStat
+from ratewindow.overrides.judging import BLOCKS
 from ratewindow.reporting.periods import CHOICES
 from ratewindow.reporting.report import Report
 from ratewindow.reporting.summary import number, percent

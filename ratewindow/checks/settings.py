@@ -8,8 +8,9 @@ from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 
-from ratewindow import conf, redis_address
+from ratewindow import conf
 from ratewindow.checks.messages import TAG, Told, error, warning
+from ratewindow.connection import redis_address
 
 MIDDLEWARE = "ratewindow.middleware.RateWindowMiddleware"
 _AUTHENTICATION = "django.contrib.auth.middleware.AuthenticationMiddleware"

@@ -9,11 +9,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, router
 
-from ratewindow import connection, fallback, health, redis_address, redis_url, rights, rulebook, switching
+from ratewindow import connection, fallback, health, rulebook, switching
 from ratewindow.checks import TAG
 from ratewindow.checks.rows import check_rules
 from ratewindow.checks.server import check_server
 from ratewindow.commands import rules
+from ratewindow.connection import redis_address, redis_url, rights
 from ratewindow.models import RateRule
 
 NAME = "check"

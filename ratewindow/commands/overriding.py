@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from ratewindow.models import Override
 from ratewindow.overridenotes import notes
-from ratewindow.subjects import EXAMPLES, in_words
+from ratewindow.overrides.subjects import EXAMPLES, in_words
 
 
 def add_arguments(parser: CommandParser) -> None:

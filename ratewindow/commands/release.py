@@ -8,7 +8,7 @@ from django.db import DatabaseError
 from redis.exceptions import RedisError
 
 from ratewindow import releasing, rulebook
-from ratewindow.subjects import EXAMPLES
+from ratewindow.overrides.subjects import EXAMPLES
 
 NAME = "release"
 ALIASES = ("reset",)

@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from ratewindow import userfunctions
-from ratewindow.address import client_address
+from ratewindow.identity.address import client_address
 from ratewindow.routes import match_of, route_of
 
 METHODS = frozenset("GET POST PUT PATCH DELETE OPTIONS TRACE CONNECT".split())

@@ -10,7 +10,7 @@ from functools import lru_cache
 from django.conf import settings as django_settings
 
 from ratewindow import conf
-from ratewindow.address import masked_address
+from ratewindow.identity.address import masked_address
 from ratewindow.identity.typed import kind_and_name, split
 from ratewindow.limiter.keys import digest
 

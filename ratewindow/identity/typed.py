@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from ratewindow.address import masked_address
+from ratewindow.identity.address import masked_address
 from ratewindow.identity.spelling import Spelling, as_sent
 
 TEXTS = ("header", "cookie", "query", "post", "json", "jwt")  # kinds with a name: post:username:ann

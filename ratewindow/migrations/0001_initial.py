@@ -4,7 +4,7 @@ import django.core.validators
 import django.db.models.deletion
 import ratewindow.fields
 import ratewindow.limiter.algorithms
-import ratewindow.managers
+import ratewindow.models.managers
 from django.db import migrations, models
 
 
@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
                 'ordering': ['name'],
             },
             managers=[
-                ('objects', ratewindow.managers.RateRuleManager()),
+                ('objects', ratewindow.models.managers.RateRuleManager()),
             ],
         ),
         migrations.CreateModel(

@@ -13,9 +13,9 @@ from django.utils import timezone
 from ratewindow.fields import SubjectField
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.overridemanager import YEARS, OverrideManager
+from ratewindow.models.overridemanager import YEARS, OverrideManager
+from ratewindow.overrides.subjects import MOST_CHARACTERS, Subject, masked, parse_subject, stored
 from ratewindow.rule import NAME_PATTERN, NAME_WORDS
-from ratewindow.subjects import MOST_CHARACTERS, Subject, masked, parse_subject, stored
 
 
 class Override(models.Model):

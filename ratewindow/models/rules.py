@@ -10,7 +10,7 @@ from ratewindow.countwhen import parse_count_when
 from ratewindow.fields import PeriodField
 from ratewindow.identity import recipe
 from ratewindow.limiter.limiter import MOST_COST
-from ratewindow.managers import RateRuleManager
+from ratewindow.models.managers import RateRuleManager
 from ratewindow.rule import NAME_PATTERN, NAME_WORDS, check_lease, check_pattern, parse_methods
 
 

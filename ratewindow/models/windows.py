@@ -12,7 +12,7 @@ from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Window
-from ratewindow.managers import RuleWindowManager
+from ratewindow.models.managers import RuleWindowManager
 from ratewindow.models.rules import RateRule
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from django.core.signals import setting_changed
 
 from ratewindow import conf, connection, housekeeping, userfunctions
+from ratewindow.connection.redis_address import MEMORY
 from ratewindow.limiter.types import Decision
-from ratewindow.redis_address import MEMORY
 from ratewindow.reporting import latency, minutes, tallies
 from ratewindow.reporting.sums import NUMBERS, Sums
 

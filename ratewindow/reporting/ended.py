@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ratewindow.models import Override
-from ratewindow.overridemanager import KEPT
+from ratewindow.models.overridemanager import KEPT
 
 
 @dataclass(frozen=True)

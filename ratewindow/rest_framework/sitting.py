@@ -15,7 +15,8 @@ from django.http import HttpRequest, HttpResponseBase
 from rest_framework.exceptions import ErrorDetail, Throttled
 from rest_framework.request import Request
 
-from ratewindow import afterwards, charging, gate, guard, headers, responses, rulebook
+from ratewindow import afterwards, charging, gate, guard, rulebook
+from ratewindow.answers import headers, responses
 from ratewindow.identity import original
 from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.limiter.types import Decision

@@ -15,8 +15,8 @@ from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
 
 from ratewindow import coderules
-from ratewindow.address import client_address
 from ratewindow.coderules import CodeRate
+from ratewindow.identity.address import client_address
 from ratewindow.identity.plain import user
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision, Window

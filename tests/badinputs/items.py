@@ -25,7 +25,7 @@ ADDRESS: dict[str, tuple[str, ...]] = {
     "more hops declared than there are": (f"{_WALK}::test_more_proxies_declared_than_there_are_count_for_the_peer",),
     "`1.2.3.4,`, `,`, empty, spaces": (
         f"{_ADDRESS}::test_a_header_with_nothing_where_the_address_should_be_is_one_client",
-        "test_address.py::test_what_the_proxy_passed_on_as_junk_counts_for_the_proxy",
+        "identity/test_address.py::test_what_the_proxy_passed_on_as_junk_counts_for_the_proxy",
     ),
     "`unknown`, `_hidden`, `localhost`": (f"{_WALK}::test_junk_where_the_address_should_be_is_one_client_and_no_error",),
     "ports, brackets and quotes": (
@@ -40,7 +40,7 @@ ADDRESS: dict[str, tuple[str, ...]] = {
     "upper case, long and scoped IPv6": (f"{_WALK}::test_however_an_address_is_written_it_is_one_client",),
     "octal, hexadecimal and full-width digits": (
         f"{_WALK}::test_junk_where_the_address_should_be_is_one_client_and_no_error",
-        "test_address.py::test_other_ways_to_write_digits_are_no_address",
+        "identity/test_address.py::test_other_ways_to_write_digits_are_no_address",
     ),
     "no REMOTE_ADDR, behind a unix socket": (
         f"{_WALK}::test_a_proxy_at_a_unix_socket_is_believed_where_proxies_are_trusted",
@@ -176,12 +176,12 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
         f"{_OVERRIDES}::test_what_people_wrote_is_shown_and_not_run",
         f"{_RULES}::test_what_people_wrote_is_shown_and_not_run",
         f"{_REPORT}::test_nothing_stored_is_ever_markup",
-        "test_responses.py::test_a_rules_message_is_read_in_every_form_and_run_in_none",
+        "answers/test_responses.py::test_a_rules_message_is_read_in_every_form_and_run_in_none",
     ),
     "CR, LF and other letters in the name of a rule": (
         f"{_WORST}::test_as_the_name_of_a_rule",
         "test_models.py::test_any_other_name_is_refused",
-        "test_responses.py::test_a_name_that_only_raw_sql_can_write_reaches_neither_header_nor_log",
+        "answers/test_responses.py::test_a_name_that_only_raw_sql_can_write_reaches_neither_header_nor_log",
     ),
     "filters and search on a million rows": (
         f"{_PAGES}::test_a_list_of_many_rows_is_a_page_of_them_for_as_few_questions_as_one_of_few",

@@ -9,12 +9,12 @@ import pytest
 import redis
 import redis.asyncio
 
+from ratewindow.connection.redis_clients import connect
+from ratewindow.connection.redis_url import parse
 from ratewindow.limiter import AsyncClusterStore, ClusterStore, Limiter, MemoryStore, RedisStore, scripts
 from ratewindow.limiter.limiter import AsyncStore, Store
 from ratewindow.limiter.types import Check
 from ratewindow.limiter.wire import Refunds, What
-from ratewindow.redis_clients import connect
-from ratewindow.redis_url import parse
 from tests.limiter.clock import Clock
 
 

@@ -38,7 +38,7 @@ def test_what_ended_a_month_ago_goes_and_all_others_stay():
 
 
 def test_many_go_in_pieces(monkeypatch):
-    from ratewindow import overridemanager
+    from ratewindow.models import overridemanager
 
     monkeypatch.setattr(overridemanager, "_DELETED_AT_ONCE", 3)
     for _ in range(8):

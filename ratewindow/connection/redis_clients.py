@@ -9,9 +9,9 @@ from redis.cluster import ClusterNode
 from redis.connection import Connection, parse_url
 from redis.sentinel import Sentinel, SentinelManagedConnection, SentinelManagedSSLConnection
 
+from ratewindow.connection.redis_url import Server
 from ratewindow.limiter.budget import timed
 from ratewindow.limiter.lanes import as_redis_errors
-from ratewindow.redis_url import Server
 
 
 class ClusterClient(redis.RedisCluster):

@@ -2,10 +2,10 @@
 
 import time_machine
 
-from ratewindow.judging import BLOCKS, MOST_WAIT_S, adapted, judge
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision
 from ratewindow.overrides import ALLOW, BLOCK, RATE, Ruling
+from ratewindow.overrides.judging import BLOCKS, MOST_WAIT_S, adapted, judge
 from ratewindow.rule import Rule
 
 FIVE = parse_rates("5/m")

@@ -15,10 +15,10 @@ from django.test import RequestFactory, override_settings
 
 import ratewindow
 from ratewindow import RateLimited, userfunctions
+from ratewindow.answers.responses import refusal
 from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
-from ratewindow.responses import refusal
 from testproject import urls
 from tests.doors import behind_middleware, decorated, get, plain
 

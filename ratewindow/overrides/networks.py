@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from ratewindow.address import parse_address
+from ratewindow.identity.address import parse_address
 
 Held = TypeVar("Held")
 

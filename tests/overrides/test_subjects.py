@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from ratewindow.subjects import in_words, masked, parse_subject, read_subject, stored
+from ratewindow.overrides.subjects import in_words, masked, parse_subject, read_subject, stored
 
 ALL = {"RATEWINDOW": {"REDIS": "memory://", "ANONYMIZE": "all"}}
 NONE = {"RATEWINDOW": {"REDIS": "memory://", "ANONYMIZE": "none"}}

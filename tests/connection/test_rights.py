@@ -13,7 +13,8 @@ from django.core.management import CommandError, call_command
 from django.test import RequestFactory, override_settings
 
 import ratewindow
-from ratewindow import connection, edits, gate, health, processes, ratelimit, rights, stores
+from ratewindow import connection, edits, gate, health, processes, ratelimit, stores
+from ratewindow.connection import rights
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.models import RateRule
 from ratewindow.reporting import counters, sites

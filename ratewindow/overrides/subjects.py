@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ratewindow import conf
 from ratewindow.identity import hashed, is_hashed, joined, named, privacy, recipe, split
 from ratewindow.identity.typed import kind_and_name
-from ratewindow.networks import Network, parse_network
+from ratewindow.overrides.networks import Network, parse_network
 
 EVERYBODY = "*"
 MOST_CHARACTERS = 255  # of a subject, in the form that is stored

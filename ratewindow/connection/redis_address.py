@@ -6,10 +6,11 @@ from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
-from ratewindow import conf, redis_url
+from ratewindow import conf
+from ratewindow.connection import redis_url
 
 MEMORY = "memory://"
-# Options that are the limiter's own, whatever an address or a cache says: see connection.py.
+# Options that are the limiter's own, whatever an address or a cache says: see process.py.
 OWN = frozenset(
     "max_connections socket_timeout socket_connect_timeout timeout retry protocol decode_responses"
     " driver_info lib_name lib_version".split()

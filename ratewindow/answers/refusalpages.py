@@ -20,7 +20,7 @@ from ratewindow.limiter.types import Decision
 
 Handler = Callable[..., Any]
 
-_PACKAGED = str(Path(__file__).parent / "templates")
+_PACKAGED = str(Path(__file__).parents[1] / "templates")
 
 
 def handler429(request: HttpRequest) -> Any:

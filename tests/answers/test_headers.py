@@ -11,7 +11,8 @@ from django.test import RequestFactory, override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ratewindow import headers, ratelimit, rulebook
+from ratewindow import ratelimit, rulebook
+from ratewindow.answers import headers
 from ratewindow.limiter.types import Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
 from tests.doors import answer, behind_middleware, decorated, get, plain

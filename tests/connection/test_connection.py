@@ -9,7 +9,8 @@ from django.core.cache.backends.redis import RedisCache
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
-from ratewindow import connection, redis_address, stores
+from ratewindow import connection, stores
+from ratewindow.connection import redis_address
 
 
 class OurCache(RedisCache):

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from ratewindow.networks import Networks, parse_network
+from ratewindow.overrides.networks import Networks, parse_network
 
 
 def containing(held: "Networks[str]", address: str) -> list[str]:

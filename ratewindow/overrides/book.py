@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from ratewindow.address import whole_address
 from ratewindow.identity import forms, joined, named, recipe, split
+from ratewindow.identity.address import whole_address
 from ratewindow.limiter.types import Window
-from ratewindow.networks import Networks
-from ratewindow.subjects import Subject, network_of
+from ratewindow.overrides.networks import Networks
+from ratewindow.overrides.subjects import Subject, network_of
 
 ACTIONS = ALLOW, BLOCK, RATE = "allow", "block", "rate"
 

@@ -7,9 +7,9 @@ import pytest
 from django.conf import settings
 from django.test import RequestFactory, override_settings
 
-from ratewindow import addresswatch
-from ratewindow.address import client_address
-from ratewindow.addresswatch import AGAIN_S, SAMPLE, address_warnings
+from ratewindow.identity import addresswatch
+from ratewindow.identity.address import client_address
+from ratewindow.identity.addresswatch import AGAIN_S, SAMPLE, address_warnings
 
 
 @pytest.fixture(autouse=True)

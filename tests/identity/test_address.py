@@ -8,8 +8,8 @@ from django.test import RequestFactory, override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ratewindow import address
-from ratewindow.address import client_address
+from ratewindow.identity import address
+from ratewindow.identity.address import client_address
 from tests.addressheaders import NAMES
 from tests.doors import behind_middleware, decorated, get, plain, statuses
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.test import RequestFactory, override_settings
 
 from ratewindow.overrides import ALLOW, BLOCK, Overrides, Ruling
-from ratewindow.subjects import parse_subject, stored
+from ratewindow.overrides.subjects import parse_subject, stored
 
 GROUPS = {"user:42": ("night", "staff"), "user:43": ("staff",)}
 

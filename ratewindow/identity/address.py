@@ -7,7 +7,8 @@ from typing import Any
 from django.core.signals import setting_changed
 from django.http import HttpRequest
 
-from ratewindow import addresswatch, conf
+from ratewindow import conf
+from ratewindow.identity import addresswatch
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 MOST_REMEMBERED = 256  # characters of what a request says of its way
@@ -115,4 +116,4 @@ def _forget(*, setting: str, **_: Any) -> None:
         _client.cache_clear()
 
 
-setting_changed.connect(_forget, dispatch_uid="ratewindow.address")
+setting_changed.connect(_forget, dispatch_uid="ratewindow.identity.address")

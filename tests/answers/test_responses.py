@@ -14,9 +14,9 @@ from django.test import RequestFactory, override_settings
 
 import ratewindow
 from ratewindow import RateLimited, gate, ratelimit, rulebook, userfunctions
+from ratewindow.answers.responses import refusal
 from ratewindow.limiter.types import Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
-from ratewindow.responses import refusal
 from ratewindow.testing import override_rules
 from tests.doors import answer, behind_middleware, decorated, get, plain
 

@@ -15,7 +15,8 @@ from django.core.signals import setting_changed
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from ratewindow import conf, redis_address, redis_clients, redis_url
+from ratewindow import conf
+from ratewindow.connection import redis_address, redis_clients, redis_url
 
 PATIENT_S = 2.0  # for background work, which may wait, but not for ever
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
-from ratewindow import problems, refusalpages, rulebook, userfunctions
-from ratewindow.headers import retry_after_s
+from ratewindow import rulebook, userfunctions
+from ratewindow.answers import problems, refusalpages
+from ratewindow.answers.headers import retry_after_s
 from ratewindow.limiter.types import Decision
 from ratewindow.models import RateRule
 from ratewindow.signals import throttled

@@ -1,0 +1,1 @@
+"""What clients are told: headers on every answer, and the answer to a refused request."""
