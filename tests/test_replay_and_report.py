@@ -29,7 +29,7 @@ from ratewindow import conf
 from ratewindow.reporting.periods import last
 from ratewindow.reporting.report import report
 rules = report(last("15m", timezone.now(), conf.current().retention)).rules
-print(json.dumps({name: sums._asdict() for name, sums in rules.items()}))
+print(json.dumps({name: sums._asdict() for name, sums in rules.items()}, default=dict))
 """
 
 

@@ -84,6 +84,7 @@ def _measure(site: Ground, name: str, fault: AbstractContextManager[None]) -> Bo
         began_s = time.monotonic()
         with fault:
             traffic.until(lambda: breakers(served) == {"open"}, f"{name}: not every worker has noticed")
+            traffic.settle()  # who had been let through by then
             open_s, asked = time.monotonic(), site.proxy.states
             traffic.wait_for(OPEN)
             asked = site.proxy.states - asked

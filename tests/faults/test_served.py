@@ -49,6 +49,7 @@ def test_under_traffic_no_request_fails_and_nobody_asks_a_server_that_is_away(si
         traffic.wait_for(20)
         with FAULTS[name](server, proxy):
             traffic.until(lambda: breakers(served) == {"open"}, f"{name}: not every worker has noticed")
+            traffic.settle()  # who had been let through by then
             began_s, states = time.monotonic(), proxy.states
             traffic.wait_for(40)
             while_open = [sample for sample in traffic.since(began_s) if sample.answered_s]

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -37,6 +38,7 @@ class Traffic:
         self._served, self._paths, self._askers, self._pause_s, self._clients = served, paths, askers, pause_s, clients
         self._done = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._asked_s = [math.inf] * askers  # when each sent what it waits for the answer of
         self.samples: list[Sample] = []
 
     def __enter__(self) -> "Traffic":
@@ -65,6 +67,11 @@ class Traffic:
         wanted = len(self.samples) + count
         self.until(lambda: len(self.samples) >= wanted, f"no {count} more answers")
 
+    def settle(self) -> None:
+        """Until all that are under way now have been answered."""
+        moment_s = time.monotonic()
+        self.until(lambda: all(each >= moment_s for each in self._asked_s), "a request goes on and on")
+
     def _ask(self, asker: int) -> None:
         connection = self._served.connection(timeout_s=30.0)
         ends_s = time.monotonic() + MOST_S
@@ -75,13 +82,15 @@ class Traffic:
             client = f"client-{number // len(self._paths) % self._clients if self._clients else asker}"
             if number % REQUESTS_OF_A_CONNECTION == 0:
                 connection.close()  # it opens itself again, perhaps to another worker
-            sent_s = time.monotonic()
+            self._asked_s[asker] = sent_s = time.monotonic()
             try:
                 answer = exchange(connection, "GET", path, f"198.51.100.{asker + 1}", X_Client=client)
             except (OSError, http.client.HTTPException):
                 connection.close()  # the worker has gone
                 self.samples.append(Sample(sent_s, time.monotonic(), 0, "", 0.0, 0.0, 0, path, client))
                 continue
+            finally:
+                self._asked_s[asker] = math.inf
             gate_ms, queued_ms = float(answer["X-Gate-Us"]) / 1000, float(answer["X-Queued-Us"]) / 1000
             told = (answer.status, answer["X-Cause"], gate_ms, queued_ms, answer.worker, path, client)
             self.samples.append(Sample(sent_s, time.monotonic(), *told))
