@@ -4,13 +4,14 @@ It also understands the words of django-ratelimit, so that a site moves over by 
 """
 
 from collections.abc import Callable, Iterable
-from functools import partial, wraps
+from functools import wraps
+from types import MethodType
 from typing import Any, Never, ParamSpec, Protocol, TypeVar, cast
 
 from django.http import HttpRequest
 from django.utils.decorators import method_decorator
 
-from ratewindow import coderules
+from ratewindow import coderules, handlers
 from ratewindow.coderules import CodeRate
 from ratewindow.givenrate import GivenRate, Rate
 from ratewindow.guard import guarded
@@ -18,7 +19,7 @@ from ratewindow.identity import incode, recipe
 from ratewindow.identity.incode import Key
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.question import Cost
-from ratewindow.rule import Rule, check_name, name_of, parse_methods
+from ratewindow.rule import Rule, check_name, parse_methods
 from ratewindow.rulebook import Rulebook
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -91,6 +92,9 @@ def ratelimit(
         if isinstance(view, type):
             return cast("View", _guard_class(view, door))
         wrapped: Any = guarded(view, door)
+        if not hasattr(view, "__name__"):  # Django names a route without a name after its view
+            for each in ("__module__", "__name__", "__qualname__"):
+                setattr(wrapped, each, getattr(handlers.called(view), each))
         wrapped._ratewindow_doors = getattr(view, "_ratewindow_doors", 0) + 1
         return cast("View", wrapped)
 
@@ -109,16 +113,12 @@ class _Door:
 
 
 def _guard_class(view: Any, door: _Door) -> Any:
-    """Every method of a view class, by way of its `dispatch`, which returns a coroutine where they are async."""
+    """Every method of a view class, by way of its `dispatch`. Whether they are async, each subclass knows of itself."""
     dispatch = view.dispatch
 
     @wraps(dispatch)  # with its attributes, such as that it is exempt from CSRF
     def guarded_dispatch(self: Any, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        async def ahandler(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-            return await dispatch(self, request, *args, **kwargs)
-
-        handler = ahandler if getattr(view, "view_is_async", False) else partial(dispatch, self)
-        return guarded(handler, door)(request, *args, **kwargs)
+        return guarded(MethodType(dispatch, self), door)(request, *args, **kwargs)
 
     view.dispatch = guarded_dispatch
     view._ratewindow_doors = vars(view).get("_ratewindow_doors", 0) + 1
@@ -142,9 +142,11 @@ def _methods(methods: Methods | None) -> frozenset[str]:
 
 
 def _place_of(view: Any) -> str:
-    return "a method of a class" if _is_stand_in(view) else f"{view.__module__}.{view.__qualname__}"
+    return "a method of a class" if _is_stand_in(view) else handlers.place_of(view)
 
 
 def _name_of(view: Any) -> str:
     """A rule name from the view's own and its place in a stack of decorators: ``shop.views.search``, ``...-2``."""
-    return name_of(view, vars(view).get("_ratewindow_doors", 0) + 1)  # not a base class's
+    stack = [view] if (behind := handlers.called(view)) is view else [view, behind]  # a class may have decorators itself
+    doors = sum(getattr(each, "__dict__", {}).get("_ratewindow_doors", 0) for each in stack)  # not a base class's
+    return handlers.name_of(view, doors + 1)

@@ -59,7 +59,7 @@ def _function_of(rate: Rate | None) -> Callable[[str, HttpRequest], Any] | None:
     if isinstance(rate, str) and _PATH.fullmatch(rate):
         path = rate
         return lambda name, request: _imported(path)(name, request)
-    if inspect.iscoroutinefunction(rate) or inspect.iscoroutinefunction(getattr(rate, "__call__", None)):  # noqa: B004
+    if userfunctions.is_async(rate):
         raise ValueError(f"{rate!r} is async, and a rate is asked for without waiting: give a plain function")
     return _called(rate) if callable(rate) else None
 

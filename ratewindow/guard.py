@@ -8,10 +8,9 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 
-from ratewindow import afterwards, conf, gate, rulebook
+from ratewindow import afterwards, conf, gate, handlers, rulebook
 from ratewindow.answers import headers, responses
 from ratewindow.charging import RequestDecision
 from ratewindow.identity import original
@@ -105,8 +104,8 @@ class Visit:
 
 
 def guarded(handler: Handler, door: Door) -> Handler:
-    """The handler, called only for requests that pass; a coroutine function if it is one."""
-    if iscoroutinefunction(handler):
+    """The handler, called only for requests that pass; a coroutine function if it is awaited."""
+    if handlers.is_async(handler):
 
         @functools.wraps(handler)
         async def aguard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

@@ -5,13 +5,11 @@ import re
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 from urllib.parse import unquote
 
 from ratewindow import statekeys
 from ratewindow.countwhen import ALWAYS, CountWhen
 from ratewindow.identity import Recipe, recipe
-from ratewindow.limiter.keys import digest
 from ratewindow.limiter.types import Window
 from ratewindow.regexes import check_regex
 
@@ -112,13 +110,6 @@ class Rule:
             vars(seen).pop(other, None)
         vars(seen)["recipe"] = Recipe(self.key, (lambda request: identity,))
         return seen
-
-
-def name_of(thing: Any, place: int = 1) -> str:
-    """A rule name from that of a view or class and, if it is not the only one there, its place."""
-    full = f"{thing.__module__}.{thing.__qualname__}".replace("<locals>.", "").lower()
-    name = re.sub(r"[^a-z0-9._-]", "-", full).lstrip("._-") + (f"-{place}" if place > 1 else "")
-    return name if len(name) <= 64 else f"{name[-55:].lstrip('._-')}-{re.sub('[^a-z0-9]', 'x', digest(name, 6).lower())}"
 
 
 def check_name(name: str) -> None:

@@ -10,6 +10,9 @@ import os
 import threading
 import traceback
 from collections.abc import Callable, Iterable
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
 
 logger = logging.getLogger("ratewindow")
 
@@ -19,6 +22,11 @@ LONGEST_TOLD = 80  # characters of what was wrong
 _lock = threading.Lock()
 _listeners: list[Callable[[str, str], None]] = []
 failing: set[tuple[str, str]] = set()  # look whether it is empty before calling `worked`: that costs nothing
+
+
+def is_async(function: Any) -> bool:
+    """Whether a call of it, or of an object that is called like one, gives what is to be awaited."""
+    return iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
 def failed(what: str, where: str, error: BaseException, holds: str, rules: Iterable[str] = ()) -> str:

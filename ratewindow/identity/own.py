@@ -139,7 +139,7 @@ def check(name: str, function: Any) -> None:
         raise ValueError(f"{name!r} is no key: {function!r} is no function of a request")
     if arguments_of(function) > 1:
         raise ValueError(f"{name!r} is no key: {place_of(function)} needs more than the request")
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+    if userfunctions.is_async(function):
         raise ValueError(f"{name!r} is no key: {place_of(function)} is async, and a key is asked for without waiting")
 
 

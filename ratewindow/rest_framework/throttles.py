@@ -16,12 +16,13 @@ from rest_framework.throttling import BaseThrottle
 
 from ratewindow import coderules
 from ratewindow.coderules import CodeRate
+from ratewindow.handlers import name_of
 from ratewindow.identity.address import client_address
 from ratewindow.identity.plain import user
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision, Window
 from ratewindow.rest_framework import sitting
-from ratewindow.rule import Rule, check_name, name_of
+from ratewindow.rule import Rule, check_name
 from ratewindow.rulebook import Rulebook
 
 

@@ -1,0 +1,56 @@
+"""What stands behind a handler: whether it is awaited, what people call it, and the name of a rule made of that."""
+
+import re
+from functools import lru_cache, partial
+from typing import Any
+
+from ratewindow import userfunctions
+from ratewindow.limiter.keys import digest
+
+
+def is_async(handler: Any) -> bool:
+    """Whether what it returns is to be awaited.
+
+    The `dispatch` of a class with async methods is a plain function that returns a coroutine. It may come in a partial,
+    as ``method_decorator`` hands it over, and in what other decorators have made of that.
+    """
+    if userfunctions.is_async(handler):
+        return True
+    while handler is not None:
+        if (instance := getattr(handler, "__self__", None)) is not None:
+            return _has_async_methods(type(instance))
+        handler = handler.func if isinstance(handler, partial) else getattr(handler, "__wrapped__", None)
+    return False
+
+
+@lru_cache(maxsize=1024)
+def _has_async_methods(view: type) -> bool:
+    """What a view class says of itself, which it finds by looking through its methods; Django asks it once, too."""
+    return bool(getattr(view, "view_is_async", False))
+
+
+def called(handler: Any) -> Any:
+    """What has its name: the class behind ``as_view()``, the function in a partial, the class of an object."""
+    while isinstance(handler, partial) and not hasattr(handler, "__qualname__"):  # method_decorator's have one
+        handler = handler.func
+    if isinstance(handler, type):
+        return handler
+    behind = getattr(handler, "view_class", None) or getattr(handler, "cls", None)  # Django's, or REST framework's
+    if isinstance(behind, type):
+        return behind
+    return handler if hasattr(handler, "__qualname__") else type(handler)
+
+
+def place_of(handler: Any) -> str:
+    """Module and name, for people. What ``@api_view`` makes of a function is a class that has the function's name, but
+    not as its qualified one."""
+    thing = called(handler)
+    outside, dot, last = thing.__qualname__.rpartition(".")
+    return f"{thing.__module__}.{outside}{dot}{getattr(thing, '__name__', last)}"
+
+
+def name_of(handler: Any, place: int = 1) -> str:
+    """A rule name from that of a view or class and, if it is not the only one there, its place."""
+    full = place_of(handler).replace("<locals>.", "").lower()
+    name = re.sub(r"[^a-z0-9._-]", "-", full).lstrip("._-") + (f"-{place}" if place > 1 else "")
+    return name if len(name) <= 64 else f"{name[-55:].lstrip('._-')}-{re.sub('[^a-z0-9]', 'x', digest(name, 6).lower())}"
