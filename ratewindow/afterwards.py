@@ -79,15 +79,21 @@ def wait(request: Any, rules: Sequence[Rule], decision: Decision) -> None:
 def count(request: HttpRequest, status: int | None) -> None:
     """Charge what an answer of this status makes count; None when there is none."""
     if due := _answered(request, status):
-        charging.learn(due, gate.decide(charging.question_of(due), "charge"))
-        charging.look_anew(request.ratewindow)  # type: ignore[attr-defined]
+        _learn(request, due, gate.decide(charging.question_of(due), "charge"))
 
 
 async def acount(request: HttpRequest, status: int | None) -> None:
     """`count`, awaited."""
     if due := _answered(request, status):
-        charging.learn(due, await gate.adecide(charging.question_of(due), "charge"))
-        charging.look_anew(request.ratewindow)  # type: ignore[attr-defined]
+        _learn(request, due, await gate.adecide(charging.question_of(due), "charge"))
+
+
+def _learn(request: Any, due: list[Decision], told: Decision) -> None:
+    """Code may have asked for a rule by name meanwhile: then what it was told stands for the rule, and shows what is left."""
+    charging.learn(due, told)
+    now = {(part.rule, part.mode): part for part in request.ratewindow.decisions}
+    charging.show([now.get((part.rule, part.mode), part) for part in due], told)
+    charging.look_anew(request.ratewindow)
 
 
 def status_of(error: BaseException) -> int | None:

@@ -2,7 +2,7 @@
 
 `who` is a request, which each rule tells apart by its own key, or an identity such as ``"user:42"``, a tuple
 when the rule's key joins several. Blocks and exemptions hold for both. A name that is neither a rule nor a rate in
-code lets pass who is not blocked. ValueError names a cost or an identity that is none.
+code lets pass who is not blocked, and the log says so once. ValueError names a name, a cost or an identity that is none.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, cast
 
 from django.http import HttpRequest
 
-from ratewindow import charging, coderules, conf, gate, guard, rulebook, stores
+from ratewindow import charging, coderules, conf, gate, met, rulebook, stores
 from ratewindow.answers import responses
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import named, original
@@ -26,7 +26,7 @@ from ratewindow.overrides import Overrides, Ruling
 from ratewindow.overrides.judging import adapted, judge
 from ratewindow.question import NOTHING, Question, ask, ask_about
 from ratewindow.reporting import counters
-from ratewindow.rule import Rule
+from ratewindow.rule import Rule, check_name
 
 logger = logging.getLogger("ratewindow")
 
@@ -40,15 +40,13 @@ def hit(rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception
     which the middleware answers.
     """
     what: What = "force" if force else "hit"
-    told = _joined(who, gate.decide(_question(rulebook.current(), rule, who, cost, force), what))
-    if not told.allowed and _is_request(who):
-        responses.announce(original(who), told)
-    return _admitted(told, raise_exception)
+    told = gate.decide(_question(rulebook.current(), rule, who, cost, force), what)
+    return _admitted(_told(who, told), raise_exception)
 
 
 def peek(rule: str, who: Who, cost: int = 1) -> Decision:
     """What `hit` would answer; charges nothing, locks nobody, and is not counted in reports."""
-    return gate.decide(_question(rulebook.current(), rule, who, cost), "peek")
+    return _of_the_rule(gate.decide(_question(rulebook.current(), rule, who, cost), "peek"))
 
 
 def refund(rule: str, who: Who, cost: int = 1) -> None:
@@ -68,25 +66,28 @@ def reset(rule: str, who: Who) -> None:
 
 
 def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta) -> Decision:
-    """`hit`, waiting for its turn, but no longer than `timeout`, such as ``"5s"``: refused when its turn is later."""
+    """`hit`, waiting for its turn, but no longer than `timeout`, such as ``"5s"``: refused when its turn is later.
+
+    What was decided while it waited is not told: neither to the request nor in reports.
+    """
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
-    while (wait_s := _next_try_s(told := hit(rule, who, cost), deadline_s)) is not None:
+    while True:
+        told = gate.decide(_question(rulebook.current(), rule, who, cost))
+        if (wait_s := _next_try_s(told, deadline_s)) is None:
+            return _told(who, told)
         time.sleep(wait_s)
-    return told
 
 
 async def ahit(rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False) -> Decision:
     """`hit`, awaited."""
     what: What = "force" if force else "hit"
-    told = _joined(who, await gate.adecide(await _aquestion(rule, who, cost, force), what))
-    if not told.allowed and _is_request(who):
-        await responses.aannounce(original(who), told)
-    return _admitted(told, raise_exception)
+    told = await gate.adecide(await _aquestion(rule, who, cost, force), what)
+    return _admitted(await _atold(who, told), raise_exception)
 
 
 async def apeek(rule: str, who: Who, cost: int = 1) -> Decision:
     """`peek`, awaited."""
-    return await gate.adecide(await _aquestion(rule, who, cost), "peek")
+    return _of_the_rule(await gate.adecide(await _aquestion(rule, who, cost), "peek"))
 
 
 async def arefund(rule: str, who: Who, cost: int = 1) -> None:
@@ -105,9 +106,11 @@ async def areset(rule: str, who: Who) -> None:
 async def aacquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta) -> Decision:  # noqa: ASYNC109  as `acquire`
     """`acquire`, awaited."""
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
-    while (wait_s := _next_try_s(told := await ahit(rule, who, cost), deadline_s)) is not None:  # noqa: ASYNC110  its turn has a time
+    while True:
+        told = await gate.adecide(await _aquestion(rule, who, cost))
+        if (wait_s := _next_try_s(told, deadline_s)) is None:
+            return await _atold(who, told)
         await asyncio.sleep(wait_s)
-    return told
 
 
 async def _aquestion(name: str, who: Who, cost: int, force: bool = False) -> Question:
@@ -133,21 +136,32 @@ def _question(book: rulebook.Rulebook, name: str, who: Who, cost: int, force: bo
         rules, settled = judge(_rulings(book.overrides, who), rules, force)
         if settled:
             return Question([], settled, ())
-    return _asked(who, rules[0], cost) if rules else NOTHING
+    return _asked(who, rules[0], cost) if rules else _nothing(who)
 
 
 def _counted(book: rulebook.Rulebook, name: str, who: Who, cost: int) -> Question:
     """Where the rule counts this client, who may be blocked or let pass just now: perhaps by another rate."""
     rule = _rule(book, name)
     if rule is None:
-        return NOTHING
+        return _nothing(who)
     if book.overrides is not None:
         (rule,) = adapted(_rulings(book.overrides, who), (rule,))
     return _asked(who, rule, cost)
 
 
+def _nothing(who: Who) -> Question:
+    """No rule holds; an identity that is none would come out on the day that one does."""
+    if not _is_request(who):
+        named(cast("str | tuple[str, ...]", who))
+    return NOTHING
+
+
 def _rulings(overrides: Overrides, who: Who) -> list[Ruling]:
-    return overrides.of_request(who) if _is_request(who) else overrides.of_identity(cast("str | tuple[str, ...]", who))
+    if _is_request(who):
+        return overrides.of_request(who)
+    identity = cast("str | tuple[str, ...]", who)
+    named(identity)  # says what is wrong with it
+    return overrides.of_identity(identity)
 
 
 def _asked(who: Who, rule: Rule, cost: int) -> Question:
@@ -164,9 +178,13 @@ def _is_request(who: Any) -> TypeGuard[HttpRequest]:
 def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:
     """The row of that name, unless it is in shadow and code gives a rate: as at a decorated view. Who charges it by
     name knows what happened, so it does not wait for an answer."""
+    if not isinstance(name, str) or name not in book.by_name:
+        check_name(name)
     row, code = book.by_name.get(name), None if book.alone else coderules.rule(name)
     if row is None:
         row = code
+        if code is None and not coderules.has_rate(name) and conf.current().enabled:
+            book.tell_absent(name)
     elif row.mode == "shadow" and not book.alone and coderules.has_rate(name):
         row = code or row.beside  # a rate by a function is known to its view alone
     if row is None or not row.windows or row.mode == "off" or not conf.current().enabled:
@@ -174,13 +192,33 @@ def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:
     return row if row.count_when is None else row.at_once
 
 
-def _joined(who: Who, told: Decision) -> Decision:
-    """The decision, counted: by the guard around the request, which also writes the headers, or here."""
-    if _is_request(who) and hasattr(who, "ratewindow"):
-        guard.join(original(who), told)
+def _told(who: Who, told: Decision) -> Decision:
+    """The decision, once all who should know of it do."""
+    _count(who, told)
+    if not told.allowed and _is_request(who):
+        responses.announce(original(who), told)
+    return _of_the_rule(told)
+
+
+async def _atold(who: Who, told: Decision) -> Decision:
+    """`_told`, awaited."""
+    _count(who, told)
+    if not told.allowed and _is_request(who):
+        await responses.aannounce(original(who), told)
+    return _of_the_rule(told)
+
+
+def _count(who: Who, told: Decision) -> None:
+    """By the guard around the request, which also writes the headers, or here."""
+    if _is_request(who) and met.is_inside(request := original(who)):
+        met.overtake(request, told)
     else:
         counters.record(told.decisions)
-    return told
+
+
+def _of_the_rule(told: Decision) -> Decision:
+    """What was decided on a request says nothing of a rule in shadow: here it is the rule that was asked about."""
+    return told.parts[0] if len(told.parts) == 1 else told
 
 
 def _admitted(told: Decision, raise_exception: bool) -> Decision:
@@ -196,7 +234,7 @@ def _refunds(question: Question) -> Refunds:
 def _states(book: rulebook.Rulebook, name: str, who: Who) -> list[str]:
     """Where the rule counts this client, by its own limits and by another rate, and where it locks it out."""
     rule = _rule(book, name)
-    checks = [*_asked(who, rule, 0).checks, *_counted(book, name, who, 0).checks] if rule is not None else []
+    checks = [*(_asked(who, rule, 0) if rule is not None else NOTHING).checks, *_counted(book, name, who, 0).checks]
     return list(dict.fromkeys(key for check in checks for key in (*check.keys, *filter(None, [check.lock]))))
 
 

@@ -10,9 +10,8 @@ from typing import Any, Protocol
 
 from django.http import HttpRequest, HttpResponseBase
 
-from ratewindow import afterwards, conf, gate, handlers, rulebook
+from ratewindow import afterwards, conf, gate, handlers, met, rulebook
 from ratewindow.answers import headers, responses
-from ratewindow.charging import RequestDecision
 from ratewindow.identity import original
 from ratewindow.limiter.types import Decision
 from ratewindow.overrides import Overrides
@@ -38,18 +37,16 @@ class Door(Protocol):
 class Visit:
     """One request passing one guard."""
 
-    __slots__ = ("counts_later", "door", "outermost", "overrides", "refused", "request", "rules", "seen")
+    __slots__ = ("counts_later", "door", "outermost", "overrides", "refused", "request", "rules", "seen", "told")
 
     def __init__(self, request: HttpRequest, door: Door) -> None:
         self.seen = request  # with the user that it was authenticated as here
         self.request = original(request) if door.at_view else request
         self.door = door
-        self.outermost = not hasattr(self.request, "ratewindow")
+        self.outermost = met.begin(self.request)
         self.rules: list[Rule] = []
         self.overrides: Overrides | None = None
         self.refused = self.counts_later = False
-        if self.outermost:
-            self.request.ratewindow = RequestDecision()  # type: ignore[attr-defined]
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
@@ -60,20 +57,21 @@ class Visit:
         self.rules = list(self.door.rules(book, self.seen))
         self.counts_later, self.overrides = book.counts_later, book.overrides
         if not self.outermost:
-            met = {(part.rule, part.mode) for part in decisions_of(self.request)}
-            self.rules = [rule for rule in self.rules if met.isdisjoint(rule.told_as)]
+            told = {(part.rule, part.mode) for part in met.decisions_of(self.request)}
+            self.rules = [rule for rule in self.rules if told.isdisjoint(rule.told_as)]
         return bool(self.rules) or self.overrides is not None
 
     def question(self) -> Question:
         return ask(self.seen, self.rules, self.door.cost, self.overrides)
 
     def settle(self, decision: Decision) -> None:
+        self.told = decision
         if self.door.at_view and not decision.allowed:
             self.request.limited = True  # type: ignore[attr-defined]
         self.refused = self.door.block and not decision.allowed
         if self.refused:
-            tell_refused(self.request)
-        join(self.request, decision)
+            met.tell_refused(self.request)
+        met.join(self.request, decision, self.door.block)
         if self.counts_later and not self.refused:
             afterwards.wait(self.request, self.rules, decision)
 
@@ -83,10 +81,11 @@ class Visit:
         return self.request.ratewindow  # type: ignore[attr-defined, no-any-return]
 
     def refusal(self) -> HttpResponseBase:
-        return responses.refusal(self.request, self.decision)
+        """By what this guard was told: what a guard outside was told may have refused, and not been asked to block."""
+        return responses.refusal(self.request, self.told, met.barring(self.request))
 
     async def arefusal(self) -> HttpResponseBase:
-        return await responses.arefusal(self.request, self.decision)
+        return await responses.arefusal(self.request, self.told, met.barring(self.request))
 
     @property
     def waits(self) -> bool:
@@ -100,7 +99,7 @@ class Visit:
 
     def leave(self) -> None:
         if self.outermost:
-            counters.record(_once_for_each_rule(decisions_of(self.request)))
+            counters.record(met.end(self.request))
 
 
 def guarded(handler: Handler, door: Door) -> Handler:
@@ -120,7 +119,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
                     decision = await gate.adecide(visit.question())
                     visit.settle(decision)
                     if not decision.allowed:
-                        await responses.aannounce(visit.request, visit.decision)
+                        await responses.aannounce(visit.request, decision)
                 response = await (visit.arefusal() if visit.refused else handler(request, *args, **kwargs))
                 if visit.counts_later and visit.waits:
                     await afterwards.acount(visit.request, getattr(response, "status_code", None))
@@ -142,7 +141,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
                 decision = gate.decide(visit.question())
                 visit.settle(decision)
                 if not decision.allowed:
-                    responses.announce(visit.request, visit.decision)
+                    responses.announce(visit.request, decision)
             response = visit.refusal() if visit.refused else handler(request, *args, **kwargs)
             if visit.counts_later and visit.waits:
                 afterwards.count(visit.request, getattr(response, "status_code", None))
@@ -155,42 +154,3 @@ def guarded(handler: Handler, door: Door) -> Handler:
             visit.leave()
 
     return guard
-
-
-def decisions_of(request: HttpRequest) -> tuple[Decision, ...]:
-    """What has been decided about this request so far, one decision for each rule."""
-    decision: Decision | None = getattr(request, "ratewindow", None)
-    return () if decision is None else decision.decisions  # a refused one is false
-
-
-def knows(request: HttpRequest, decision: Decision) -> bool:
-    """Whether this decision is among those about the request."""
-    return any(part is each for part in decision.decisions for each in decisions_of(request))
-
-
-def tell_refused(request: HttpRequest) -> None:
-    """What has been decided so far let the request pass, or would have refused it; now another rule refuses it."""
-    for part in decisions_of(request):
-        if part.outcome in ("passed", "would_refuse"):
-            part.outcome = "other"
-
-
-def join(request: HttpRequest, decision: Decision) -> None:
-    """Make `request.ratewindow` the decision of all rules that the request has met by now."""
-    before = decisions_of(request)
-    whole = Decision.of([*before, *decision.decisions]) if before else decision
-    whole.__class__ = RequestDecision
-    request.ratewindow = whole  # type: ignore[attr-defined]
-
-
-def _once_for_each_rule(decisions: tuple[Decision, ...]) -> Iterable[Decision]:
-    """A shadow row beside a rate in code shares its name: what happened is the code's, what would have is the row's."""
-    if len(decisions) < 2:
-        return decisions
-    told: dict[str, Decision] = {}
-    for decision in sorted(decisions, key=lambda each: _TELLING.index(each.outcome)):
-        told.setdefault(decision.rule, decision)
-    return told.values()
-
-
-_TELLING = ("refused", "other", "would_refuse", "passed")

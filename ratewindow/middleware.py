@@ -6,7 +6,7 @@ from typing import Any
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
-from ratewindow import guard
+from ratewindow import guard, met
 from ratewindow.answers import responses
 from ratewindow.exceptions import RateLimited
 from ratewindow.question import Cost
@@ -41,7 +41,7 @@ class RateWindowMiddleware:
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | HttpResponse | None:
         if not isinstance(exception, RateLimited):
             return None
-        guard.tell_refused(request)
-        if not guard.knows(request, exception.decision):  # else it has been announced
+        met.tell_refused(request)
+        if not met.knows(request, exception.decision):  # else it has been announced
             responses.announce(request, exception.decision)
-        return responses.refusal(request, exception.decision)
+        return responses.refusal(request, exception.decision, met.barring(request))

@@ -60,14 +60,19 @@ class Rulebook:
         row = self.by_name.get(name)
         if row is None:
             found = [code] if code is not None else []
-            if warn and not self.alone and name not in _held.told:
-                _held.told.add(name)
-                logger.warning("ratewindow: code names rule %r, which nobody has defined: requests pass", name)
+            if warn:
+                self.tell_absent(name)
         elif row.mode == "shadow" and code is not None:
             found = [code, row.beside]
         else:
             found = [row] if row.mode != "off" else []
         return [rule for rule in found if rule.windows and rule.meets_method(method)]
+
+    def tell_absent(self, name: str, instead: str = "requests pass") -> None:
+        """Code names a rule that nobody has defined: the log says so once, and what holds instead."""
+        if not self.alone and name not in _held.told:
+            _held.told.add(name)
+            logger.warning("ratewindow: code names rule %r, which nobody has defined: %s", name, instead)
 
     def beside(self, overrides: Overrides | None) -> "Rulebook":
         """These rules, with these blocks and exemptions."""

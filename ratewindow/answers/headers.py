@@ -1,7 +1,7 @@
 """The headers that tell clients of their limits: one function for each family that HEADERS may choose."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from django.http import HttpResponseBase
@@ -23,19 +23,20 @@ def write(response: HttpResponseBase, decision: Decision) -> None:
             store.setdefault(name.lower(), (name, value))
 
 
-def retry_after_s(decision: Decision) -> int | None:
+def retry_after_s(decision: Decision, barring: Sequence[Decision] = ()) -> int | None:
     """Whole seconds to wait, at least one: clients raise on fractions. None when waiting does not help.
 
-    Where one door took the last unit of a rule before another refused, the next request needs both.
+    Where one door took the last unit of a rule before another refused, the next request needs both: `barring` are the
+    decisions of all doors that it has to pass.
     """
     if decision.retry_after is None:
         return None
-    return max(1, math.ceil(decision.retry_after), *(-(-each // 1000) for each in _used_up_ms(decision)))
+    return max(1, math.ceil(decision.retry_after), *(-(-each // 1000) for each in _used_up_ms([*decision.parts, *barring])))
 
 
-def _used_up_ms(decision: Decision) -> Iterator[int]:
+def _used_up_ms(parts: Iterable[Decision]) -> Iterator[int]:
     """How long the windows stay without room that have given this request their last unit."""
-    for part in decision.parts:
+    for part in parts:
         if part.allowed and part.mode == "enforce" and not _only_looked(part):
             for answer in part.windows:
                 if not answer.remaining:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from asgiref.sync import sync_to_async
@@ -36,11 +37,12 @@ class _Told(NamedTuple):
         return self.message or _sentence(self)
 
 
-def refusal(request: HttpRequest, decision: Decision) -> HttpResponseBase:
+def refusal(request: HttpRequest, decision: Decision, barring: Sequence[Decision] = ()) -> HttpResponseBase:
     """The answer, with an exact Retry-After unless waiting does not help: 429 or what the rule says, 503 where we are to
-    blame. What the site's own page does wrong is told to the log, and the client gets text."""
+    blame. `barring` are the decisions that the next request needs, too. What the site's own page does wrong is told to
+    the log, and the client gets text."""
     log_refusal(decision)
-    told, form = _told(decision), _form(request, decision)
+    told, form = _told(decision, barring), _form(request, decision)
     try:
         response = _FORMS[form](request, told)
         if userfunctions.failing and form in _BY_SITE:
@@ -56,11 +58,11 @@ def refusal(request: HttpRequest, decision: Decision) -> HttpResponseBase:
     return _without_body(response) if request.method == "HEAD" else response
 
 
-async def arefusal(request: HttpRequest, decision: Decision) -> HttpResponseBase:
+async def arefusal(request: HttpRequest, decision: Decision, barring: Sequence[Decision] = ()) -> HttpResponseBase:
     """`refusal` on the event loop; a page goes to a thread, since the site's context processors may ask the database."""
     if _form(request, decision) in _BY_SITE:
-        return await sync_to_async(refusal)(request, decision)
-    return refusal(request, decision)
+        return await sync_to_async(refusal)(request, decision, barring)
+    return refusal(request, decision, barring)
 
 
 def status_of(decision: Decision) -> int:
@@ -95,11 +97,11 @@ async def aannounce(request: HttpRequest, decision: Decision) -> None:
         await throttled.asend_robust(RateRule, request=request, decision=decision)
 
 
-def _told(decision: Decision) -> _Told:
+def _told(decision: Decision, barring: Sequence[Decision] = ()) -> _Told:
     is_busy, rule = decision.reason in problems.OURS, rulebook.held().by_name.get(decision.rule)
     message = rule.message if rule is not None and rule.mode == "enforce" and not is_busy else ""
     title = "The service is busy" if is_busy else "Access is blocked" if decision.reason == "block" else "Too many requests"
-    return _Told(decision, status_of(decision), is_busy, title, message, retry_after_s(decision))
+    return _Told(decision, status_of(decision), is_busy, title, message, retry_after_s(decision, barring))
 
 
 def _form(request: HttpRequest, decision: Decision) -> str:

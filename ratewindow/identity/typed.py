@@ -56,9 +56,9 @@ def named(who: str | tuple[str, ...], spelling: Spelling = as_sent) -> str:
 
     `spelling` is that of the rule it is named for. ValueError names what is no identity.
     """
-    values = tuple([_as_requests_have_it(value, spelling) for value in ((who,) if isinstance(who, str) else who)])
-    if not values:
-        raise ValueError("() is no identity: write its kind and value, such as user:42 or ip:203.0.113.9")
+    if not who or not isinstance(who, str | tuple | list):
+        raise ValueError(f"{who!r} is no identity: write its kind and value, such as {_EXAMPLES}, or give the request")
+    values = [_as_requests_have_it(value, spelling) for value in ((who,) if isinstance(who, str) else who)]
     return values[0] if len(values) == 1 else joined(values)
 
 
@@ -67,7 +67,7 @@ def _as_requests_have_it(value: str, spelling: Spelling) -> str:
     if value == "global":
         return value
     if not (kind and colon and rest):
-        raise ValueError(f"{value!r} is no identity: write its kind and value, such as user:42 or ip:203.0.113.9")
+        raise ValueError(f"{value!r} is no identity: write its kind and value, such as {_EXAMPLES}")
     if kind == "ip":
         return f"ip:{masked_address(rest)}"
     kind = ALIASES.get(kind, kind)
@@ -80,4 +80,5 @@ def _as_requests_have_it(value: str, spelling: Spelling) -> str:
     return part
 
 
+_EXAMPLES = "user:42 or ip:203.0.113.9"
 _EXACT = frozenset(("user", "session", "route", "path", "method"))  # kinds that are no text a client has typed

@@ -164,7 +164,7 @@ class Decision:
     parts: tuple["Decision", ...] = ()
     check: Check | None = None
     refunded: int = 0  # units of the charge that have been given back
-    later: tuple["Decision", ...] = ()  # what was charged more, once the cost of the work was known
+    later: tuple["Decision", ...] = ()  # what else was charged: once the cost was known, or before code asked again
     at_s: float = 0.0  # this process's clock when the store was asked
     cause: str = ""  # why it was decided without the store, such as store:timeout
     took_s: float = 0.0  # how long the store took to answer, or to fail; 0 where it was not asked
@@ -186,7 +186,7 @@ class Decision:
         refunds = []
         for part in self.decisions:
             left = cost
-            for charge in (*reversed(part.later), part):
+            for charge in part._charges():
                 check, times = charge.check, [answer.charged_at_ms for answer in charge.windows]
                 charged = charge.outcome == "passed" and not (charge.forced and charge.mode == "shadow")
                 if check is None or not charged or not any(times):
@@ -197,6 +197,11 @@ class Decision:
                     left -= units
                     refunds.append((check._replace(cost=units), times))
         return refunds
+
+    def _charges(self) -> list["Decision"]:
+        """All charges that this stands for, the newest first; one that came before may have been raised since."""
+        found = {id(each): each for late in (self, *reversed(self.later)) for each in (*reversed(late.later), late)}
+        return sorted(found.values(), key=_charged_at_ms, reverse=True)
 
     @classmethod
     def of(cls, parts: Iterable["Decision"]) -> "Decision":
@@ -226,6 +231,10 @@ class Decision:
             parts=parts,
             at_s=deciding.at_s,
         )
+
+
+def _charged_at_ms(charge: Decision) -> int:
+    return max((answer.charged_at_ms for answer in charge.windows), default=0)
 
 
 def _wait(part: Decision) -> float:

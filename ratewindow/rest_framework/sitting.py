@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponseBase
 from rest_framework.exceptions import ErrorDetail, Throttled
 from rest_framework.request import Request
 
-from ratewindow import afterwards, charging, gate, guard, rulebook
+from ratewindow import afterwards, charging, gate, guard, met, rulebook
 from ratewindow.answers import headers, responses
 from ratewindow.identity import original
 from ratewindow.limiter.limiter import MOST_COST
@@ -59,13 +59,8 @@ class Sitting:
         self.waiting = [type(each) for each in others]
         self._listed = {type(throttle), *map(type, listed)}
         self.asked = {type(throttle), *self.waiting}
-        earlier: Sitting | None = getattr(plain, "_ratewindow_outermost", None)
-        if earlier is not None and earlier.ended:
-            _forget(plain)  # tests send one request several times
         self.charged: list[Decision] = []
         self.decision, self.visit = self._ask((throttle, *others), request)
-        if self.visit.outermost:
-            plain._ratewindow_outermost = self  # type: ignore[attr-defined]
         if not self.decision.allowed:
             self._tell(self.decision)
         self._attend()
@@ -100,8 +95,7 @@ class Sitting:
                     charging.give_back(charged)
             self.charged.append(now)
             visit.settle(now)
-        met = guard.decisions_of(self.plain)
-        parts = [part for part in met if (part.rule, part.mode) in door.names or part.reason == "block"]
+        parts = [part for part in met.decisions_of(self.plain) if (part.rule, part.mode) in door.names or part.reason == "block"]
         return (Decision.of(parts) if parts else now), visit
 
     def _tell(self, refused: Decision) -> None:
@@ -187,8 +181,3 @@ def _own(view: Any, name: str) -> Any:
     """The view's own method, not what a sitting before has put in its place: tests use one view several times."""
     found: Any = getattr(view, name, None)
     return getattr(found, "_ratewindow_instead_of", found)
-
-
-def _forget(request: HttpRequest) -> None:
-    for name in [name for name in vars(request) if name in ("ratewindow", "limited") or name.startswith("_ratewindow_")]:
-        delattr(request, name)

@@ -1,0 +1,103 @@
+"""What a request has met by now: its decisions at `request.ratewindow`, one for each rule.
+
+They are those of one pass through the outermost guard. What comes after it, from a body that is streamed or by a test
+that sends its request again, is not among them.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from django.http import HttpRequest
+
+from ratewindow.charging import RequestDecision
+from ratewindow.limiter.types import Decision
+
+
+def begin(request: HttpRequest) -> bool:
+    """Whether the guard that asks is the outermost one of this pass; of an earlier pass nothing is kept."""
+    if hasattr(request, "ratewindow"):
+        if not hasattr(request, "_ratewindow_left"):
+            return False
+        _forget(request)
+    request.ratewindow = RequestDecision()  # type: ignore[attr-defined]
+    return True
+
+
+def end(request: HttpRequest) -> Iterable[Decision]:
+    """The outermost guard is left. What is to be counted."""
+    request._ratewindow_left = True  # type: ignore[attr-defined]
+    return _once_for_each_rule(decisions_of(request))
+
+
+def is_inside(request: HttpRequest) -> bool:
+    """Whether a guard around the code that asks counts the request and writes its headers."""
+    return hasattr(request, "ratewindow") and not hasattr(request, "_ratewindow_left")
+
+
+def decisions_of(request: HttpRequest) -> tuple[Decision, ...]:
+    """What has been decided about this request so far, one decision for each rule."""
+    decision: Decision | None = getattr(request, "ratewindow", None)
+    return () if decision is None else decision.decisions  # a refused one is false
+
+
+def barring(request: HttpRequest) -> list[Decision]:
+    """Those of them that would also bar the next request: where the view decides (``block=False``), none does."""
+    optional: tuple[Decision, ...] = getattr(request, "_ratewindow_optional", ())
+    return [part for part in decisions_of(request) if not any(part is each for each in optional)]
+
+
+def knows(request: HttpRequest, decision: Decision) -> bool:
+    """Whether this decision is among those about the request."""
+    return any(part is each for part in decision.decisions for each in decisions_of(request))
+
+
+def tell_refused(request: HttpRequest) -> None:
+    """What has been decided so far let the request pass, or would have refused it; now another rule refuses it."""
+    for part in decisions_of(request):
+        for each in (part, *(early for early in part.later if early.check is not None and early.check.only_looks)):
+            if each.outcome in ("passed", "would_refuse"):
+                each.outcome = "other"
+
+
+def join(request: HttpRequest, decision: Decision, bars: bool = True) -> None:
+    """Make `request.ratewindow` the decision of all rules that the request has met by now."""
+    _make(request, decisions_of(request), decision)
+    if not bars:
+        request._ratewindow_optional = (*getattr(request, "_ratewindow_optional", ()), *decision.decisions)  # type: ignore[attr-defined]
+
+
+def overtake(request: HttpRequest, decision: Decision) -> None:
+    """`join` for code that asks for a rule by name, and may ask again: what it is told last holds, and stands for what
+    was told of the rule before, which is kept for refunds."""
+    newest = {(part.rule, part.mode): part for part in decision.decisions}
+    others = []
+    for part in decisions_of(request):
+        newer = newest.get((part.rule, part.mode))
+        if newer is None:
+            others.append(part)
+        else:
+            newer.later = (*part.later, part)
+    _make(request, others, decision)
+
+
+def _make(request: HttpRequest, before: Sequence[Decision], decision: Decision) -> None:
+    whole = Decision.of([*before, *decision.decisions]) if before else decision
+    whole.__class__ = decision.__class__ = RequestDecision
+    request.ratewindow = whole  # type: ignore[attr-defined]
+
+
+def _forget(request: HttpRequest) -> None:
+    for name in [name for name in vars(request) if name in ("ratewindow", "limited") or name.startswith("_ratewindow_")]:
+        delattr(request, name)
+
+
+def _once_for_each_rule(decisions: tuple[Decision, ...]) -> Iterable[Decision]:
+    """A shadow row beside a rate in code shares its name: what happened is the code's, what would have is the row's."""
+    if len(decisions) < 2:
+        return decisions
+    told: dict[str, Decision] = {}
+    for decision in sorted(decisions, key=lambda each: _TELLING.index(each.outcome)):
+        told.setdefault(decision.rule, decision)
+    return told.values()
+
+
+_TELLING = ("refused", "other", "would_refuse", "passed")
