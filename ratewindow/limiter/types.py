@@ -1,9 +1,9 @@
 """The plain values of the limiter: what limits, what is asked, what is answered."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS, is_timezone
@@ -46,6 +46,9 @@ class Window:
 
     def __hash__(self) -> int:  # what is packed and told of windows is remembered by them
         return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:  # without what is remembered here, since each process has hashes of its own
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     @cached_property
     def _hash(self) -> int:
