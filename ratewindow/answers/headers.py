@@ -18,8 +18,9 @@ def write(response: HttpResponseBase, decision: Decision) -> None:
     # What `response.headers[name] = value` does, without its checks of the value: names of rules and whole
     # numbers are ASCII, and the checks cost as much as everything else here.
     store = response.headers._store
+    wait_s = _seconds(store["retry-after"][1]) if "retry-after" in store else None
     for family in conf.current().headers:
-        for name, value in _FAMILIES[family](decision):
+        for name, value in _FAMILIES[family](decision, wait_s):
             store.setdefault(name.lower(), (name, value))
 
 
@@ -48,24 +49,33 @@ def _only_looked(part: Decision) -> bool:
     return part.check is not None and not part.check.cost
 
 
-def _ratelimit(decision: Decision) -> list[tuple[str, str]]:
-    """``RateLimit-Policy`` and ``RateLimit`` in the syntax of draft-ietf-httpapi-ratelimit-headers-11."""
+def _seconds(retry_after: str) -> int | None:
+    """A view may have set a date."""
+    return int(retry_after) if retry_after.isdecimal() else None
+
+
+def _ratelimit(decision: Decision, wait_s: int | None) -> list[tuple[str, str]]:
+    """``RateLimit-Policy`` and ``RateLimit`` in the syntax of draft-ietf-httpapi-ratelimit-headers-11.
+
+    It has no `t` later than the answer's Retry-After: that of a rule which lets the client come back sooner, whatever
+    is left of it, would only contradict.
+    """
     policies, limits = [], []
     for part in decision.decisions:
         if part.mode != "enforce":
             continue
         windows = part.windows
         for window, remaining, wait_ms, reset_ms, _ in windows:
-            policy, begins, period = _named(part.rule, window, len(windows) > 1)
+            policy, begins, period_s = _named(part.rule, window, len(windows) > 1)
             policies.append(policy)
             if part.reason == "penalty":  # locked out, whatever room the windows have
-                limits.append(f"{begins}0;t={retry_after_s(part)}")
+                remaining, t_s = 0, retry_after_s(part)
             elif remaining:
-                limits.append(f"{begins}{remaining if remaining < MOST else MOST}{period}")
-            elif wait_ms < 0 or not reset_ms or (not decision.allowed and _only_looked(part)):
-                limits.append(f"{begins}0")
+                remaining, t_s = remaining if remaining < MOST else MOST, period_s
             else:
-                limits.append(f"{begins}0;t={-(-(wait_ms or reset_ms) // 1000)}")
+                t_s = None if wait_ms < 0 else -(-(wait_ms or reset_ms) // 1000)
+            is_told = t_s and (wait_s is None or t_s <= wait_s)
+            limits.append(f"{begins}{remaining};t={t_s}" if is_told else f"{begins}{remaining}")
     if len(policies) > MOST_TOLD:
         policies, limits = _closest(decision, policies), _closest(decision, limits)
     return [("RateLimit-Policy", ", ".join(policies)), ("RateLimit", ", ".join(limits))] if policies else []
@@ -82,14 +92,14 @@ def _closest(decision: Decision, told: list[str]) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
-def _named(rule: str, window: Window, is_one_of_several: bool) -> tuple[str, str, str]:
-    """What is always the same: the policy of a window, how its limit begins, and how that ends while units are left."""
+def _named(rule: str, window: Window, is_one_of_several: bool) -> tuple[str, str, int]:
+    """What is always the same: the policy of a window, how its limit begins, and its length in whole seconds."""
     name = f"{rule}:{window.text}" if is_one_of_several else rule
     period_s = -(-window.period_ms // 1000)
-    return f'"{name}";q={min(window.limit, MOST)};w={period_s}', f'"{name}";r=', f";t={period_s}"
+    return f'"{name}";q={min(window.limit, MOST)};w={period_s}', f'"{name}";r=', period_s
 
 
-def _x_ratelimit(decision: Decision) -> list[tuple[str, str]]:
+def _x_ratelimit(decision: Decision, wait_s: int | None) -> list[tuple[str, str]]:
     """The older trio, for the window closest to exhaustion; Reset is an epoch second, as GitHub sends it."""
     if decision.limit is None:
         return []
@@ -114,7 +124,7 @@ def _reset_epoch_s(decision: Decision) -> int:
     return -(-at_ms // 1000)
 
 
-def _draft_6(decision: Decision) -> list[tuple[str, str]]:
+def _draft_6(decision: Decision, wait_s: int | None) -> list[tuple[str, str]]:
     """Draft 6 and before: three headers for the window closest to exhaustion; Reset is seconds from now."""
     if decision.limit is None:
         return []
@@ -123,7 +133,7 @@ def _draft_6(decision: Decision) -> list[tuple[str, str]]:
     return told if reset_s is None else [*told, ("RateLimit-Reset", str(reset_s))]
 
 
-def _draft_7(decision: Decision) -> list[tuple[str, str]]:
+def _draft_7(decision: Decision, wait_s: int | None) -> list[tuple[str, str]]:
     """Draft 7: the same three as one header, and the quotas of all windows as another."""
     if decision.limit is None:
         return []
@@ -144,9 +154,10 @@ def _draft_7(decision: Decision) -> list[tuple[str, str]]:
 
 
 def _reset_s(decision: Decision) -> int | None:
-    """As `t` of the newest draft: the window's length while units are left, else the exact wait; None: waiting is no use."""
+    """As `t` of the newest draft: the window's length while units are left, else, or where they are too few, the exact
+    wait; None: waiting is no use."""
     window = _deciding(decision)
-    if decision.remaining and window is not None:
+    if decision.remaining and decision.allowed and window is not None:
         return -(-window.period_ms // 1000)
     wait_s = decision.retry_after or decision.reset_after
     return math.ceil(wait_s) if wait_s else None
@@ -159,7 +170,7 @@ def _deciding(decision: Decision) -> Window | None:
     return next((answer.window for answer in decision.windows if answer.window.text == decision.window), None)
 
 
-_FAMILIES: dict[str, Callable[[Decision], list[tuple[str, str]]]] = {
+_FAMILIES: dict[str, Callable[[Decision, int | None], list[tuple[str, str]]]] = {
     "ratelimit": _ratelimit,
     "x-ratelimit": _x_ratelimit,
     "ratelimit-draft-6": _draft_6,

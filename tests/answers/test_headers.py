@@ -15,6 +15,7 @@ from ratewindow import ratelimit, rulebook
 from ratewindow.answers import headers
 from ratewindow.limiter.types import Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
+from ratewindow.testing import override_rules
 from tests.doors import answer, behind_middleware, decorated, get, plain
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -362,3 +363,40 @@ def test_of_very_many_windows_those_are_told_that_refuse_or_have_the_least_room(
     with override_settings(RATEWINDOW={"REDIS": "memory://", **families[0]}):
         policies, limits = told(written(*many[50:], refusing, *many[:50]))
     assert list(policies) == list(limits) == ["costly", *(part.rule for part in many[:15])]
+
+
+def test_no_time_is_named_that_is_later_than_a_refused_client_may_come() -> None:
+    view: Any = ratelimit("dear", "10/m", cost=lambda request: int(request.GET["cost"]))(plain(False))
+    with override_rules(dear="10/m") as rules:
+        get(view, "/?cost=3")
+        rules.travel("30s")
+        response = get(view, "/?cost=8")
+    assert response["Retry-After"] in ("30", "31")
+    assert response["RateLimit"] == '"dear";r=7'
+
+
+@pytest.mark.parametrize("family", ["ratelimit-draft-6", "ratelimit-draft-7"])
+def test_the_older_drafts_name_the_wait_where_too_few_units_are_left(family: str) -> None:
+    refused = passed("dear", WindowAnswer(MINUTE, 7, 30_500, 30_500), allowed=False, retry_after=30.5, reset_after=30.5)
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "HEADERS": (family,)}):
+        response = written(refused)
+    assert response.headers.get("RateLimit-Reset", response.headers.get("RateLimit", "")).endswith("31")
+
+
+def test_a_request_that_costs_nothing_and_is_refused_is_told_when_to_come() -> None:
+    @ratelimit("export", "10/m", cost=0)
+    def view(request: HttpRequest) -> HttpResponse:
+        request.ratewindow.charge(20)  # type: ignore[attr-defined]
+        return HttpResponse("ok")
+
+    get(view)
+    response = get(view)
+    assert response.status_code == 429
+    assert response["RateLimit"] == f'"export";r=0;t={response["Retry-After"]}'
+
+
+def test_a_date_that_a_view_has_set_does_not_matter() -> None:
+    def view(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(status=503, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"})
+
+    assert get(ratelimit("login", "5/m")(view))["RateLimit"] == '"login";r=4;t=60'
