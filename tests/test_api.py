@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
 from redis.exceptions import RedisError
 
 import ratewindow
-from ratewindow import RateLimited, ratelimit
-from ratewindow.models import RateRule
+from ratewindow import Decision, RateLimited, ratelimit
+from ratewindow.models import Override, RateRule
 from ratewindow.reporting import counters
+from ratewindow.signals import throttled
 from tests.doors import behind_middleware, get
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -93,6 +95,118 @@ def test_a_refusal_can_be_raised(is_async: bool) -> None:
 def test_acquire_waits_its_turn(is_async: bool) -> None:
     define("slow", "1/200ms")
     assert [call(is_async, "acquire", "slow", "user:42", timeout="5s").allowed for _ in range(3)] == [True] * 3
+
+
+@is_async
+def test_a_request_that_waited_its_turn_has_been_admitted(is_async: bool) -> None:
+    define("slow", "1/200ms")
+    heard: list[Any] = []
+    told: list[Any] = []
+
+    def view(request: HttpRequest) -> HttpResponse:
+        for _ in range(3):
+            told.append(ratewindow.acquire("slow", request, timeout="5s"))
+        return HttpResponse(str(request.ratewindow.allowed))  # type: ignore[attr-defined]
+
+    async def aview(request: HttpRequest) -> HttpResponse:
+        for _ in range(3):
+            told.append(await ratewindow.aacquire("slow", request, timeout="5s"))
+        return HttpResponse(str(request.ratewindow.allowed))  # type: ignore[attr-defined]
+
+    def listen(decision: Decision, **_: Any) -> None:
+        heard.append(decision)
+
+    throttled.connect(listen)
+    try:
+        response = get(behind_middleware(aview if is_async else view))
+    finally:
+        throttled.disconnect(listen)
+    assert response.content == b"True"
+    assert response["RateLimit-Policy"] == '"slow";q=1;w=1'
+    assert (heard, [each.allowed for each in told]) == ([], [True, True, True])
+    assert [sums["slow"].refused for sums in counters._process.held().values()] == [0]
+
+
+@is_async
+def test_a_request_whose_turn_comes_too_late_is_refused_once(is_async: bool) -> None:
+    define("slow", "1/h")
+    request = RequestFactory().get("/")
+    heard: list[Any] = []
+
+    def listen(decision: Decision, **_: Any) -> None:
+        heard.append(decision)
+
+    throttled.connect(listen)
+    try:
+        told = [call(is_async, "acquire", "slow", request, timeout="1s") for _ in range(2)]
+    finally:
+        throttled.disconnect(listen)
+    assert heard == [told[1]]
+    assert [(sums["slow"].passed, sums["slow"].refused) for sums in counters._process.held().values()] == [(1, 1)]
+
+
+@is_async
+@pytest.mark.parametrize("name", ["hit", "peek"])
+def test_of_a_rule_in_shadow_it_tells_what_it_would_do(is_async: bool, name: str) -> None:
+    define("trial", "1/h", "shadow")
+    first = call(is_async, name, "trial", "user:42", cost=1)
+    assert (first.rule, first.mode, first.limit, first.remaining) == ("trial", "shadow", 1, 0 if name == "hit" else 1)
+    refused = call(is_async, name, "trial", "user:42", cost=2)
+    assert (refused.allowed, refused.mode, refused.reason) == (True, "shadow", "cost")
+
+
+DOORS: list[tuple[str, dict[str, Any]]] = [
+    ("hit", {}),
+    ("peek", {}),
+    ("refund", {}),
+    ("reset", {}),
+    ("acquire", {"timeout": "1s"}),
+]
+
+
+@is_async
+@pytest.mark.parametrize(("door", "options"), DOORS)
+def test_a_name_that_nobody_has_defined_is_told_once(
+    is_async: bool, door: str, options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        call(is_async, door, "nobody.defined", "user:42", **options)
+    assert [record.getMessage() for record in caplog.records] == [
+        "ratewindow: code names rule 'nobody.defined', which nobody has defined: requests pass"
+    ]
+    with pytest.raises(ValueError, match="'42' is no identity"):
+        call(is_async, door, "nobody.defined", "42", **options)
+
+
+@is_async
+@pytest.mark.parametrize(("door", "options"), DOORS)
+@pytest.mark.parametrize("name", [None, "Bad Name", b"mail", 42, ["mail"], ""])
+def test_a_name_that_no_rule_can_have_is_an_error(name: Any, is_async: bool, door: str, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"is no rule name: use at most 64"):
+        call(is_async, door, name, "user:42", **options)
+
+
+@pytest.mark.parametrize("rate", ["a function", "a row that is off"])
+def test_a_name_that_somebody_has_defined_is_not_told_though_it_holds_for_nobody(
+    rate: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    if rate == "a function":
+        ratelimit("dynamic", lambda request: "5/m")(lambda request: HttpResponse())
+    else:
+        define("dynamic", "5/m", "off")
+    ratewindow.hit("dynamic", "user:42")
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("who", [None, 42, b"user:42", (), [], User(pk=42), AnonymousUser()])
+@pytest.mark.parametrize("blocked", [False, True], ids=["", "with-blocks"])
+def test_who_is_neither_a_request_nor_an_identity_is_named(who: Any, blocked: bool) -> None:
+    define("mail", "1/h")
+    if blocked:
+        Override.objects.block("user:43")
+    for name in ("mail", "nobody.defined"):
+        with pytest.raises(ValueError, match="is no identity: write its kind and value, such as user:42 .* or give the request"):
+            ratewindow.hit(name, who)
 
 
 @is_async

@@ -1,5 +1,6 @@
 """What is kept of a request that passes several guards, or is refused by one."""
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,6 +13,7 @@ from ratewindow import RateLimited, guard, ratelimit
 from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
+from ratewindow.signals import throttled
 from tests.doors import answer, behind_middleware, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -129,3 +131,44 @@ def test_what_is_no_response_goes_to_django_which_says_what_is_wrong(is_async: b
     RateRule.objects.define("login", "5/m", count_when="5xx", mode="enforce")
     limited: Callable[..., Any] = ratelimit("login")(aview if is_async else view)
     assert answer(limited, RequestFactory().get("/")) == returned
+
+
+@is_async
+def test_a_refusal_speaks_of_the_rule_that_refuses_and_not_of_one_that_only_tells_the_view(
+    is_async: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    RateRule.objects.define("soft", "1/d", mode="enforce", message="The soft one.", response_status=403)
+    RateRule.objects.define("hard", "1/m", mode="enforce", message="The hard one.", response_status=430)
+    heard: list[tuple[str, tuple[str, ...]]] = []
+
+    def listen(decision: Decision, **_: Any) -> None:
+        heard.append((decision.rule, tuple(part.rule for part in decision.decisions)))
+
+    view = ratelimit("soft", block=False)(ratelimit("hard")(plain(is_async)))
+    throttled.connect(listen)
+    try:
+        with caplog.at_level(logging.INFO, "ratewindow.refusals"):
+            _, response = get(view), get(view)
+    finally:
+        throttled.disconnect(listen)
+    assert (response.status_code, response.content) == (430, b"The hard one.\n")
+    assert response["Retry-After"] in ("60", "61")
+    assert response["RateLimit"] == f'"soft";r=0, "hard";r=0;t={response["Retry-After"]}'
+    assert heard == [("soft", ("soft",)), ("hard", ("hard",))]
+    assert [record.getMessage().partition(" by ")[2] for record in caplog.records] == ["rule hard: limit"]
+
+
+def test_who_is_refused_by_the_view_is_not_sent_back_before_the_middleware_has_room() -> None:
+    RateRule.objects.define("site", "1/h", prefix="/", mode="enforce")
+    RateRule.objects.define("mail", "1/m", mode="enforce")
+    ratewindow.hit("mail", "user:42")
+
+    def view(request: HttpRequest) -> HttpResponse:
+        try:
+            ratewindow.hit("mail", "user:42", raise_exception=True)
+        except RateLimited as error:
+            return middleware.process_exception(request, error)  # type: ignore[no-any-return]
+        raise NotImplementedError
+
+    middleware: Any = behind_middleware(view)
+    assert 3590 < int(get(middleware)["Retry-After"]) <= 3660
