@@ -6,11 +6,12 @@ from contextlib import contextmanager
 
 from redis.exceptions import RedisError
 
-from ratewindow import gate, rulebook, stores
+from ratewindow import coderules, gate, rulebook, stores
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import Refunds
 from ratewindow.question import Question
+from ratewindow.rule import check_name
 
 logger = logging.getLogger("ratewindow")
 
@@ -21,8 +22,9 @@ class RequestDecision(Decision):
     Units are those of the limits. All rules that the request has met are charged, in one call, or the one that
     `rule` names; those that count by the answer (`count_when`) only if they are named. Nothing is refused by it: what is
     used may then exceed a limit, and the client's next requests wait. The headers of the answer tell what is left
-    after it. While Redis is away nothing is charged or given back, and no error is raised. ValueError names a bad
-    number of units. The forms with an ``a`` are for async views.
+    after it. While Redis is away nothing is charged or given back, and no error is raised; nor of a rule that nobody has
+    defined, which the log says once. ValueError names a bad number of units and a bad name. The forms with an ``a`` are
+    for async views.
     """
 
     __slots__ = ()  # `join` makes one of a Decision by its class alone: a copy would cost each request sixteen fields
@@ -110,9 +112,21 @@ def _kept_from_callers() -> Iterator[None]:
 
 
 def _parts(decision: Decision, rule: str | None) -> list[Decision]:
-    """One for each rule: a rule that code has hit by name may be there twice, and no call may have a key twice."""
+    """One for each rule: several throttles may have one scope, and no call may have a key twice."""
     told = {(part.rule, part.mode): part for part in decision.decisions if rule is None or part.rule == rule}
+    if rule is not None and not told:
+        _tell_unmet(decision, rule)
     return list(told.values())
+
+
+def _tell_unmet(decision: Decision, rule: str) -> None:
+    """A rule that nobody has defined is a name that is wrong, or a rule that was renamed since, which must not fail the
+    view. One that somebody has defined may hold for others than this request."""
+    check_name(rule)
+    book = rulebook.held()
+    if rule not in book.by_name and rule not in coderules.uses():
+        met = ", ".join(part.rule for part in decision.decisions) or "none"
+        book.tell_absent(rule, f"nothing is charged or given back; the request has met {met}")
 
 
 def _to_charge(decision: Decision, units: int, rule: str | None) -> list[Decision]:

@@ -253,3 +253,31 @@ def test_a_process_that_counts_for_itself_charges_itself(is_async: bool) -> None
         site = behind_middleware(doing(is_async, ("charge", 9)))
         assert [get(site).status_code for _ in range(2)] == [200, 429]
     assert left() == 5
+
+
+@is_async
+@pytest.mark.parametrize("word", ["charge", "refund"])
+def test_a_rule_that_nobody_has_defined_is_told_once_with_those_that_were_met(
+    is_async: bool, word: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    define("export", "10/m", path="/export/")
+    handler = behind_middleware(doing(is_async, (word, 5, "exprot"), (word, 5, "exprot")))
+    assert [get(handler, "/export/").status_code for _ in range(2)] == [200, 200]
+    assert [record.getMessage() for record in caplog.records] == [
+        (
+            "ratewindow: code names rule 'exprot', which nobody has defined: nothing is charged or given back;"
+            " the request has met export"
+        )
+    ]
+
+
+def test_a_rule_that_this_request_has_not_met_is_no_mistake(caplog: pytest.LogCaptureFixture) -> None:
+    define("export", "10/m", path="/export/")
+    get(behind_middleware(doing(False, ("charge", 5, "export"))), "/import/")
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("name", ["Ex Port", 5, b"export"])
+def test_a_name_that_no_rule_can_have_is_an_error(name: Any) -> None:
+    with pytest.raises(ValueError, match="is no rule name"):
+        get(ratelimit("export", "10/m")(doing(False, ("charge", 5, name))))
