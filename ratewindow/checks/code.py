@@ -7,9 +7,10 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
 
-from ratewindow import coderules, rulebook
+from ratewindow import coderules, identity, rulebook
 from ratewindow.checks.messages import TAG, Told, error, warning
 from ratewindow.coderules import CodeRate
+from ratewindow.limiter.rates import parse_rates
 
 
 @checks.register(TAG)
@@ -27,15 +28,24 @@ def import_views() -> None:
 
 def _names_with_two_rates() -> Iterator[checks.CheckMessage]:
     for name, uses in sorted(coderules.uses().items()):
-        rates = sorted({(use.words, use.key) for use in uses if use.rate is not None})
+        rates = _rates({use for use in uses if use.rate is not None})
         if len(rates) > 1:
-            told = ", ".join(f"{rate} per {key}" for rate, key in rates)
+            told = ", ".join(sorted(rates))
             places = places_of({use for use in uses if use.rate is not None})
             if any(use.shared for use in uses):
                 message = f"Throttles of the scope {name!r} have two rates, which share one rule: {told} ({places})."
                 yield warning(10, message, "Give each class a scope of its own.")
             else:
                 yield error(3, f"Code gives the name {name!r} two rates: {told} ({places}).", "Use two names, or one rate.")
+
+
+def _rates(uses: set[CodeRate]) -> set[str]:
+    """Each rate and what it counts by, for people; several spellings of one are one."""
+    spelt: dict[tuple[Any, str], str] = {}
+    for use in sorted(uses, key=lambda use: (use.words, use.key)):
+        limits = frozenset(parse_rates(use.rate)) if isinstance(use.rate, str) else use.words
+        spelt.setdefault((limits, identity.canonical(use.key)), f"{use.words} per {use.key}")
+    return set(spelt.values())
 
 
 def places_of(uses: set[CodeRate]) -> str:

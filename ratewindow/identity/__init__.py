@@ -6,11 +6,12 @@ An identity is always typed, ``ip:203.0.113.9``, so that a user named like an ad
 from ratewindow.identity.own import paths_in, ratekey
 from ratewindow.identity.plain import has_failed, ip, original
 from ratewindow.identity.privacy import forms, hashed, is_hashed, shown, stored
-from ratewindow.identity.recipe import Recipe, recipe
+from ratewindow.identity.recipe import Recipe, canonical, recipe
 from ratewindow.identity.typed import joined, named, split
 
 __all__ = [
     "Recipe",
+    "canonical",
     "forms",
     "has_failed",
     "hashed",

@@ -104,6 +104,17 @@ def _extractor(part: str, spelling: Spelling) -> tuple[Extractor, Loader | None]
     raise ValueError(f"{part!r} is no key: choose from {known}, the dotted path of a function, or join several with +")
 
 
+def canonical(key: str) -> str:
+    """The same text for all spellings of a key: ``get:q`` is ``query:q``, and names of headers have no case."""
+    return "+".join(map(_canonical, key.split("+")))
+
+
+def _canonical(part: str) -> str:
+    kind, colon, name = part.strip().partition(":")
+    kind = ALIASES.get(kind, kind) if colon else kind
+    return f"{kind}{colon}{name.lower() if kind == 'header' else name}"
+
+
 def _is_name(kind: str, name: str) -> bool:
     if kind == "header":
         return bool(name) and set(name.lower()) <= _TOKEN

@@ -30,6 +30,29 @@ def view(request: Any) -> None: ...
 def other_view(request: Any) -> None: ...
 
 
+@pytest.mark.parametrize(
+    ("rates", "keys"),
+    [
+        (["5/m", "5 per minute", "5/60s", "5 / 1min"], ["ip"]),
+        (["5/m; 20/h", "20 per hour;5/m"], ["ip"]),
+        (["5/m"], ["get:q", "query:q"]),
+        (["5/m"], ["user+header:X-Api-Key", "user + header:x-api-key"]),
+    ],
+)
+def test_one_rate_in_several_spellings_is_one_rate(rates: list[str], keys: list[str]) -> None:
+    for rate in rates:
+        for key in keys:
+            ratelimit("login", rate, key=key)(view)
+    assert found() == {}
+
+
+@pytest.mark.parametrize("keys", [("query:q", "query:Q"), ("post:q", "query:q"), ("ip+user", "user+ip")])
+def test_two_keys_are_not_one_key(keys: tuple[str, str]) -> None:
+    for key in keys:
+        ratelimit("login", "5/m", key=key)(view)
+    assert "ratewindow.E003" in found()
+
+
 def test_all_is_well_with_a_good_setting() -> None:
     assert found() == {}
 
