@@ -66,9 +66,9 @@ def _boolean(value: Any) -> bool:
     return value
 
 
-def _text(value: Any) -> str:
+def _redis(value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{value!r} is not text")
+        raise ValueError(f"{value!r} names no Redis: write a URL such as redis://localhost:6379/0, or an alias in CACHES")
     return value
 
 
@@ -199,7 +199,7 @@ def _texts(name: str, value: Any) -> tuple[str, ...]:
 
 
 _READERS = {
-    "REDIS": ("redis", _text),
+    "REDIS": ("redis", _redis),
     "KEY_PREFIX": ("key_prefix", _prefix),
     "ENABLED": ("enabled", _boolean),
     "TIMEOUT": ("timeout_s", _seconds),

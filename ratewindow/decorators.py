@@ -11,7 +11,7 @@ from typing import Any, Never, ParamSpec, Protocol, TypeVar, cast
 from django.http import HttpRequest
 from django.utils.decorators import method_decorator
 
-from ratewindow import coderules, handlers
+from ratewindow import coderules, handlers, userfunctions
 from ratewindow.coderules import CodeRate
 from ratewindow.givenrate import GivenRate, Rate
 from ratewindow.guard import guarded
@@ -67,7 +67,8 @@ def ratelimit(
     may be functions of the request; a rate of None does not limit it. So may `key`, which returns what tells
     clients apart, or None; `normalise` makes spellings of what they type one client. With ``block=False`` the view decides,
     by ``request.ratewindow.allowed``, or by ``request.limited``. `group` and `method` are django-ratelimit's
-    words for `name` and `methods`. ValueError, at import, names a bad name, rate, key or method.
+    words for `name` and `methods`. ValueError, at import, names a bad name, rate, key, cost or method, and TypeError
+    what is no view.
     """
     if misplaced:
         raise TypeError(
@@ -81,11 +82,14 @@ def ratelimit(
     key = incode.as_text(key, called or "")
     recipe(key, normalise)
     allowed_methods = _methods(_one_of("methods", methods, "method", method))
+    if userfunctions.is_async(cost):
+        raise ValueError(f"{cost!r} is async, and a cost is asked for without waiting: give a plain function")
     if not callable(cost):
         check_cost(cost)
     given = GivenRate(rate, key, allowed_methods, normalise)  # for a method of a class, `decorate` runs at each call
 
     def decorate(view: View) -> View:
+        handlers.check(view)
         door = _Door(called or _name_of(view), given, cost, block)
         if called or not _is_stand_in(view):
             coderules.register(CodeRate(door.name, given.words, key, allowed_methods, _place_of(view), normalise))
@@ -108,8 +112,13 @@ class _Door:
         self.name, self.cost, self.block, self._given = name, cost, block, given
 
     def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
+        try:
+            method = request.method
+        except AttributeError:
+            told = f"{type(request).__name__} came to rule {self.name} as a request: of a class, limit"
+            raise TypeError(f"{told} methods by @method_decorator(ratelimit(...))") from None
         code = None if book.alone else self._given.rule(self.name, request)
-        return book.named(self.name, code, request.method, warn=self._given.rate is None)
+        return book.named(self.name, code, method, warn=self._given.rate is None)
 
 
 def _guard_class(view: Any, door: _Door) -> Any:
@@ -137,8 +146,11 @@ def _one_of(ours: str, value: Any, theirs: str, other: Any) -> Any:
 
 
 def _methods(methods: Methods | None) -> frozenset[str]:
-    named = (methods,) if isinstance(methods, str) else methods or ()
-    return parse_methods(",".join(each for each in named if each is not None))
+    named = methods if isinstance(methods, Iterable) and not isinstance(methods, str) else [methods]
+    texts = [each for each in named if each is not None]
+    if not all(isinstance(each, str) for each in texts):
+        raise ValueError(f"{methods!r} names no HTTP methods: write for example 'POST', or ['GET', 'HEAD']")
+    return parse_methods(",".join(texts))
 
 
 def _place_of(view: Any) -> str:

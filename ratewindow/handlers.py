@@ -4,6 +4,8 @@ import re
 from functools import lru_cache, partial
 from typing import Any
 
+from asgiref.sync import iscoroutinefunction
+
 from ratewindow import userfunctions
 from ratewindow.limiter.keys import digest
 
@@ -14,19 +16,32 @@ def is_async(handler: Any) -> bool:
     The `dispatch` of a class with async methods is a plain function that returns a coroutine. It may come in a partial,
     as ``method_decorator`` hands it over, and in what other decorators have made of that.
     """
-    if userfunctions.is_async(handler):
+    if iscoroutinefunction(handler):
         return True
-    while handler is not None:
-        if (instance := getattr(handler, "__self__", None)) is not None:
-            return _has_async_methods(type(instance))
-        handler = handler.func if isinstance(handler, partial) else getattr(handler, "__wrapped__", None)
-    return False
+    inner = handler
+    while inner is not None:
+        if (instance := getattr(inner, "__self__", None)) is not None:
+            view: Any = type(instance)
+            return _has_async_methods(view)
+        inner = inner.func if isinstance(inner, partial) else getattr(inner, "__wrapped__", None)
+    return userfunctions.is_async(handler)
 
 
 @lru_cache(maxsize=1024)
-def _has_async_methods(view: type) -> bool:
+def _has_async_methods(view: Any) -> bool:
     """What a view class says of itself, which it finds by looking through its methods; Django asks it once, too."""
     return bool(getattr(view, "view_is_async", False))
+
+
+def check(handler: Any) -> None:
+    """TypeError says of what is no view how to limit it."""
+    if isinstance(handler, type):
+        if not callable(getattr(handler, "dispatch", None)):
+            raise TypeError(f"{place_of(handler)} is no class of views, it has no dispatch(): decorate what is in the URLconf")
+    elif not callable(handler):
+        raise TypeError(f"{handler!r} is no view: decorate a function or a class of views")
+    elif (code := getattr(handler, "__code__", None)) is not None and code.co_varnames[: code.co_argcount][:1] == ("self",):
+        raise TypeError(f"{place_of(handler)} is a method: write @method_decorator(ratelimit(...)) above it")
 
 
 def called(handler: Any) -> Any:

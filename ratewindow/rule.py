@@ -161,4 +161,6 @@ def parse_methods(text: str) -> frozenset[str]:
     for method in methods:
         if not re.fullmatch(r"[A-Z-]{1,20}", method):
             raise ValueError(f"{method!r} is no HTTP method: write for example POST or GET,HEAD")
+        if method in ("ALL", "ANY"):
+            raise ValueError(f"{method!r} is no HTTP method: leave methods out, and the rule is for all of them")
     return frozenset(methods)

@@ -33,6 +33,10 @@ class override_rules:  # noqa: N801  named as Django's override_settings is
     """
 
     def __init__(self, rates: Mapping[str, str] | None = None, /, **more: str) -> None:
+        given: Any = rates  # a bare rate or, without parentheses, the decorated function
+        if given is not None and not isinstance(given, Mapping):
+            remedy = "override_rules(login='5/m') or override_rules({'api.minute': '5/m'})"
+            raise TypeError(f"{given!r} are no rules: write {remedy}")
         self._rates = {**(rates or {}), **more}
         for name, rate in self._rates.items():
             check_name(name)

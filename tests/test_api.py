@@ -104,13 +104,11 @@ def test_a_request_that_waited_its_turn_has_been_admitted(is_async: bool) -> Non
     told: list[Any] = []
 
     def view(request: HttpRequest) -> HttpResponse:
-        for _ in range(3):
-            told.append(ratewindow.acquire("slow", request, timeout="5s"))
+        told.extend(ratewindow.acquire("slow", request, timeout="5s") for _ in range(3))
         return HttpResponse(str(request.ratewindow.allowed))  # type: ignore[attr-defined]
 
     async def aview(request: HttpRequest) -> HttpResponse:
-        for _ in range(3):
-            told.append(await ratewindow.aacquire("slow", request, timeout="5s"))
+        told.extend([await ratewindow.aacquire("slow", request, timeout="5s") for _ in range(3)])
         return HttpResponse(str(request.ratewindow.allowed))  # type: ignore[attr-defined]
 
     def listen(decision: Decision, **_: Any) -> None:
@@ -205,7 +203,7 @@ def test_who_is_neither_a_request_nor_an_identity_is_named(who: Any, blocked: bo
     if blocked:
         Override.objects.block("user:43")
     for name in ("mail", "nobody.defined"):
-        with pytest.raises(ValueError, match="is no identity: write its kind and value, such as user:42 .* or give the request"):
+        with pytest.raises(ValueError, match=r"is no identity: write its kind and value, such as user:42 .* or give the request"):
             ratewindow.hit(name, who)
 
 

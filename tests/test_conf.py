@@ -72,8 +72,8 @@ def test_a_key_that_is_no_text_is_unknown_too() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
-        ("REDIS", None, "None is not text"),
-        ("REDIS", "", "'' is not text"),
+        ("REDIS", None, "None names no Redis: write a URL such as redis://localhost:6379/0, or an alias in CACHES"),
+        ("REDIS", "", "'' names no Redis: write a URL such as redis://localhost:6379/0"),
         ("KEY_PREFIX", "a:b", "'a:b' is not 1 to 16 letters, digits, dots, dashes or underscores"),
         ("KEY_PREFIX", "{rw}", "'{rw}' is not 1 to 16 letters"),
         ("ENABLED", "no", "'no' is neither True nor False"),

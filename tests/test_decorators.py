@@ -159,3 +159,51 @@ def test_nobody_is_limited_while_limits_are_switched_off() -> None:
     seen: list[HttpRequest] = []
     statuses(decorated(False, rate="0/m", block=False, seen=seen), 1)
     assert seen[0].limited is False  # type: ignore[attr-defined]
+
+
+async def asked(request: HttpRequest) -> int:
+    return 1
+
+
+class AskedObject:
+    async def __call__(self, request: HttpRequest) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("cost", [asked, AskedObject()])
+def test_a_cost_that_would_have_to_be_awaited_is_named_at_import(cost: Any) -> None:
+    with pytest.raises(ValueError, match="is async, and a cost is asked for without waiting"):
+        ratelimit(rate="5/m", cost=cost)
+
+
+@pytest.mark.parametrize("methods", [5, [1], ["GET", b"POST"], "ALL", ["any"]])
+def test_methods_that_are_none_are_named_at_import(methods: Any) -> None:
+    with pytest.raises(ValueError, match=r"HTTP method.*: (write for example|leave methods out)"):
+        ratelimit(rate="5/m", methods=methods)
+
+
+def test_a_method_and_what_is_no_view_say_how_to_limit_them() -> None:
+    with pytest.raises(TypeError, match=r"Shop\.get is a method: write @method_decorator\(ratelimit\(\.\.\.\)\) above it"):
+
+        class Shop(View):
+            @ratelimit("shop", "5/m")
+            def get(self, request: HttpRequest) -> HttpResponse:
+                raise NotImplementedError
+
+    class Other(View):
+        @ratelimit("shop", "5/m")
+        def get(this, request: HttpRequest) -> HttpResponse:  # noqa: N805
+            raise NotImplementedError
+
+    with pytest.raises(TypeError, match=r"Other came to rule shop as a request: .* by @method_decorator\(ratelimit"):
+        Other.as_view()(RequestFactory().get("/"))
+
+    with pytest.raises(TypeError, match=r"News is no class of views, it has no dispatch\(\): decorate what is in the URLconf"):
+
+        @ratelimit("news", "5/m")
+        class News:
+            def __call__(self, request: HttpRequest) -> HttpResponse:
+                raise NotImplementedError
+
+    with pytest.raises(TypeError, match=r"'shop\.views\.cart' is no view"):
+        ratelimit("cart", "5/m")("shop.views.cart")  # type: ignore[type-var]

@@ -45,10 +45,8 @@ def test_so_is_the_decision_of_a_request(rf: RequestFactory, refused: RateLimite
 def test_a_window_from_another_process_is_found_among_ours(refused: RateLimited) -> None:
     """Text has another hash in each process."""
     told = pickle.dumps(refused.decision.windows[0].window)
-    found = subprocess.run(
-        [sys.executable, "-c", "import pickle, sys; from ratewindow.limiter import Window; sys.exit(pickle.loads("
-         f"{told!r}) not in {{Window(1, 60_000): 1}})"],
-        env={**os.environ, "PYTHONHASHSEED": "7"},
-        check=False,
+    asked = (
+        f"import pickle, sys; from ratewindow.limiter import Window;sys.exit(pickle.loads({told!r}) not in {{Window(1, 60_000)}})"
     )
+    found = subprocess.run([sys.executable, "-c", asked], env={**os.environ, "PYTHONHASHSEED": "7"}, check=False)
     assert found.returncode == 0

@@ -1,5 +1,7 @@
 """`override_rules`, as a site's own tests use it."""
 
+from typing import Any
+
 import pytest
 from django.test import AsyncClient, Client
 
@@ -108,3 +110,9 @@ def test_what_it_cannot_hold_around_is_told_what_to_write_instead():
     for thing in (type("Test", (), {}), fixture, afixture):
         with pytest.raises(TypeError, match=r"write `with override_rules\(\.\.\.\):` inside of it"):
             override_rules(login="5/m")(thing)
+
+
+@pytest.mark.parametrize("rates", ["5/m", 5, [("login", "5/m")], lambda: None])
+def test_rules_that_are_none_are_named_at_once(rates: Any) -> None:
+    with pytest.raises(TypeError, match=r"are no rules: write override_rules\(login='5/m'\) or override_rules\({'api.minute'"):
+        override_rules(rates)

@@ -227,6 +227,8 @@ _parsed = lru_cache(maxsize=1024)(parse_rates)  # each request makes its throttl
 
 
 def _listed(names: Iterable[str] | str) -> Iterable[str]:
+    if not isinstance(names, Iterable):
+        raise ImproperlyConfigured(f"throttle_rules: {names!r} is no list of rules: write for example ['export'], or [] for none")
     return (names,) if isinstance(names, str) else names
 
 

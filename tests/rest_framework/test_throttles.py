@@ -92,6 +92,11 @@ class TestRuleThrottle:
         with pytest.raises(ImproperlyConfigured, match=r"throttle_rules: 'My Export' is no rule name.*'my-export'"):
             ask(throttled(RuleThrottle, throttle_rules=["My Export"]))
 
+    @pytest.mark.parametrize("rules", [None, 5])
+    def test_what_is_no_list_of_names_is_told(self, rules: Any) -> None:
+        with pytest.raises(ImproperlyConfigured, match=rf"throttle_rules: {rules} is no list of rules: .* or \[\] for none"):
+            ask(throttled(RuleThrottle, throttle_rules=rules))
+
     def test_without_rules_everybody_passes(self) -> None:
         assert statuses(throttled(RuleThrottle), 3) == [200, 200, 200]
 
