@@ -132,6 +132,22 @@ class TestBlock:
         assert from_me(site(is_async), 2) == [429, 429]
         assert statuses(site(is_async), 3, REMOTE_ADDR=OTHER) == [200] * 3
 
+    @pytest.mark.parametrize("prefixes", [{}, {"IPV4_PREFIX": 24}, {"IPV6_PREFIX": 128}, {"IPV6_PREFIX": 48}])
+    @pytest.mark.parametrize("address", ["203.0.113.9", "2001:db8::1"])
+    @pytest.mark.parametrize("more", ["", "+header:x-client:one"])
+    def test_with_everything_anonymized_it_is_stored_as_a_hash_and_holds(
+        self, prefixes: dict[str, int], address: str, more: str
+    ) -> None:
+        told = {**settings.RATEWINDOW, "ANONYMIZE": "all", **prefixes}
+        with override_settings(RATEWINDOW=told):
+            made = Override.objects.block(f"ip:{address}{more}")
+            assert address not in made.identity and "::" not in made.identity and "ip:#" in made.identity
+            rulebook.reload()
+            view = behind_middleware(plain(False))
+            assert statuses(view, 1, REMOTE_ADDR=address, HTTP_X_CLIENT="one") == [429]
+            assert statuses(view, 1, REMOTE_ADDR="198.51.100.7", HTTP_X_CLIENT="one") == [200]
+        rulebook.reload()
+
     def test_with_block_off_the_view_decides(self) -> None:
         Override.objects.block("ip:203.0.113.9")
         seen: list[HttpRequest] = []

@@ -59,6 +59,16 @@ def masked_address(text: str) -> str:
     return _masked(address, conf.current().ipv4_prefix, conf.current().ipv6_prefix)
 
 
+def is_one_client(text: str) -> bool:
+    """Whether an address, or a network as ``2001:db8::/64``, is as much as counts as one client, neither more nor less."""
+    written, slash, length = text.partition("/")
+    address = parse_address(written)
+    if address is None:
+        raise ValueError(f"{text!r} is no address: write for example 203.0.113.9 or 2001:db8::1")
+    prefix = conf.current().ipv4_prefix if address.version == 4 else conf.current().ipv6_prefix
+    return not slash or length == str(prefix)
+
+
 def parse_address(text: str) -> Address | None:
     """An address without port, brackets and scope, an IPv4 address mapped into IPv6 as itself; None for junk."""
     return _parsed(text) if len(text) <= LONGEST else None

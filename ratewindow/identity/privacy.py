@@ -10,7 +10,7 @@ from functools import lru_cache
 from django.conf import settings as django_settings
 
 from ratewindow import conf
-from ratewindow.identity.address import masked_address
+from ratewindow.identity.address import is_one_client
 from ratewindow.identity.typed import kind_and_name, split
 from ratewindow.limiter.keys import digest
 
@@ -31,7 +31,7 @@ def shown(identity: str) -> str:
 
 def stored(part: str) -> str:
     """A typed value that a person has written, as it may be stored: like `shown`, but what is hashed already stays so,
-    and so does a range of addresses, which no hash could be compared with.
+    and so does a range of addresses, of several clients or a part of one, which no hash could be compared with.
     """
     return part if is_hashed(part) or _is_range(part) else _shown(part)
 
@@ -46,9 +46,10 @@ def forms(part: str) -> tuple[str, str]:
 
 
 def hashed(part: str) -> str:
-    """A typed value as ``kind:name:#hash.hint``."""
-    value = kind_and_name(part)[2]
-    return f"{part[: len(part) - len(value)]}#{digest(part, 12, _secret(django_settings.SECRET_KEY))}{_hint(value)}"
+    """A typed value as ``kind:name:#hash.hint``; of a network there is no hint, since ``:/64`` would tell nothing."""
+    kind, _, value = kind_and_name(part)
+    hint = "" if kind == "ip" and "/" in value else _hint(value)
+    return f"{part[: len(part) - len(value)]}#{digest(part, 12, _secret(django_settings.SECRET_KEY))}{hint}"
 
 
 def is_hashed(part: str) -> bool:
@@ -72,7 +73,7 @@ def _shown(part: str) -> str:
 
 def _is_range(part: str) -> bool:
     kind, _, value = part.partition(":")
-    return kind == "ip" and "/" in value and masked_address(value) != value
+    return kind == "ip" and not is_one_client(value)
 
 
 @lru_cache(maxsize=1024)

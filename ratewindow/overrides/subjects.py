@@ -5,16 +5,19 @@
 ``header:x-api-key:...``, or several that must all be there, ``ip:203.0.113.9+post:username:ann``.
 """
 
+from itertools import product
 from typing import NamedTuple
 
 from ratewindow import conf
-from ratewindow.identity import hashed, is_hashed, joined, named, privacy, recipe, split
+from ratewindow.identity import forms, hashed, is_hashed, joined, named, privacy, recipe, split
 from ratewindow.identity.typed import kind_and_name
 from ratewindow.overrides.networks import Network, parse_network
+from ratewindow.overrides.users import canonical
 
 EVERYBODY = "*"
 MOST_CHARACTERS = 255  # of a subject, in the form that is stored
 EXAMPLES = "ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:VALUE"
+_GROUPS_ALONE = "a group cannot be joined with +: write group:NAME alone, or name one of its users, as in user:42"
 _SEVERAL_KINDS = ("user_or_ip", "global")  # keys whose identities are of another kind
 
 
@@ -36,6 +39,11 @@ class Subject(NamedTuple):
         """Whether it is one client, or a part of one, as rules count them."""
         return bool(self.key) or (self.network is not None and self.network.length >= _client_length(self.network.version))
 
+    @property
+    def counts_as_one(self) -> bool:
+        """Whether it is a network that is exactly one client, by which requests can be compared with it."""
+        return self.network is not None and self.network.length == _client_length(self.network.version)
+
 
 def parse_subject(text: str) -> Subject:
     """The subject that a text names; ValueError says what is wrong with it and what to write instead."""
@@ -48,6 +56,8 @@ def parse_subject(text: str) -> Subject:
         alone = network.version == 4 and network.length == 32 == _client_length(4)
         return Subject(f"ip:{network.first if alone else network}", network)
     if kind == "group" and value.strip():
+        if any(map(_is_part, value.split("+")[1:])):
+            raise ValueError(_GROUPS_ALONE)
         return Subject(f"group:{value.strip()}", group=value.strip())
     parts = [_identity(part) for part in _parts(text)]
     text = joined(parts) if len(parts) > 1 else parts[0]
@@ -66,12 +76,28 @@ def read_subject(text: str) -> Subject:
 def stored(subject: Subject) -> str:
     """The text for the row, in the sense of ``ANONYMIZE``: what is a secret only as a hash, which still finds its client.
 
-    A network of several clients, a group and everybody are nobody's identity.
+    A network of several clients, or of a part of one, a group and everybody are nobody's identity.
     """
     if subject.group or subject.everybody:
         return subject.text
+    if subject.network is not None:
+        if not subject.counts_as_one:
+            return subject.text
+        kept = privacy.stored(named(subject.text))
+        return kept if is_hashed(kept) else subject.text
     parts = [privacy.stored(part) for part in split(subject.text)]
     return joined(parts) if len(parts) > 1 else parts[0]
+
+
+def spellings(subject: Subject) -> set[str]:
+    """Every text that `stored` may have made of it, whatever ``ANONYMIZE`` said at that time."""
+    if subject.group or subject.everybody:
+        return {subject.text}
+    if subject.network is not None:
+        return {subject.text, *(forms(named(subject.text)) if subject.counts_as_one else ())}
+    parts = split(subject.text)
+    kept = product(*(((part,) if is_hashed(part) else forms(part)) for part in parts))
+    return {joined(each) if len(parts) > 1 else each[0] for each in kept}
 
 
 def masked(text: str) -> str:
@@ -87,6 +113,12 @@ def masked(text: str) -> str:
     if not subject.one_client:
         return subject.text
     return f"ip:{network.first.rpartition('.')[0]}.x" if network.version == 4 else f"ip:{network.shortened(48)}"
+
+
+def users_in(subject: Subject) -> list[str]:
+    """The primary keys of the users that it names, but for those of which only a hash is known."""
+    parts = split(subject.text) if subject.key else ()
+    return [part.partition(":")[2] for part in parts if part.startswith("user:") and not is_hashed(part)]
 
 
 def in_words(text: str) -> str:
@@ -105,12 +137,15 @@ def _client_length(version: int) -> int:
 
 def _identity(part: str) -> str:
     """One typed value as requests have it."""
-    made = part if is_hashed(part) else named(part)
+    if is_hashed(part):
+        _key_of(part)
+        return part
+    made = named(part)
     _key_of(made)
     kind, _, value = part.partition(":")
-    if kind == "ip" and "/" in value and made != f"ip:{network_of(value)}":
-        raise ValueError(f"{part!r} is several clients, and cannot be joined with +: write one address")
-    return made
+    if kind == "ip" and "/" in value and not Subject(part, network_of(value)).counts_as_one:
+        raise ValueError(f"{part!r} is not one client, and cannot be joined with +: write one address")
+    return f"user:{canonical(value)}" if kind == "user" else made
 
 
 def _parts(text: str) -> tuple[str, ...]:
@@ -120,15 +155,22 @@ def _parts(text: str) -> tuple[str, ...]:
     first, *others = text.split("+")
     found = [first]
     for piece in others:
-        if _is_typed(piece.strip()):
+        if _is_part(piece):
             found[-1] = found[-1].rstrip()
             found.append(piece.strip())
         else:
             found[-1] += f"+{piece}"  # a + in a value
+    if any(part.startswith("group:") for part in found[1:]):
+        raise ValueError(_GROUPS_ALONE)
     return tuple(found)
 
 
-def _is_typed(text: str) -> bool:
+def _is_part(piece: str) -> bool:
+    """Whether what stands behind a + begins another part; the rest of a value does not."""
+    text = piece.strip()
+    kind, _, value = text.partition(":")
+    if kind == "group" and value.strip():
+        return True
     try:
         _identity(text)
     except ValueError:

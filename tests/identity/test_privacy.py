@@ -142,3 +142,14 @@ class TestFinding:
             assert stored("ip:2001:db8::/48") == "ip:2001:db8::/48"
             assert is_hashed(stored("ip:203.0.113.9"))
             assert is_hashed(stored("ip:2001:db8::/64"))  # one client
+
+    @pytest.mark.parametrize("prefix", [128, 64, 48])
+    def test_what_is_one_client_is_told_by_its_length_and_not_by_how_it_is_written(self, prefix: int) -> None:
+        with override_settings(RATEWINDOW={"REDIS": "memory://", "ANONYMIZE": "all", "IPV6_PREFIX": prefix}):
+            kept = {length: is_hashed(stored(f"ip:2001:db8::/{length}")) for length in (128, 64, 48)}
+        assert kept == {length: length == prefix for length in (128, 64, 48)}
+
+
+def test_of_a_network_there_is_no_hint_for_its_end_tells_nothing() -> None:
+    assert "." not in hashed("ip:2001:db8::/64") and "." not in hashed("ip:203.0.113.0/24")
+    assert hashed("ip:203.0.113.99").endswith(".3.99")

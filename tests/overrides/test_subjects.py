@@ -28,6 +28,11 @@ NONE = {"RATEWINDOW": {"REDIS": "memory://", "ANONYMIZE": "none"}}
         ("path:/login/", "path:/login/"),
         ("ip:203.0.113.9+post:username:ann", "14:ip:203.0.113.9+17:post:username:ann"),
         ("ip:203.0.113.9 + post:username:ann+tag@example.com", "14:ip:203.0.113.9+33:post:username:ann+tag@example.com"),
+        ("user: 42 ", "user:42"),
+        ("user:042", "user:42"),
+        ("user:ann", "user:ann"),  # code may count by it; a block for it is refused where it is saved
+        ("group:a+b", "group:a+b"),
+        ("header:x-client:a+b", "header:x-client:a+b"),
         ("14:ip:203.0.113.9+17:post:username:ann", "14:ip:203.0.113.9+17:post:username:ann"),
     ],
 )
@@ -51,7 +56,10 @@ def test_there_is_one_form_for_each_subject(typed: str, kept: str) -> None:
         ("header:x-api-key", "'header:x-api-key' is no identity: write kind, name and value"),
         ("global", "'global' names nobody: write for example ip:203.0.113.0/24, user:42, group:staff"),
         ("user_or_ip:42", "'user_or_ip:42' names nobody"),
-        ("ip:203.0.113.0/24+user:42", "'ip:203.0.113.0/24' is several clients, and cannot be joined"),
+        ("ip:2001:db8::1/128+user:42", "'ip:2001:db8::1/128' is not one client, and cannot be joined"),
+        ("user:1+group:staff", "a group cannot be joined with +: write group:NAME alone"),
+        ("group:staff+user:1", "a group cannot be joined with +"),
+        ("ip:203.0.113.0/24+user:42", "'ip:203.0.113.0/24' is not one client, and cannot be joined"),
     ],
 )
 def test_anything_else_is_named_with_the_remedy(typed: str, told: str) -> None:
