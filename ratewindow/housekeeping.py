@@ -6,9 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 
+from django.db import DatabaseError
+from redis.exceptions import RedisError
+
 from ratewindow import conf
 
 logger = logging.getLogger("ratewindow")
+
+_AWAY = (RedisError, OSError, DatabaseError)  # a server that does not answer, of which a traceback tells nothing
 
 
 class _Chore:
@@ -89,11 +94,12 @@ def _attempt(chore: _Chore) -> None:
     try:
         chore.run()
         chore.failing = False
-    except Exception:
+    except Exception as error:
         if conf.current() is not settings:
             return  # a test has changed them meanwhile, which closes the connections that were in use here
         if not chore.failing:
-            logger.exception("ratewindow: %s fails; it is tried again", chore.run.__qualname__)
+            ours = not isinstance(error, _AWAY)
+            logger.error("ratewindow: %s fails; it is tried again: %s", chore.run.__qualname__, error, exc_info=ours)
         chore.failing = True
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from redis.exceptions import RedisError
+
 from ratewindow import coderules, gate, rulebook, stores
 from ratewindow.identity import named, split
 from ratewindow.models import Override
 from ratewindow.overrides import BLOCK
 from ratewindow.overrides.judging import adapted
-from ratewindow.overrides.subjects import Subject, in_words, parse_subject, stored
+from ratewindow.overrides.subjects import EVERYBODY, Subject, in_words, parse_subject, stored
 from ratewindow.question import ask_about
 from ratewindow.rule import Rule
 
@@ -17,39 +19,47 @@ EVERYBODY_TOGETHER = "global"  # the one client of rules that count all together
 
 @dataclass(frozen=True)
 class Released:
-    """What was done. `rules` are those that had counted something; `blocked_from` those that a wider block is about, with
-    an empty name where it is about all."""
+    """What was done. `rules` are those that had counted something; `blocked_by` says whom the blocks are about that still
+    hold for it, and `blocked_from` from which rules, with an empty name where it is from all."""
 
     who: str
     rules: tuple[str, ...] = ()
     ended: int = 0
+    blocked_by: tuple[str, ...] = ()
     blocked_from: tuple[str, ...] = ()
     counts: bool = True  # whether this is one client, for whom something can be counted
+    unforgotten: str = ""  # why not all that was counted could be forgotten
 
     def __str__(self) -> str:
         done = []
         if self.rules:
             done.append(f"what {', '.join(self.rules)} counted is forgotten")
-        elif self.counts:
+        elif self.counts and not self.unforgotten:
             done.append("nothing was counted for it")
         if self.ended:
             done.append(f"{self.ended} {'block' if self.ended == 1 else 'blocks'} ended")
         else:
             done.append("no block named it")
-        return f"{self.who}: {', '.join(done)}.{self._wider()}"
+        how_far = "Released only in part" if self.unforgotten else "Released"
+        return f"{how_far} {self.who}: {', '.join(done)}.{self._left()}{self._wider()}"
+
+    def _left(self) -> str:
+        if not self.unforgotten:
+            return ""
+        return f" What was counted stays, since Redis does not answer ({self.unforgotten}): release it again once it does."
 
     def _wider(self) -> str:
-        if not self.blocked_from:
+        if not self.blocked_by:
             return ""
         where = "" if "" in self.blocked_from else f" from {', '.join(self.blocked_from)}"
-        return f" It is still blocked{where}, by a block of a network, of a group or of everybody."
+        return f" It is still blocked{where}, by a block of {' and of '.join(self.blocked_by)}."
 
 
 def release(identity: str, rule: str = "") -> Released:
-    """Forget, under this rule or under all of them, what was counted for a client, and end the blocks that name it.
+    """End the blocks that name a client, and forget, under this rule or under all of them, what was counted for it.
 
     A network of several clients, a group and everybody have blocks and no counts. ValueError names an identity or a
-    rule that is none; RedisError or OSError is raised while Redis is away, when nothing has been done.
+    rule that is none. The blocks come first, since they hold while Redis is away, too.
     """
     everybody_together = identity.strip() == EVERYBODY_TOGETHER
     subject = Subject(EVERYBODY_TOGETHER) if everybody_together else parse_subject(identity)
@@ -58,13 +68,38 @@ def release(identity: str, rule: str = "") -> Released:
     if rule and rule not in names:
         raise ValueError(f"no rule is called {rule!r}: manage.py ratewindow rules lists them")
     who = _client(subject)
-    forgotten = tuple(name for name in sorted({rule} if rule else names) if who and _forget(book, name, who))
-    blocks = Override.objects.get_queryset().filter(identity=subject.text, action=BLOCK)
+    blocks = Override.objects.get_queryset().naming(subject).filter(action=BLOCK)
     ended = (blocks.filter(rule=rule) if rule else blocks).end()
+    forgotten, unforgotten = _forget_all(book, sorted({rule} if rule else names), who)
+    still = _still_blocking(who, rule)
+    return Released(
+        in_words(stored(subject)),
+        forgotten,
+        ended,
+        blocked_by=tuple(sorted({in_words(each.identity) if each.identity != EVERYBODY else "everybody" for each in still})),
+        blocked_from=tuple(sorted({each.rule for each in still})),
+        counts=bool(who),
+        unforgotten=unforgotten,
+    )
+
+
+def _still_blocking(who: tuple[str, ...], rule: str) -> list[Override]:
+    """The blocks that hold for a client, or keep it from this rule; as rows, which have just been ended or not."""
     held = rulebook.current().overrides if who else None
-    still = held.of_identity(who) if held is not None and who else ()
-    wider = {each.rule for each in still if each.action == BLOCK and (not rule or each.rule in ("", rule))}
-    return Released(in_words(stored(subject)), forgotten, ended, tuple(sorted(wider)), counts=bool(who))
+    if held is None:
+        return []
+    found = [each.pk for each in held.of_identity(who) if each.action == BLOCK and (not rule or each.rule in ("", rule))]
+    return list(Override.objects.in_force().filter(pk__in=found))
+
+
+def _forget_all(book: rulebook.Rulebook, names: list[str], who: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """The rules that had counted something, which is forgotten, and what went wrong before all of them were asked."""
+    forgotten: list[str] = []
+    try:
+        forgotten.extend(name for name in names if who and _forget(book, name, who))
+    except (RedisError, OSError) as error:
+        return tuple(forgotten), f"{type(error).__name__}: {error}"
+    return tuple(forgotten), ""
 
 
 def _client(subject: Subject) -> tuple[str, ...]:

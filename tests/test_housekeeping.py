@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+import redis
 from django.test import override_settings
 
 from ratewindow import housekeeping
@@ -23,6 +24,16 @@ def test_a_chore_that_fails_is_told_once_and_again_after_it_has_worked(caplog: p
     for _ in range(4):
         housekeeping._attempt(kept)
     assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == ["one", "three"]
+
+
+def test_a_server_that_is_away_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    def chore() -> None:
+        raise redis.ConnectionError("refused")
+
+    housekeeping._attempt(housekeeping._Chore(chore, lambda: 1.0))
+    (record,) = caplog.records
+    assert record.getMessage().endswith("fails; it is tried again: refused")
+    assert not record.exc_info
 
 
 def test_a_chore_whose_server_a_test_has_changed_under_it_fails_in_silence(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,10 +12,13 @@ from django.utils.safestring import SafeString
 
 from ratewindow import rulebook
 from ratewindow.admin import codepaths
+from ratewindow.admin.identities import seen
+from ratewindow.admin.saidonce import SaidOnce
 from ratewindow.limiter.durations import EXAMPLES as DURATIONS
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.models import Override, RateRule
 from ratewindow.models.overridemanager import after
+from ratewindow.models.overrides import CONTAINS_AUTHOR
 from ratewindow.overrides import BLOCK, Overrides, Ruling
 from ratewindow.overrides.subjects import parse_subject
 
@@ -33,7 +36,7 @@ class RuleNameInput(forms.TextInput):
         return format_html('{}<datalist id="{}">{}</datalist>', field, RULES, options)
 
 
-class OverrideForm(forms.ModelForm):  # type: ignore[type-arg]
+class OverrideForm(SaidOnce):
     """`request`, which the admin sets, is that of the person who makes the block, and who must not be contained in it."""
 
     request: HttpRequest
@@ -91,8 +94,15 @@ class OverrideForm(forms.ModelForm):  # type: ignore[type-arg]
             self.instance.created_by = self.request.user
         super()._post_clean()  # type: ignore[misc]
         if not self.errors and self.instance.action == BLOCK and self._contains_author():
-            told = f"This block contains you ({self.instance.identity}): you would lock yourself out. Leave yourself out of it."
+            who = seen(self.request, self.instance.identity)
+            told = f"This block contains you ({who}): you would lock yourself out. Leave yourself out of it."
             self.add_error("identity" if "identity" in self.fields else None, told)
+
+    def elsewhere(self, field: str, errors: list[Any]) -> list[Any]:
+        """An identity was fixed by the first save: what is wrong with it would quote it to whoever may not see it."""
+        if field != "identity" or all(error.code == CONTAINS_AUTHOR for error in errors):
+            return errors
+        return ["Whom this is about cannot be found any more, so it holds for nobody. Delete it, and add another one."]
 
     def _contains_author(self) -> bool:
         """Whether this very request would be refused by it."""

@@ -17,6 +17,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from ratewindow.admin import release
+from ratewindow.admin.identities import may_see, seen
 from ratewindow.admin.overrideform import OverrideForm, made
 from ratewindow.admin.wording import ago, until
 from ratewindow.models import Override
@@ -80,28 +81,44 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             *super().get_urls(),
         ]
 
+    def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
+        """Who may release clients and nothing else is shown the way to it, too."""
+        perms = super().get_model_perms(request)
+        return {**perms, "view": perms["view"] or release.may(request)}
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if not self.has_view_or_change_permission(request) and release.may(request):
+            return HttpResponseRedirect(reverse("admin:ratewindow_override_release"))
+        return super().changelist_view(request, extra_context)
+
     def get_list_display(self, request: HttpRequest) -> Any:
         quick = ["quick"] if self.has_change_permission(request) else []
-        return ["action_badge", _seen("row", request), "until", *quick]
+        return ["action_badge", _column("row", request), "until", *quick]
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
-        return [_seen("row", request)]
+        return [_column("row", request)]
 
     def get_search_fields(self, request: HttpRequest) -> list[str]:
         """Who may not see identities may not find out about them by searching either."""
-        return ["rule", "reason", *(["identity"] if _may_see(request) else [])]
+        return ["rule", "reason", *(["identity"] if may_see(request) else [])]
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Nor by asking for them in the address."""
+        if lookup.partition("__")[0] == "identity" and not may_see(request):
+            return False
+        return super().lookup_allowed(lookup, value, request)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"action": Override.Action.BLOCK, **super().get_changeform_initial_data(request)}
 
     def get_readonly_fields(self, request: HttpRequest, obj: Override | None = None) -> list[str]:
-        return [] if obj is None else [_seen("who", request), "made_by"]
+        return [] if obj is None else [_column("who", request), "made_by"]
 
     def get_fieldsets(self, request: HttpRequest, obj: Override | None = None) -> Any:
         if obj is None:
             return self.fieldsets
         (name, _), *others = self.fieldsets
-        return [(name, {"fields": ["action", _seen("who", request), "reason", "made_by"]}), *others]
+        return [(name, {"fields": ["action", _column("who", request), "reason", "made_by"]}), *others]
 
     def get_form(self, request: HttpRequest, obj: Override | None = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change=change, **kwargs)
@@ -110,8 +127,9 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def save_model(self, request: HttpRequest, obj: Override, form: Any, change: bool) -> None:
         if not change:
             obj.source = "admin"
+        who = obj.identity  # as it was written: the row may have only a hash
         super().save_model(request, obj, form, change)
-        for note in notes(obj):
+        for note in notes(obj, who):
             messages.warning(request, note)
 
     @admin.display(description="action", ordering="action")
@@ -124,7 +142,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def row_in_full(self, override: Override) -> SafeString:
         return self._row(override, in_words(override.identity))
 
-    @admin.display(description="who", ordering="identity")
+    @admin.display(description="who")
     def row_masked(self, override: Override) -> SafeString:
         return self._row(override, masked(override.identity))
 
@@ -220,7 +238,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 override.expires_at = end(override)
                 override.save(update_fields=["expires_at"])
                 self.log_change(request, override, [{"changed": {"fields": ["until"]}}])
-                names.append(in_words(override.identity) if _may_see(request) else masked(override.identity))
+                names.append(seen(request, override.identity))
         if names:
             listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
             messages.success(request, _with_undo(request, f"{done}: {listed}.", before))
@@ -240,12 +258,8 @@ def _with_undo(request: HttpRequest, said: str, before: Iterable[tuple[int, str]
     )
 
 
-def _may_see(request: HttpRequest) -> bool:
-    return bool(request.user.has_perm("ratewindow.view_identity"))
-
-
-def _seen(column: str, request: HttpRequest) -> str:
-    return f"{column}_in_full" if _may_see(request) else f"{column}_masked"
+def _column(name: str, request: HttpRequest) -> str:
+    return f"{name}_in_full" if may_see(request) else f"{name}_masked"
 
 
 def _what(override: Override) -> str:

@@ -10,14 +10,15 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from redis.exceptions import RedisError
 
 from ratewindow import releasing
 from ratewindow.admin import codepaths
 from ratewindow.models import Override, RateRule
 from ratewindow.overrides.subjects import EXAMPLES, masked
 
-MAY = "ratewindow.release_identity"
+
+def may(request: HttpRequest) -> bool:
+    return bool(request.user.has_perm("ratewindow.release_identity"))
 
 
 class ReleaseForm(forms.Form):
@@ -51,7 +52,7 @@ class ReleaseForm(forms.Form):
 
 def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     """The form, and what it does when it is sent: nothing that could not be counted or blocked anew, and nothing to undo."""
-    if not request.user.has_perm(MAY):
+    if not may(request):
         raise PermissionDenied
     form = ReleaseForm(request)
     if form.is_valid() and _release(request, form):
@@ -75,10 +76,7 @@ def _release(request: HttpRequest, form: ReleaseForm) -> bool:
     except ValueError as error:
         form.add_error("rule" if rule and "rule" in str(error) else "identity", f"{error}.")
         return False
-    except (RedisError, OSError) as error:
-        form.add_error(None, f"Nothing was done, since Redis does not answer: {error}")
-        return False
-    messages.success(request, str(told))
+    (messages.warning if told.unforgotten else messages.success)(request, str(told))
     LogEntry.objects.create(
         user_id=str(request.user.pk),
         content_type=ContentType.objects.get_for_model(Override),

@@ -1,6 +1,6 @@
 """What the commands that make blocks and exemptions share: their arguments, and what they say."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -26,11 +26,24 @@ def make(maker: Callable[..., Override], done: str, options: dict[str, Any]) -> 
     try:
         override = maker(options["identity"], duration=options["duration"], **given)
     except ValidationError as error:
-        raise CommandError(" ".join(error.messages)) from None
+        raise CommandError(" ".join(_told(error.message_dict))) from None
     except DatabaseError as error:
         raise CommandError(f"It could not be saved: {error}. Has manage.py migrate been run?") from None
     rule = f" from rule {override.rule}" if override.rule else ""
-    return "\n".join([f"{done} {in_words(override.identity)}{rule}, {_until(override)}.", *notes(override)])
+    return "\n".join([f"{done} {in_words(override.identity)}{rule}, {_until(override)}.", *notes(override, options["identity"])])
+
+
+_OPTIONS = {"rule": "--rule", "expires_at": "--for", "reason": "--reason"}
+
+
+def _told(by_field: dict[str, list[str]]) -> Iterator[str]:
+    """Each sentence once, with the options that it is about; the identity is what everything is about."""
+    fields: dict[str, list[str]] = {}
+    for field, sentences in by_field.items():
+        for sentence in sentences:
+            fields.setdefault(sentence, []).extend([_OPTIONS[field]] if field in _OPTIONS else [])
+    for sentence, options in fields.items():
+        yield f"{' and '.join(options)}: {sentence}" if options else sentence
 
 
 def _until(override: Override) -> str:

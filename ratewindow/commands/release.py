@@ -8,6 +8,7 @@ from django.db import DatabaseError
 from redis.exceptions import RedisError
 
 from ratewindow import releasing, rulebook
+from ratewindow.commands.telling import by_itself
 from ratewindow.overrides.subjects import EXAMPLES
 
 NAME = "release"
@@ -23,7 +24,11 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(options: dict[str, Any], stdout: Any) -> None:
     try:
-        rulebook.reload()
-        stdout.write(str(releasing.release(options["identity"], options["rule"])))
+        with by_itself():
+            rulebook.reload()
+            released = releasing.release(options["identity"], options["rule"])
     except PROBLEMS as error:
         raise CommandError(f"Not released: {error}") from None
+    if released.unforgotten:
+        raise CommandError(str(released))
+    stdout.write(str(released))

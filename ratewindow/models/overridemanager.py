@@ -8,6 +8,7 @@ from django.db import models, transaction
 from django.utils import timezone
 
 from ratewindow.limiter.durations import parse_duration
+from ratewindow.overrides.subjects import Subject, spellings
 
 if TYPE_CHECKING:
     from ratewindow.models import Override
@@ -46,6 +47,13 @@ class OverrideQuerySet(models.QuerySet["Override"]):
     def long_ended(self, now: datetime | None = None) -> "OverrideQuerySet":
         """Those that have been over for so long that nobody asks any more."""
         return self.ended((now or timezone.now()) - KEPT)
+
+    def naming(self, subject: Subject) -> "OverrideQuerySet":
+        """Those that are about exactly this subject, whatever ``ANONYMIZE`` said when they were saved.
+
+        As expressions, since the column would rewrite each spelling into the one that is saved today.
+        """
+        return self.filter(identity__in=[models.Value(text, models.CharField()) for text in sorted(spellings(subject))])
 
     def end(self, now: datetime | None = None) -> int:
         """End those that have not ended, one by one so that every process hears of it; how many."""

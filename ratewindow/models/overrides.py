@@ -14,16 +14,19 @@ from ratewindow.fields import SubjectField
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models.overridemanager import YEARS, OverrideManager
-from ratewindow.overrides.subjects import MOST_CHARACTERS, Subject, masked, parse_subject, stored
+from ratewindow.overrides.subjects import MOST_CHARACTERS, Subject, masked, parse_subject, stored, users_in
+from ratewindow.overrides.users import check_user
 from ratewindow.rule import NAME_PATTERN, NAME_WORDS
+
+CONTAINS_AUTHOR = "author"  # the code of an error
 
 
 class Override(models.Model):
     """One exception: this client, or everybody, is let pass, refused, or held to another rate."""
 
     class Action(models.TextChoices):
-        ALLOW = "allow", "Let pass: no rule holds"
         BLOCK = "block", "Block: refuse everything"
+        ALLOW = "allow", "Let pass: no rule holds"
         RATE = "rate", "Another rate"
 
     action = models.CharField(max_length=8, choices=Action.choices)
@@ -90,7 +93,8 @@ class Override(models.Model):
                 if not getattr(self, field):
                     errors.setdefault(field, "For everybody, name one rule and an end: it holds for all visitors of the site.")
         if subject is not None and self.action == self.Action.BLOCK and self._contains_author(subject):
-            errors.setdefault("identity", "This block contains you, who makes it: you would lock yourself out.")
+            told = "This block contains you, who makes it: you would lock yourself out."
+            errors.setdefault("identity", ValidationError(told, code=CONTAINS_AUTHOR))
         if errors:
             raise ValidationError(errors)
 
@@ -99,6 +103,8 @@ class Override(models.Model):
             subject = parse_subject(self.identity)
             if len(stored(subject)) > MOST_CHARACTERS:
                 raise ValueError(f"{self.identity[:64]!r} is too long to be kept: write fewer parts")
+            for user in users_in(subject):
+                check_user(user)
         except ValueError as error:
             errors["identity"] = f"{error}."
             return None

@@ -194,6 +194,24 @@ class TestForm:
         override.refresh_from_db()
         assert override.action == "allow"
 
+    def test_what_the_model_finds_wrong_with_a_fixed_identity_stands_above_the_form(self, page: Client, boss: User) -> None:
+        page.post(ADD, typed(action="allow", identity=f"user:{boss.pk}"))
+        override = Override.objects.get()
+        (told,) = errors(page.post(change(override), typed(action="block")))
+        assert told == "This block contains you, who makes it: you would lock yourself out."
+        override.refresh_from_db()
+        assert override.action == "allow"
+
+    def test_a_row_whose_identity_cannot_be_read_any_more_says_so(self, page: Client) -> None:
+        override = Override.objects.create(action="block", identity="shoe:42", reason="old")
+        (told,) = errors(page.post(change(override), typed(reason="new")))
+        assert told == "Whom this is about cannot be found any more, so it holds for nobody. Delete it, and add another one."
+
+    def test_the_first_of_the_choices_is_the_one_that_is_chosen(self, page: Client) -> None:
+        choices = re.findall(r'<input type="radio" name="action" value="(\w+)"([^>]*)>', text(page.get(ADD)))
+        assert [value for value, _ in choices] == ["block", "allow", "rate"]
+        assert [value for value, more in choices if "checked" in more] == ["block"]
+
 
 class TestSecrets:
     def test_a_secret_is_never_stored_nor_shown(self, page: Client) -> None:
@@ -329,6 +347,26 @@ class TestStaffThatMayOnlyLook:
             assert "4711" not in text(viewer.get(url))
         assert "0 blocks and exemptions" in text(viewer.get(LIST, {"q": "203.0.113.9"}))
         assert "scraping" in text(viewer.get(LIST, {"q": "scrap"}))
+
+    @pytest.mark.parametrize("lookup", ["identity", "identity__startswith", "identity__regex", "identity__in", "identity__gt"])
+    def test_they_cannot_ask_for_identities_in_the_address_either(self, client: Client, viewer: Client, lookup: str) -> None:
+        Override.objects.block("ip:203.0.113.9")
+        assert viewer.get(LIST, {lookup: "ip:203.0.113.9"}).status_code == 400
+        viewer.logout()
+        User.objects.all().delete()
+        assert staff(client, "view_override", "view_identity").get(LIST, {lookup: "ip:203.0.113.9"}).status_code == 200
+
+    def test_they_cannot_sort_by_them(self, viewer: Client) -> None:
+        for number in (3, 1, 2):
+            Override.objects.block(f"ip:203.0.{number}.9")
+        orders = [re.findall(r"ip:203.0.(\d).x", text(viewer.get(LIST, {"o": order}))) for order in ("", "2", "-2")]
+        assert orders == [["2", "1", "3"]] * 3
+
+    def test_who_changes_a_block_that_contains_them_is_not_told_whose_it_is(self, client: Client) -> None:
+        override = Override.objects.allow("ip:127.0.0.1", duration="1h")
+        changing = staff(client, "view_override", "change_override")
+        (told,) = errors(changing.post(change(override), typed()))
+        assert "This block contains you (ip:127.0.0.x)" in told
 
     def test_with_the_permission_they_see_them(self, client: Client) -> None:
         Override.objects.block("ip:203.0.113.9")

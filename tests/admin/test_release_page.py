@@ -77,8 +77,13 @@ def test_a_look_at_the_page_releases_nobody(admin_client: Client) -> None:
 
 
 def test_while_redis_is_away_it_says_so(admin_client: Client) -> None:
+    Override.objects.block("user:42")
     with override_settings(RATEWINDOW={"REDIS": "redis://127.0.0.1:1/0"}):
-        assert "Nothing was done, since Redis does not answer" in text_of(admin_client.post(RELEASE, ANN))
+        response = admin_client.post(RELEASE, ANN, follow=True)
+    assert "Released only in part user:42: 1 block ended. What was counted stays" in text_of(response)
+    assert '<li class="warning">' in text_of(response)
+    assert not Override.objects.in_force().exists()
+    assert LogEntry.objects.count() == 1
 
 
 def test_it_needs_its_own_permission(client: Client) -> None:
@@ -90,6 +95,20 @@ def test_it_needs_its_own_permission(client: Client) -> None:
     user.user_permissions.add(Permission.objects.get(codename="release_identity"))
     assert RELEASE in text_of(client.get(LIST))
     assert client.post(RELEASE, ANN).status_code == 302
+
+
+def test_its_message_can_be_pasted_back(admin_client: Client) -> None:
+    assert "Released user:42: what export, mail counted" in text_of(admin_client.post(RELEASE, ANN, follow=True))
+
+
+def test_who_may_release_and_nothing_else_finds_the_way(client: Client) -> None:
+    user = User.objects.create_user("ann", is_staff=True)
+    client.force_login(user)
+    user.user_permissions.set(Permission.objects.filter(codename="release_identity"))
+    for url in (reverse("admin:index"), reverse("admin:app_list", args=["ratewindow"])):
+        assert f'href="{LIST}"' in text_of(client.get(url))
+    assert client.get(LIST)["Location"] == RELEASE
+    assert client.get(RELEASE).status_code == 200
 
 
 def test_it_is_a_post_with_a_token() -> None:

@@ -56,6 +56,14 @@ def test_they_can_be_read_in_both_themes_and_on_a_phone(
     page.context.close()
 
 
+def test_the_keyboard_begins_at_the_action_that_is_chosen(browser: Any, live_server: Any, admin_client: Any) -> None:
+    page = opened(browser, live_server, admin_client)
+    page.goto(live_server.url + reverse("admin:ratewindow_override_add"), wait_until="load")
+    page.wait_for_function("document.activeElement.name === 'action'")
+    assert page.evaluate("[document.activeElement.value, document.activeElement.checked]") == ["block", True]
+    page.context.close()
+
+
 @pytest.mark.parametrize("width", [1280, 400])
 def test_one_click_ends_a_block_and_another_takes_that_back(
     browser: Any, live_server: Any, admin_client: Any, width: int
