@@ -20,10 +20,24 @@ class CountWhen:
         return login_failed if self.login_failed else status in self.statuses
 
 
+def written(text: str) -> str:
+    """The same in the one form in which it is stored: ``always`` of `` ALWAYS ``, ``401,5xx`` of ``401 5XX``."""
+    return ",".join(_words(text))
+
+
+def counts_always(text: str) -> bool:
+    """Whether every request counts, however that is typed."""
+    return _words(text) == [ALWAYS]
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[\s,]+", text.lower()) if word]
+
+
 @lru_cache(maxsize=256)
 def parse_count_when(text: str) -> CountWhen | None:
     """``"login_failed"``, or statuses as ``"401,403,5xx"``; None for ``"always"``. ValueError names what is neither."""
-    words = [word for word in re.split(r"[\s,]+", text.lower()) if word]
+    words = _words(text)
     if words == [ALWAYS]:
         return None
     if words == [LOGIN_FAILED]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from urllib.parse import unquote
 
 from ratewindow import statekeys
-from ratewindow.countwhen import ALWAYS, CountWhen
+from ratewindow.countwhen import CountWhen, counts_always
 from ratewindow.identity import Recipe, recipe
 from ratewindow.limiter.types import Window
 from ratewindow.regexes import check_regex
@@ -149,7 +149,7 @@ def _check_path(pattern: str) -> None:
 def check_lease(lease: int | None, penalty: bool, count_refused: bool, count_when: str) -> None:
     """ValueError when a rule that must know of each request is to take units many at a time."""
     each = "a penalty" if penalty else "refused requests that count" if count_refused else ""
-    if not each and count_when != ALWAYS:
+    if not each and not counts_always(count_when):
         each = "a condition for counting"
     if lease and lease > 1 and each:
         raise ValueError(f"a lease of {lease} does not go with {each}: write 1, or leave that out")

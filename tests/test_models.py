@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
-from ratewindow.models import RateRule, RuleWindow
+from ratewindow.models import Override, RateRule, RuleWindow
 
 pytestmark = pytest.mark.django_db
 
@@ -87,6 +87,28 @@ def test_a_saved_rule_keeps_its_name() -> None:
 def test_a_bad_field_names_the_value_and_the_remedy(fields: dict[str, Any], field: str, told: str) -> None:
     (message,) = wrong(rule(**fields))[field]
     assert told in message
+
+
+@pytest.mark.parametrize("field", ["description", "pattern", "methods", "key", "count_when", "on_error", "message"])
+def test_none_is_no_text_and_told_of_once(field: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        RateRule(**{"name": "login", field: None}).full_clean()
+    assert {name: len(told) for name, told in raised.value.message_dict.items()} == {field: 1}
+
+
+@pytest.mark.parametrize("typed", ["ALWAYS", " always ", "Always,"])
+def test_every_request_counts_however_that_is_typed(typed: str) -> None:
+    rule = RateRule(name="login", count_when=typed, lease=9)
+    rule.full_clean()
+    assert rule.count_when == "always"
+    assert RateRule.objects.define("login", "5/m", count_when=typed, lease=9)[0].count_when == "always"
+
+
+@pytest.mark.parametrize("identity", ["user:ann", "user:-1", "user:1_0", "user:4.2", "ip:203.0.113.9+user:ann"])
+def test_a_block_of_what_can_be_no_user_is_refused_with_the_remedy(identity: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        Override.objects.block(identity)
+    assert "write its number, as in user:42" in str(raised.value)
 
 
 def test_several_bad_fields_are_told_at_once() -> None:

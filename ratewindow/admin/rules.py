@@ -9,13 +9,14 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import QuerySet
 from django.forms import BaseInlineFormSet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from ratewindow import rulerows
-from ratewindow.admin import codepaths, lockout
+from ratewindow.admin import codepaths, incode, lasthour, lockout
+from ratewindow.admin.saidonce import SaidOnce
 from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.limiter.algorithms import algorithm, algorithm_choices
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
@@ -34,11 +35,15 @@ class CountField(forms.IntegerField):
             number = super().to_python(value)
         except ValidationError:
             raise ValidationError(f"{str(value)[:40]!r} is no whole number: write for example 5.", code="invalid") from None
-        if number is not None and number < 0:
-            raise ValidationError(f"{number} is less than nothing: write 0 to refuse all, or more.", code="min_value")
-        if number is not None and number > MOST_UNIT_MS:
-            raise ValidationError(f"{number} is too high to be counted: write at most {MOST_UNIT_MS}.", code="max_value")
+        if number is not None:
+            self.check_bounds(number)
         return number
+
+    def check_bounds(self, number: int) -> None:
+        if number < 0:
+            raise ValidationError(f"{number} is less than nothing: write 0 to refuse all, or more.", code="min_value")
+        if number > MOST_UNIT_MS:
+            raise ValidationError(f"{number} is too high to be counted: write at most {MOST_UNIT_MS}.", code="max_value")
 
 
 class BoundedField(CountField):
@@ -48,17 +53,15 @@ class BoundedField(CountField):
         super().__init__(**{**options, "required": False, "max_value": None})
         self.low, self.high = low, high
 
-    def to_python(self, value: Any) -> int | None:
-        number = super().to_python(value)
-        if number is not None and not self.low <= number <= self.high:
+    def check_bounds(self, number: int) -> None:
+        if not self.low <= number <= self.high:
             raise ValidationError(f"{number} is out of bounds: write {self.low} to {self.high}.", code="bounds")
-        return number
 
 
-BOUNDS = {"enforce_percent": (1, 100), "lease": (1, MOST_COST), "response_status": (400, 599)}
+BOUNDS = {"cost": (0, MOST_COST), "enforce_percent": (1, 100), "lease": (1, MOST_COST), "response_status": (400, 599)}
 
 
-class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
+class RuleForm(SaidOnce):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "count_when" in self.fields:
@@ -135,8 +138,15 @@ class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
     extra = 0
     min_num, max_num = 1, 20
 
+    def get_extra(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> int:
+        return self.extra if obj is not None else max(0, len(incode.windows(request)) - self.min_num)
+
     def get_formset(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> Any:
         return super().get_formset(request, obj, **{"validate_min": True, "absolute_max": 2 * self.max_num, **kwargs})
+
+
+COUNTING = "Counting"  # the first fieldset that few rules need
+_NO_CHOICE = {"o", "p", "all"}  # in an address that leaves out no rule
 
 
 @admin.register(RateRule)
@@ -155,7 +165,7 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         ("What", {"fields": ["applies_to", "pattern", "methods"]}),
         ("Who", {"fields": ["key", "on_missing", "normalise"]}),
         (
-            "Counting",
+            COUNTING,
             {"classes": ["collapse"], "fields": ["cost", "count_when", "count_refused", "penalty", "lease", "on_error"]},
         ),
         ("What refused clients are told", {"classes": ["collapse"], "fields": ["response_status", "message"]}),
@@ -164,6 +174,25 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     class Media:
         css = {"all": ["ratewindow/rules.css"]}
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        return [*self.list_display, lasthour.column(request)]
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        return lasthour.ByRefusals
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        may_add, all_shown = self.has_add_permission(request), request.GET.keys() <= _NO_CHOICE
+        in_code = list(incode.lines(request, may_add)) if all_shown and self.has_view_or_change_permission(request) else []
+        return super().changelist_view(request, {"in_code": in_code, "may_add": may_add, **(extra_context or {})})
+
+    def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
+        """A rate in code that is to be edited here brings its limits along."""
+        given = super().get_formset_kwargs(request, obj, inline, prefix)
+        return {**given, "initial": incode.windows(request)} if obj is None or obj.pk is None else given
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
+        return super().render_change_form(request, {**context, "limits_before": COUNTING}, *args, **kwargs)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RateRule]:
         return super().get_queryset(request).prefetch_related("windows")

@@ -1,12 +1,14 @@
 """Rules in plain words, for people who read lists at night."""
 
-import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from ratewindow.countwhen import ALWAYS, LOGIN_FAILED
+from ratewindow.coderules import CodeRate
+from ratewindow.countwhen import LOGIN_FAILED, counts_always, written
 from ratewindow.fields import to_text
+from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import Override, RateRule
 
 _UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
@@ -33,6 +35,15 @@ def sentence(rule: RateRule) -> str:
     return "; ".join([f"{_who(rule.key)}: {_how_much(rule)}, {_where(rule)}", *filter(None, more)]) + "."
 
 
+def sentence_in_code(use: CodeRate) -> str:
+    """The same of a rate that code gives: ``Each address: at most 5 in 1 minute, where code names it.``"""
+    how_much = use.words
+    if isinstance(use.rate, str):
+        how_much = _limits([(window.limit, timedelta(milliseconds=window.period_ms)) for window in parse_rates(use.rate)])
+    methods = f" on {' or '.join(sorted(use.methods))}" if use.methods else ""
+    return f"{_who(use.key)}: {how_much},{methods} where code names it."
+
+
 def mode_in_words(rule: RateRule) -> str:
     """``Shadow``, ``Off``, ``Enforce``, or ``Enforce 10 %``."""
     name = rule.get_mode_display().partition(":")[0]
@@ -45,8 +56,8 @@ def _is_partial(rule: RateRule) -> bool:
 
 def _counts(count_when: str) -> str:
     """What counts, where it is not every request: ``only failed logins count``."""
-    words = [word for word in re.split(r"[\s,]+", count_when.lower()) if word]
-    if not words or words == [ALWAYS]:
+    words = list(filter(None, written(count_when).split(",")))
+    if not words or counts_always(count_when):
         return ""
     if words == [LOGIN_FAILED]:
         return "only failed logins count"
@@ -81,12 +92,15 @@ def lasting(duration: timedelta) -> str:
 
 
 def _how_much(rule: RateRule) -> str:
-    windows = list(rule.windows.all())
-    if not windows:
+    return _limits([(window.limit, window.period) for window in rule.windows.all()])
+
+
+def _limits(limits: Sequence[tuple[int, timedelta]]) -> str:
+    if not limits:
         return "no limit yet, so nobody is refused"
-    if not all(window.limit for window in windows):
+    if not all(limit for limit, _ in limits):
         return "always refused"
-    return "at most " + " and ".join(f"{window.limit:,} in {_in_words(to_text(window.period))}" for window in windows)
+    return "at most " + " and ".join(f"{limit:,} in {_in_words(to_text(period))}" for limit, period in limits)
 
 
 def _who(key: str) -> str:

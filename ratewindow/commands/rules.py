@@ -8,7 +8,7 @@ from django.db import DatabaseError
 
 from ratewindow import coderules, rulebook
 from ratewindow.commands.table import table
-from ratewindow.countwhen import ALWAYS
+from ratewindow.countwhen import counts_always
 from ratewindow.models import RateRule, RuleWindow
 
 NAME = "rules"
@@ -38,7 +38,7 @@ def listing() -> str:
 def _row(rule: RateRule) -> tuple[str, ...]:
     limits = "; ".join(map(_limit, rule.windows.all()))
     place = f"{rule.applies_to} {rule.pattern}".strip()
-    if limits and rule.count_when != ALWAYS:
+    if limits and not counts_always(rule.count_when):
         limits += f" when {rule.count_when}"
     return rule.name, mode_of(rule), place, rule.methods or "all", rule.key, limits or "none: limits nothing"
 

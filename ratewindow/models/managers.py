@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
 from django.utils.functional import Promise
 
-from ratewindow.countwhen import ALWAYS, parse_count_when
+from ratewindow.countwhen import ALWAYS, parse_count_when, written
 from ratewindow.identity import recipe
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
@@ -80,6 +80,8 @@ class RateRuleManager(models.Manager["RateRule"]):
             if fields.get(field, known[0]) not in known:
                 raise ValueError(f"rule {name!r}: {field} {fields[field]!r} is unknown, choose from {', '.join(known)}")
         parse_count_when(fields.get("count_when", ALWAYS))
+        if "count_when" in fields:
+            fields["count_when"] = written(fields["count_when"])
         check_lease(
             fields.get("lease"), bool(fields.get("penalty")), bool(fields.get("count_refused")), fields.get("count_when", ALWAYS)
         )

@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 
-from ratewindow.countwhen import parse_count_when
+from ratewindow.countwhen import parse_count_when, written
 from ratewindow.fields import PeriodField
 from ratewindow.identity import recipe
 from ratewindow.limiter.limiter import MOST_COST
@@ -133,7 +133,7 @@ class RateRule(models.Model):
         return (self.name,)
 
     def clean(self) -> None:
-        errors: dict[str, str] = {}
+        errors = {field: "None is no text: leave it empty." for field in _MAY_BE_EMPTY if getattr(self, field) is None}
         checks: dict[str, Callable[[], object]] = {
             "key": lambda: recipe(self.key),
             "pattern": lambda: check_pattern(self.applies_to, self.pattern),
@@ -142,6 +142,9 @@ class RateRule(models.Model):
             "lease": lambda: check_lease(self.lease, bool(self.penalty), self.count_refused, self.count_when),
         }
         for field, check in checks.items():
+            asked = (field, "count_when") if field == "lease" else (field,)
+            if any(getattr(self, each) is None or each in errors for each in asked):
+                continue  # which has been said, here or by the field
             try:
                 check()
             except ValueError as error:
@@ -151,3 +154,8 @@ class RateRule(models.Model):
         if errors:
             raise ValidationError(errors)
         self.methods = ",".join(sorted(parse_methods(self.methods)))
+        if self.count_when is not None:
+            self.count_when = written(self.count_when)
+
+
+_MAY_BE_EMPTY = ("description", "pattern", "methods", "on_error", "message")  # text, of which a column takes no None

@@ -1,6 +1,7 @@
 """The rules in the admin, as a person meets them."""
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -8,9 +9,13 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from ratewindow import ratelimit
 from ratewindow.admin.wording import sentence
-from ratewindow.models import RateRule, RuleWindow
+from ratewindow.models import RateRule, RuleWindow, ThrottleStat
+from ratewindow.reporting import minutes
+from ratewindow.reporting.sums import Sums
 
 pytestmark = pytest.mark.django_db
 
@@ -84,6 +89,17 @@ def errors(response: Any) -> list[str]:
     ]
 
 
+def said(response: Any) -> str:
+    """The words of a page."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def count(**sums: Sums) -> None:
+    """What another process has counted within this minute."""
+    now_s = time.time()
+    minutes.send({int(now_s) // 60: {f"p|{rule}": each for rule, each in sums.items()}}, now_s)
+
+
 class TestForm:
     def test_a_rule_is_added_with_limits_typed_as_people_type_them(self, page: Client) -> None:
         response = page.post(ADD, typed(("5", "1m"), ("20", "2h30m"), methods="post", mode="enforce"), follow=True)
@@ -99,6 +115,18 @@ class TestForm:
     def test_a_limit_of_zero_is_taken(self, page: Client) -> None:
         assert page.post(ADD, typed(("0", "1m"))).status_code == 302
         assert RuleWindow.objects.get().limit == 0
+
+    def test_the_limits_stand_before_what_few_rules_need(self, page: Client) -> None:
+        words = said(page.get(ADD))
+        assert 0 < words.index("Count per:") < words.index("Limits (a request must be") < words.index("Counting Cost:")
+        assert page.get(ADD).content.decode().count('id="windows-group"') == 1
+
+    def test_a_pattern_that_no_column_can_hold_is_told_of_once(self, page: Client) -> None:
+        assert errors(page.post(ADD, typed(("5", "1m"), pattern="/a\0/"))) == ["Null characters are not allowed."]
+
+    def test_a_condition_is_stored_in_one_spelling(self, page: Client) -> None:
+        assert errors(page.post(ADD, typed(("5", "1m"), count_when=" ALWAYS ", lease="7"))) == []
+        assert RateRule.objects.get().count_when == "always"
 
     @pytest.mark.parametrize(
         ("limit", "period", "told"),
@@ -212,6 +240,46 @@ class TestList:
             define(f"rule-{number}", "5/m; 20/h")
         with django_assert_num_queries(len(few)):
             page.get(LIST)
+
+    def test_it_tells_what_the_last_hour_brought_and_begins_with_what_refuses_most(self, page: Client) -> None:
+        for name in ("api", "login", "quiet", "search"):
+            define(name)
+        count(login=Sums(passed=100, refused=300), api=Sums(passed=9, refused=1), search=Sums(passed=100, would_refuse=2))
+        listed = said(page.get(LIST))
+        assert re.findall(r"(login|api|search|quiet) Each", listed) == ["login", "api", "search", "quiet"]
+        for told in ("100 passed · 300 refused, 75 %", "9 passed · 1 refused, 10 %", "100 passed · 2 would be refused, 2.0 %"):
+            assert told in listed
+        assert re.findall(r"(login|api|search|quiet) Each", said(page.get(LIST, {"o": "2"})))[0] == "api"
+
+    def test_it_is_there_while_redis_is_away_with_what_was_collected(self, page: Client, settings: Any) -> None:
+        define()
+        now = timezone.now().replace(second=0, microsecond=0)
+        ThrottleStat.objects.create(rule="login", resolution="minute", start=now, passed=7, refused=3)
+        settings.RATEWINDOW = {**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}
+        assert "7 passed · 3 refused, 30 %" in said(page.get(LIST))
+
+    def test_what_only_code_knows_stands_below_and_can_be_edited_here(self, page: Client) -> None:
+        ratelimit("code.only", "7/m; 70/h", key="user", methods=["POST"])(lambda request: None)
+        ratelimit("code.and.row", "7/m")(lambda request: None)
+        define("code.and.row")
+        count(**{"code.only": Sums(passed=5)})
+        below = said(page.get(LIST)).partition("In code alone")[2]
+        assert "code.only Each user: at most 7 in 1 minute and 70 in 1 hour, on POST where code names it." in below
+        assert "5 passed" in below
+        assert "code.and.row" not in below
+        (url,) = re.findall(r'href="([^"]*name=code.only[^"]*)"', page.get(LIST).content.decode())
+        form = page.get(url.replace("&amp;", "&")).content.decode()
+        for field, value in {"name": "code.only", "key": "user", "methods": "POST", "windows-0-limit": "7",
+                             "windows-0-period": "1m", "windows-1-limit": "70", "windows-1-period": "1h"}.items():  # fmt: skip
+            assert re.search(rf'name="{field}"[^>]*value="{value}"|value="{value}"[^>]*name="{field}"', form), field
+        sent = typed(("7", "1m"), ("70", "1h"), name="code.only", applies_to="named", pattern="", key="user")
+        assert page.post(url.replace("&amp;", "&"), sent).status_code == 302
+        assert RateRule.objects.get(name="code.only").windows.count() == 2
+
+    def test_who_looks_for_something_is_not_shown_what_code_has_besides(self, page: Client) -> None:
+        assert "In code alone" in said(page.get(LIST))
+        assert "In code alone" not in said(page.get(LIST, {"q": "login"}))
+        assert "In code alone" not in said(page.get(LIST, {"mode__exact": "off"}))
 
     def test_a_period_that_raw_sql_has_broken_can_be_seen_and_put_right(self, page: Client) -> None:
         from django.db import connection
@@ -360,16 +428,16 @@ class TestAnswersAndCounting:
         )
         assert errors(page.post(ADD, data)) == []
         rule = RateRule.objects.get()
-        assert (rule.enforce_percent, rule.count_when, rule.normalise) == (10, "401, 5xx", True)
+        assert (rule.enforce_percent, rule.count_when, rule.normalise) == (10, "401,5xx", True)
         assert (rule.response_status, rule.message, rule.on_error, rule.lease) == (403, "Not so fast.", "refuse", 1)
         text = page.get(change(rule)).content.decode()
-        for told in ("Not so fast.</textarea>", 'value="401, 5xx"', 'value="403"', 'value="10"'):
+        for told in ("Not so fast.</textarea>", 'value="401,5xx"', 'value="403"', 'value="10"'):
             assert told in text
         assert '<span class="rw-mode rw-mode-enforce">Enforce 10 %</span>' in page.get(LIST).content.decode()
 
     def test_what_is_left_empty_or_not_sent_is_the_usual(self, page: Client) -> None:
         usual = (100, "always", 429, 1)
-        for more in ({}, {"enforce_percent": "", "count_when": "", "response_status": "", "lease": ""}):
+        for more in ({}, {"enforce_percent": "", "count_when": "", "response_status": "", "lease": "", "cost": ""}):
             assert errors(page.post(ADD, typed(("5", "1m"), **more))) == []
             rule = RateRule.objects.get()
             assert (rule.enforce_percent, rule.count_when, rule.response_status, rule.lease) == usual
@@ -382,7 +450,8 @@ class TestAnswersAndCounting:
             ("enforce_percent", "101", "101 is out of bounds: write 1 to 100."),
             ("enforce_percent", "ten", "'ten' is no whole number: write for example 5."),
             ("response_status", "200", "200 is out of bounds: write 400 to 599."),
-            ("response_status", "9" * 30, f"{'9' * 30} is too high to be counted"),
+            ("response_status", "9" * 30, f"{'9' * 30} is out of bounds: write 400 to 599."),
+            ("cost", "-1", "-1 is out of bounds: write 0 to 1000000."),
             ("lease", "0", "0 is out of bounds: write 1 to 1000000."),
             ("count_when", "sometimes", "'sometimes' is no status: write always, login_failed, or statuses such as 401,403,5xx."),
             ("message", "x" * 301, "Ensure this value has at most 300 characters (it has 301)."),

@@ -62,6 +62,24 @@ def test_the_rules_can_be_read_in_both_themes_and_on_a_phone(
     context.close()
 
 
+def test_on_a_phone_a_rule_takes_its_whole_width_and_no_limit_is_cut(browser: Any, live_server: Any, admin_client: Any) -> None:
+    rule = RateRule.objects.define("login", "5/m; 20/h", path="/login/", key="ip+post:username", mode="enforce")[0]
+    context = browser.new_context(viewport={"width": 390, "height": 900})
+    context.add_cookies([{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_server.url}])
+    page = context.new_page()
+    page.goto(live_server.url + reverse("admin:ratewindow_raterule_changelist"), wait_until="load")
+    row = page.locator("#result_list tbody tr")
+    mode, name, sentence = (row.locator(each).bounding_box() for each in (".rw-mode", "strong", ".rw-sentence"))
+    assert mode["y"] < name["y"] + name["height"] and name["y"] < mode["y"] + mode["height"]  # one line
+    assert sentence["y"] >= mode["y"] + mode["height"] and sentence["x"] <= mode["x"] and sentence["width"] > 300
+    page.goto(live_server.url + reverse("admin:ratewindow_raterule_change", args=[rule.pk]), wait_until="load")
+    for field in page.locator("#windows-group :is(input, select):visible").all():
+        box = field.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+    assert page.locator("#windows-group").bounding_box()["y"] < page.get_by_text("Counting", exact=True).bounding_box()["y"]
+    context.close()
+
+
 LONG = "Too many wrong passwords. " + "w" * 270
 
 
