@@ -257,6 +257,17 @@ def test_the_command_says_what_holds_and_until_when(capsys: pytest.CaptureFixtur
     assert (row.off, row.until) == (False, None)
 
 
+def test_the_command_says_it_once(redis_away: None, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
+    for command in ("off", "on"):
+        call_command("ratewindow", command)
+        told = capsys.readouterr().out.splitlines()
+        assert [line.partition(" (")[0].partition(",")[0] for line in told][:1] == ["Redis was not reached"]
+        assert len(told) == 2
+    assert not caplog.records
+    switching.turn_off()
+    assert caplog.records  # whoever is not told by a command finds it in the log
+
+
 def test_an_end_that_is_no_duration_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CommandError, match="--for"):
         call_command("ratewindow", "off", "--for", "30")

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from ratewindow import conf, health, rulebook
 
+SAYS_OFF = "rw-says-off"  # the tag of a message that tells what the banner would tell
 STATE, SWITCH = "admin:ratewindow_state", "admin:ratewindow_switch"
 
 
@@ -25,11 +26,11 @@ class Banner:
         return bool(self.problems or self.off)
 
 
-def banner(request: HttpRequest, problems: bool = True) -> Banner:
+def banner(request: HttpRequest, problems: bool = True, off: bool = True) -> Banner:
     user: Any = request.user
     return Banner(
         known(request).problems if problems else [],
-        off_in_words(),
+        off_in_words() if off else "",
         reverse(STATE) if user.has_perm("ratewindow.view_throttlestat") else "",
         reverse(SWITCH) if user.has_perm("ratewindow.switch_limits") and conf.current().enabled else "",
     )

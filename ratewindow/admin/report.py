@@ -7,9 +7,9 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
 from ratewindow.admin import reportparts, state, switch
@@ -55,8 +55,15 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def has_delete_permission(self, request: HttpRequest, obj: ThrottleStat | None = None) -> bool:
         return False
 
+    def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
+        """Who may switch the limits and nothing else is shown the way to it, too."""
+        perms = super().get_model_perms(request)
+        return {**perms, "view": perms["view"] or switch.may(request)}
+
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
+            if switch.may(request):
+                return HttpResponseRedirect(reverse("admin:ratewindow_switch"))
             raise PermissionDenied
         form = ReportForm(request.GET, reportparts.known_names(request.GET.get("rule", "")))
         found = report(form.to_period(timezone.now()), form.rule_name(), ask_redis=known(request).reachable)
@@ -68,7 +75,7 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "opts": self.opts,
             "actions_on_top": True,  # otherwise that template writes a style into the page
             "media": _MEDIA,
-            "may_switch": request.user.has_perm("ratewindow.switch_limits") and not off_in_words(),
+            "may_switch": switch.may(request) and not off_in_words(),
             "form": form,
             "choices": reportparts.choices(form.chosen(), form.rule_name()),
             "report": found,

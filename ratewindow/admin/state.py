@@ -25,7 +25,7 @@ PERIOD = "15m"
 
 @dataclass(frozen=True)
 class ProcessLine:
-    """One process as a line of the table; `mark` is ``closed``, ``open`` or ``silent``."""
+    """One process as a line of the table; `mark` is ``closed``, ``open``, ``silent`` or ``idle``."""
 
     who: str
     kind: str
@@ -51,7 +51,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
         "latency": latency,
         "decisions": number(latency.count) if latency else "",
         "period": PERIOD,
-        "processes": [line(each) for each in status.get("processes", [])],
+        "processes": [line(each) for each in _with_reach(status)],
         "failed": [(in_words(cause), cause, number(count)) for cause, count in sorted(status.get("fallback", {}).items())],
         "off": off_in_words(),
         "may_switch": request.user.has_perm("ratewindow.switch_limits") and conf.current().enabled,
@@ -81,6 +81,8 @@ def line(process: dict[str, Any]) -> ProcessLine:
     breaker = "counts on Redis"
     if mark == "open":
         breaker = f"does not count on {', '.join(process['servers'])} since {since}: {in_words(process['error'])}"
+    elif mark == "idle":
+        breaker = "has not needed Redis yet"
     elif mark == "silent":
         breaker = f"not heard of since {since}"
     fallback = sum((process.get("fallback") or {}).values())
@@ -96,6 +98,15 @@ def line(process: dict[str, Any]) -> ProcessLine:
         switch=process.get("switch", ""),
         fallback=number(fallback) if "fallback" in process else "",
     )
+
+
+def _with_reach(status: dict[str, Any]) -> list[dict[str, Any]]:
+    """The processes. Where Redis does not answer there is this one alone, and it does not count there just because none of
+    its requests has found that out."""
+    found: list[dict[str, Any]] = status.get("processes", [])
+    if status.get("store", {}).get("reachable", True):
+        return found
+    return [{**each, "breaker": "idle"} if each["breaker"] == "closed" else each for each in found]
 
 
 def _latency() -> Percentiles | None:

@@ -16,7 +16,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
 
 from ratewindow import conf, switching
-from ratewindow.admin.banner import SWITCH, off_in_words
+from ratewindow.admin.banner import SAYS_OFF, SWITCH, off_in_words
 from ratewindow.limiter.durations import format_duration
 from ratewindow.models import LimitSwitch
 from ratewindow.switch import Switch
@@ -32,7 +32,7 @@ class SwitchForm(forms.Form):
         label="For how long",
         initial="15m",
         widget=forms.RadioSelect(choices=LENGTHS),
-        help_text="They come on again by themselves.",
+        help_text="All but the last end by themselves.",
     )
     reason = forms.CharField(
         max_length=200,
@@ -54,9 +54,13 @@ class SwitchForm(forms.Form):
             raise forms.ValidationError(f"{error}.") from None
 
 
+def may(request: HttpRequest) -> bool:
+    return bool(request.user.has_perm("ratewindow.switch_limits"))
+
+
 def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     """The form, and what it and the buttons for on send."""
-    if not request.user.has_perm("ratewindow.switch_limits"):
+    if not may(request):
         raise PermissionDenied
     is_on = request.POST.get("to") == "on"
     form = SwitchForm(request.POST if request.method == "POST" and not is_on else None)
@@ -87,7 +91,11 @@ def _tell(model_admin: "ModelAdmin[Any]", request: HttpRequest, turned: switchin
         messages.error(request, "Neither Redis nor the database was reached: nothing is changed.")
         return
     undo = _undo(request, turned.switch, before)
-    messages.success(request, format_html("Limits are switched {}. {}", turned.switch.words(), undo))
+    if turned.switch.off:  # in the place of the banner, which would say so once more, with another button for the same
+        told = format_html("Limits are switched {}. Nothing is refused, nothing counted. {}", turned.switch.words(), undo)
+        messages.warning(request, told, extra_tags=SAYS_OFF)
+    else:
+        messages.success(request, format_html("Limits are switched {}. {}", turned.switch.words(), undo))
     try:
         model_admin.log_change(request, LimitSwitch.objects.get(pk=switching.THE_ROW), f"Switched {turned.switch.words()}.")
     except (DatabaseError, LimitSwitch.DoesNotExist):  # it was not reached, which has been said
@@ -122,6 +130,5 @@ def _back(request: HttpRequest) -> HttpResponse:
     """To the page that was left, if it is one of this site."""
     to = request.POST.get("next", "")
     if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
-        may = request.user.has_perm("ratewindow.view_throttlestat")
-        to = reverse("admin:ratewindow_report" if may else "admin:index")
+        to = reverse("admin:ratewindow_report" if request.user.has_perm("ratewindow.view_throttlestat") else "admin:index")
     return HttpResponseRedirect(to)

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from ratewindow import conf, switching
+from ratewindow.commands.telling import by_itself
 
 ACTS_S = 5.0  # at most, also while Redis or the database is away
 
@@ -24,7 +25,9 @@ def run(options: dict[str, Any], stdout: Any) -> None:
         for_s = None if options["for_"] is None else switching.seconds_of(options["for_"])
     except ValueError as error:
         raise CommandError(f"--for: {error}") from None
-    report(switching.turn_off(for_s, options["reason"], by=who()), stdout)
+    with by_itself():
+        turned = switching.turn_off(for_s, options["reason"], by=who())
+    report(turned, stdout)
 
 
 def report(turned: switching.Turned, stdout: Any) -> None:

@@ -6,6 +6,7 @@ from django.core.management.base import CommandParser
 
 from ratewindow import switching
 from ratewindow.commands.off import report, who
+from ratewindow.commands.telling import by_itself
 
 NAME = "on"
 HELP = "Switch the limits on again after off, in every process. Works with Redis or the database away."
@@ -16,4 +17,6 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(options: dict[str, Any], stdout: Any) -> None:
-    report(switching.turn_on(options["reason"], by=who()), stdout)
+    with by_itself():
+        turned = switching.turn_on(options["reason"], by=who())
+    report(turned, stdout)

@@ -25,7 +25,13 @@ class Collected:
     rows_pruned: int = 0
 
     def __str__(self) -> str:
-        return f"{self.minutes_read} minutes read, {self.rows_set} rows set, {self.rows_pruned} old rows deleted"
+        return ", ".join(
+            (
+                f"{self.minutes_read} {'minute' if self.minutes_read == 1 else 'minutes'} read",
+                f"{self.rows_set} {'row' if self.rows_set == 1 else 'rows'} set",
+                f"{self.rows_pruned} old {'row' if self.rows_pruned == 1 else 'rows'} deleted",
+            )
+        )
 
 
 def collect_stats(now_s: float | None = None) -> Collected:

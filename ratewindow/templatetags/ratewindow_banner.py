@@ -4,7 +4,7 @@ from typing import Any
 
 from django import template
 
-from ratewindow.admin.banner import banner
+from ratewindow.admin.banner import SAYS_OFF, banner
 
 register = template.Library()
 
@@ -13,4 +13,6 @@ register = template.Library()
 def ratewindow_banner(context: dict[str, Any], problems: bool = True) -> dict[str, Any]:
     """What does not work now, and whether limits are switched off; nothing on a quiet day."""
     request = getattr(context, "request", None)  # without the context processor that would put it into `context`, too
-    return {"banner": banner(request, problems) if request is not None else None, "csrf_token": context.get("csrf_token")}
+    said = any(SAYS_OFF in each.tags for each in context.get("messages") or ())
+    found = banner(request, problems, not said) if request is not None else None
+    return {"banner": found, "csrf_token": context.get("csrf_token")}

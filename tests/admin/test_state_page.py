@@ -105,6 +105,14 @@ def test_a_quiet_day_has_no_banner(admin_client):
     assert "rw-banner" not in admin_client.get(reverse("admin:ratewindow_raterule_changelist")).content.decode()
 
 
+def test_a_process_that_has_not_needed_a_redis_that_is_away_is_not_said_to_count_on_it(admin_client, settings):
+    settings.RATEWINDOW = {**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}
+    response = admin_client.get(STATE)
+    assert "has not needed Redis yet" in text_of(response)
+    assert "counts on Redis" not in text_of(response)
+    assert "rw-mark-idle" in response.content.decode() and "rw-mark-closed" not in response.content.decode()
+
+
 def test_it_is_for_those_who_may_see_the_report(client):
     user = User.objects.create_user("ann", is_staff=True)
     client.force_login(user)

@@ -41,7 +41,8 @@ def test_off_says_until_when_by_whom_and_why_and_is_undone_in_its_message(admin_
     response = admin_client.post(SWITCH, OFF, follow=True)
     assert response.redirect_chain == [(REPORT, 302)]
     assert "Limits are switched off until 13:00, by admin: a campaign." in text_of(response)
-    assert "Limits are OFF until 13:00, by admin: a campaign. Nothing is refused" in text_of(response)
+    assert text_of(response).count("a campaign") == text_of(response).count('class="rw-at-once"') == 1
+    assert "Limits are OFF until 13:00, by admin: a campaign. Nothing is refused" in text_of(admin_client.get(REPORT))
     assert rulebook._held.off
     response = admin_client.post(SWITCH, undo_of(response), follow=True)
     assert "Limits are switched on." in text_of(response)
@@ -89,6 +90,24 @@ def test_who_may_switch_and_nothing_else_can(client):
     response = client.post(SWITCH, OFF)
     assert (response.status_code, response["Location"]) == (302, reverse("admin:index"))
     assert rulebook._held.off
+
+
+def test_who_may_switch_and_nothing_else_finds_the_way(client):
+    staff(client, "switch_limits")
+    html = text_of(client.get(reverse("admin:index")))
+    assert f'href="{reverse("admin:ratewindow_throttlestat_changelist")}"' in html
+    assert client.get(reverse("admin:app_list", args=["ratewindow"])).status_code == 200
+    assert client.get(REPORT)["Location"] == SWITCH
+    crumbs = re.search('<div class="breadcrumbs">.*?</div>', text_of(client.get(SWITCH))).group()
+    assert re.findall('href="([^"]*)"', crumbs) == [reverse("admin:index"), reverse("admin:app_list", args=["ratewindow"])]
+
+
+def test_the_words_are_those_for_limits_that_are_on_or_off(admin_client):
+    assert "Leave them on" in text_of(admin_client.get(SWITCH))
+    assert "All but the last end by themselves." in text_of(admin_client.get(SWITCH))
+    switching.turn_off()
+    html = text_of(admin_client.get(SWITCH))
+    assert "Leave them on" not in html and "Back to the report" in html
 
 
 def test_it_is_protected_against_forgery(admin_user):

@@ -164,3 +164,8 @@ def test_a_minute_of_a_clock_gone_mad_is_passed_over():
 def test_in_memory_there_is_nothing_to_collect(settings):
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "memory://"}):
         assert collect_stats(NOW_S) == Collected()
+
+
+def test_what_it_did_is_told_in_grammar() -> None:
+    assert str(Collected(1, 1, 1)) == "1 minute read, 1 row set, 1 old row deleted"
+    assert str(Collected(2, 0, 3)) == "2 minutes read, 0 rows set, 3 old rows deleted"
