@@ -11,11 +11,10 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from ratewindow import coderules, rulebook
-from ratewindow.admin.lasthour import counted, told
+from ratewindow.admin import lasthour
 from ratewindow.admin.wording import sentence_in_code
 from ratewindow.limiter.types import Window
 from ratewindow.models import RateRule
-from ratewindow.reporting.sums import NOTHING
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def lines(request: HttpRequest, may_add: bool) -> Iterator[CodeLine]:
             name,
             sentence_in_code(first),
             ", ".join(dict.fromkeys(use.place for use in given)),
-            told(counted(request).rules.get(name, NOTHING)),
+            lasthour.of(request, name),
             f"{reverse('admin:ratewindow_raterule_add')}?{urlencode(fields)}" if may_add else "",
         )
 

@@ -36,15 +36,21 @@ def column(request: HttpRequest) -> Callable[[RateRule], SafeString]:
 
     @admin.display(description="last hour")
     def last_hour(rule: RateRule) -> SafeString:
-        return told(counted(request).rules.get(rule.name, NOTHING))
+        return of(request, rule.name)
 
     return last_hour
 
 
-def told(sums: Sums) -> SafeString:
-    """``1,960 passed · 18,411 refused, 90 %``; of a rule in shadow, what it would have refused."""
+def of(request: HttpRequest, name: str) -> SafeString:
+    """The last hour of one rule. Without Redis nobody knows that a rule was not met."""
+    found = counted(request)
+    return told(found.rules.get(name, NOTHING), "not met" if found.live else "not known")
+
+
+def told(sums: Sums, nothing: str) -> SafeString:
+    """``1,960 passed · 18,411 refused, 90 %``; of a rule in shadow, what it would have refused; or `nothing`."""
     if not sums.met:
-        return SafeString('<span class="rw-hour">not met</span>')
+        return format_html('<span class="rw-hour">{}</span>', nothing)
     parts = [("passed", f"{number(sums.passed)} passed")]
     for name, count, words in (("refused", sums.refused, "refused"), ("would", sums.would_refuse, "would be refused")):
         if count:
