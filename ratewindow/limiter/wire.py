@@ -2,9 +2,9 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from ratewindow.limiter.scripts import Script, script_for
 from ratewindow.limiter.types import Check, Decision, Window, WindowAnswer, bulk
@@ -108,25 +108,41 @@ def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes 
     """`decide_call` in the protocol of Redis, as a client would pack it; None for a given time, and where the edges of
     a window depend on the time.
 
-    What stands around the keys is the same for every client, and is remembered for one check, the usual call.
+    What stands around the keys is the same for every client, and is remembered.
     """
     if now_ms is not None:
         return None
-    if len(checks) != 1:
-        around = _around(checks, what)
+    if len(checks) == 1:
+        _, windows, keys, cost, enforce, counts_refused, penalty_ms, lock, only_looks, _ = checks[0]
+        around = _around(what, windows, cost, enforce, counts_refused, penalty_ms, only_looks)
+        if penalty_ms:
+            keys = (lock, *keys)
     else:
-        _, windows, keys, cost, enforce, counts_refused, penalty_ms, _, only_looks, _ = checks[0]
-        around = _around_one(windows, cost, enforce, counts_refused, penalty_ms, only_looks, what)
-        if around is not None and len(keys) == 1 and not penalty_ms:
-            key = keys[0].encode()
-            return b"%b$%d\r\n%b\r\n%b" % (around[0], len(key), key, around[1])
+        shapes: list[Any] = []
+        for check in checks:
+            shapes += (check.windows, *check[3:7], check.only_looks)
+        around, keys = _around(what, *shapes), tuple(_keys(checks))
     if around is None:
         return None
-    between = [b"$%d\r\n%b\r\n" % (len(key), key) for key in map(str.encode, _keys(checks))]
-    return b"".join([around[0], *between, around[1]])
+    before, behind = around
+    if len(keys) == 1:
+        key = keys[0].encode()
+        return b"%b$%d\r\n%b\r\n%b" % (before, len(key), key, behind)
+    length = f"${len(keys[0])}\r\n"
+    together = length + f"\r\n{length}".join(keys) + "\r\n"
+    if together.isascii() and len(set(map(len, keys))) == 1:  # as the keys of one prefix are
+        return before + together.encode() + behind
+    return b"".join([before, *map(bulk, keys), behind])
 
 
-def _around(checks: list[Check], what: What) -> tuple[bytes, bytes] | None:
+@lru_cache(maxsize=1024)
+def _around(what: What, *shapes: Any) -> tuple[bytes, bytes] | None:
+    """What stands before the keys of some checks, and what behind; of each is told what `Check` is made of, but for its
+    rule, and what names the client."""
+    checks = []
+    for at in range(0, len(shapes), 6):
+        windows, *how, only_looks = shapes[at : at + 6]
+        checks.append(Check("", windows, ("",) * len(windows), *how, "", only_looks))
     is_usual = _is_usual(checks, what)
     behind, count = ([], 3) if is_usual else ([_PACKED[what]], 4)
     for check in checks:
@@ -140,14 +156,6 @@ def _around(checks: list[Check], what: What) -> tuple[bytes, bytes] | None:
     keys = len(_keys(checks))
     before = b"*%d\r\n$7\r\nEVALSHA\r\n%b%b" % (count + keys, script_for("decide", checks).packed_sha, bulk(keys))
     return before, b"".join(behind)
-
-
-@lru_cache(maxsize=1024)
-def _around_one(
-    windows: tuple[Window, ...], cost: int, enforce: bool, counts_refused: bool, penalty_ms: int, only_looks: bool, what: What
-) -> tuple[bytes, bytes] | None:
-    check = Check("", windows, ("",) * len(windows), cost, enforce, counts_refused, penalty_ms, "", only_looks)
-    return _around([check], what)
 
 
 def refund_call(refunds: Refunds, now_ms: int | None) -> Call:
@@ -181,15 +189,15 @@ def reply_parts(checks: list[Check], what: What) -> int:
 
 def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> Decision:
     """What the reply, as ``lua/decide.lua`` states it, says about the request and each of its rules."""
-    if len(reply) == 4 and checks[0].enforce:
-        return _usual(checks[0], reply)
+    first = checks[0]
+    if first.enforce and (len(reply) == 4 or (len(checks) == 1 and len(reply) == 4 * len(first.windows))):
+        return _usual(first, reply)
     parts, numbers, refused, forced = [], iter(reply), False, what in ("force", "charge")
     for check in checks:
         verdict, lock_wait_ms = -1, 0
         if forced or check.counts_refused or check.penalty_ms:
             verdict, lock_wait_ms = next(numbers), next(numbers)
-        answers = tuple(map(_answer, zip(check.windows, numbers, numbers, numbers, numbers)))  # noqa: B905  four numbers each
-        part = _part(check, answers, verdict, lock_wait_ms, what)
+        part = _part(check, _answers(check, numbers), verdict, lock_wait_ms, what)
         refused = refused or not part.allowed
         parts.append(part)
     if refused:
@@ -203,10 +211,15 @@ def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> D
 
 
 def _usual(check: Check, reply: Sequence[int]) -> Decision:
-    """The same for one window of a check that enforces and tells no verdict: in few steps, since nearly all are this."""
-    window = check[1][0]
-    remaining, wait_ms, reset_ms, charged_at_ms = reply
-    windows = (WindowAnswer(window, remaining, wait_ms, reset_ms, charged_at_ms),)
+    """The same for one check that enforces and tells no verdict: in few steps, since nearly all are this."""
+    windows: tuple[WindowAnswer, ...]
+    if len(reply) == 4:
+        window = check[1][0]
+        remaining, wait_ms, reset_ms, charged_at_ms = reply
+        windows = (WindowAnswer(window, remaining, wait_ms, reset_ms, charged_at_ms),)
+    else:
+        windows = _answers(check, iter(reply))
+        window, remaining, wait_ms, reset_ms, _ = _deciding(windows)
     limit, reset_s, rule, text = window.limit, reset_ms / 1000, check[0], window.text
     if not wait_ms:
         return Decision(True, limit, remaining, None, reset_s, rule, text, "", "enforce", False, "", "passed", windows, (), check)
@@ -223,15 +236,27 @@ def refusal_code() -> str:
     return _PAIRS[number % len(_PAIRS)] + _PAIRS[(number >> 12) % len(_PAIRS)] + _LETTERS[(number >> 24) % len(_LETTERS)]
 
 
-def _part(check: Check, answers: tuple[WindowAnswer, ...], verdict: int, lock_wait_ms: int, what: What) -> Decision:
-    window, remaining, wait_ms, reset_ms, _ = answers[0]
+def _answers(check: Check, numbers: Iterator[int]) -> tuple[WindowAnswer, ...]:
+    """Those of its windows, which are the next numbers of the reply, four each."""
+    return tuple(map(_answer, zip(check.windows, numbers, numbers, numbers, numbers)))  # noqa: B905
+
+
+def _deciding(answers: tuple[WindowAnswer, ...]) -> WindowAnswer:
+    """The one that a decision describes: with the longest wait, else with the least room."""
+    told = answers[0]
+    _, remaining, wait_ms, reset_ms, _ = told
     for answer in answers[1:]:
         _, room, wait, reset, _ = answer
-        if wait:
-            if not wait_ms or _longer(wait, wait_ms):
-                window, remaining, wait_ms, reset_ms, _ = answer
-        elif not wait_ms and (room < remaining or (room == remaining and reset > reset_ms)):
-            window, remaining, wait_ms, reset_ms, _ = answer
+        if wait_ms or wait:
+            if wait and (not wait_ms or _longer(wait, wait_ms)):
+                told, wait_ms = answer, wait
+        elif room < remaining or (room == remaining and reset > reset_ms):
+            told, remaining, reset_ms = answer, room, reset
+    return told
+
+
+def _part(check: Check, answers: tuple[WindowAnswer, ...], verdict: int, lock_wait_ms: int, what: What) -> Decision:
+    window, remaining, wait_ms, reset_ms, _ = _deciding(answers)
     refuses = wait_ms != 0 if verdict < 0 else verdict > 0
     forced = refuses and what in ("force", "charge")
     reason = ""
@@ -239,8 +264,9 @@ def _part(check: Check, answers: tuple[WindowAnswer, ...], verdict: int, lock_wa
         reason = "limit" if wait_ms > 0 or (wait_ms < 0 and not window.limit) else "cost" if wait_ms < 0 else "penalty"
     if lock_wait_ms > wait_ms >= 0:
         wait_ms, reason, remaining = lock_wait_ms, "penalty" if refuses else "", 0
+    mode, passed = "enforce" if check.enforce else "shadow", forced or not refuses
     return Decision(
-        forced or not (refuses and check.enforce),
+        passed or not check.enforce,
         window.limit,
         remaining,
         wait_ms / 1000 if wait_ms > 0 else None,
@@ -248,11 +274,13 @@ def _part(check: Check, answers: tuple[WindowAnswer, ...], verdict: int, lock_wa
         check.rule,
         window.text,
         "" if forced else reason,
-        "enforce" if check.enforce else "shadow",
+        mode,
         forced,
-        outcome="passed" if forced or not refuses else "refused" if check.enforce else "would_refuse",
-        windows=answers,
-        check=check,
+        "",
+        "passed" if passed else "refused" if check.enforce else "would_refuse",
+        answers,
+        (),
+        check,
     )
 
 
