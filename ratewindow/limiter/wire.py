@@ -141,8 +141,8 @@ def _around(what: What, *shapes: Any) -> tuple[bytes, bytes] | None:
     rule, and what names the client."""
     checks = []
     for at in range(0, len(shapes), 6):
-        windows, *how, only_looks = shapes[at : at + 6]
-        checks.append(Check("", windows, ("",) * len(windows), *how, "", only_looks))
+        windows, cost, enforce, counts_refused, penalty_ms, only_looks = shapes[at : at + 6]
+        checks.append(Check("", windows, ("",) * len(windows), cost, enforce, counts_refused, penalty_ms, "", only_looks))
     is_usual = _is_usual(checks, what)
     behind, count = ([], 3) if is_usual else ([_PACKED[what]], 4)
     for check in checks:

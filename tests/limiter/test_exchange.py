@@ -40,6 +40,14 @@ class Socket:
         self.timeout_s = timeout_s
 
 
+@pytest.fixture(autouse=True, params=["short", "long"])
+def _short_or_long(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every answer is read as if it were short, or there were no hiredis, and as if it were long."""
+    if request.param == "long":
+        pytest.importorskip("hiredis")
+    monkeypatch.setattr(module, "_SHORT_BYTES", 0 if request.param == "long" else 1_000_000)
+
+
 def over(socket: Socket) -> redis.Connection:
     connection = redis.Connection(protocol=2)  # never connected
     connection._sock = socket
@@ -94,6 +102,8 @@ def test_an_error_without_a_kind_of_its_own_is_a_response_error() -> None:
         b"*1\r\n:five\r\n",
         b"*two\r\n:1\r\n:2\r\n",
         b"*1\r\n:1\r\n:2\r\n",
+        b"*1\r\n:1\r\n+OK\r\n",
+        b"*2\r\n:1\r\n*1\r\n:2\r\n",
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
         b"\x00\xff\r\n",
     ],
