@@ -51,7 +51,8 @@ end
 local function is_plain()
   local at = 2
   while ARGV[at] do
-    local kind = math.abs(ARGV[at])
+    local kind = ARGV[at] + 0
+    if kind < 0 then kind = -kind end
     local rest = kind % 16
     if rest ~= 1 and rest ~= 9 then return false end
     at = at + (kind - rest) / 4 + (rest == 9 and 2 or 1)
@@ -71,12 +72,14 @@ if (what == 'hit' or what == 'peek') and is_plain() then
     if left == 0 then
       if not ARGV[at] then return end
       local kind = ARGV[at] + 0
-      charges, kind, cost, at = kind > 0, math.abs(kind), 1, at + 1
-      if kind % 16 == 9 then
+      charges, cost, at = kind > 0, 1, at + 1
+      if not charges then kind = -kind end
+      local rest = kind % 16
+      if rest == 9 then
         cost, at = ARGV[at] + 0, at + 1
         charges = charges and cost > 0
       end
-      left = math.floor(kind / 16)
+      left = (kind - rest) / 16
     end
     local algorithm, key = algorithms[ARGV[at]], KEYS[number]
     local limit, period, parameter = ARGV[at + 1] + 0, ARGV[at + 2] + 0, tonumber(ARGV[at + 3]) or ARGV[at + 3]

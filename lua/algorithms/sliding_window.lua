@@ -71,7 +71,8 @@ algorithms.sliding_window = {
       end
       now = newest
     end
-    local live = math.floor((now + 1 - period) / width)
+    local first = now + 1 - period
+    local live = (first - first % width) / width
     if bucket < live then return limit, limit end
     if oldest < live then
       local gone
@@ -84,7 +85,7 @@ algorithms.sliding_window = {
   answer = function(what, cost, key, limit, period, width, now, room, _, current, bucket, oldest, at, state)
     local wait, reset, time = 0, 0, 0
     if what ~= 'peek' and (cost <= room or what ~= 'hit') then
-      local index = math.floor(now / width)
+      local index = (now - now % width) / width
       room, time = room - cost, now
       if bucket and index <= bucket then
         current = current + cost
