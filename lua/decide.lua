@@ -41,7 +41,7 @@ end
 -- One window of one rule has to wait for no other.
 if usual then
   local algorithm, key, limit, period, parameter = algorithms[ARGV[1]], KEYS[1], ARGV[2] + 0, ARGV[3] + 0, ARGV[4]
-  parameter = tonumber(parameter) or parameter
+  if not algorithm.edges then parameter = parameter + 0 end
   return {algorithm.answer(what, 1, key, limit, period, parameter, now, algorithm.read(key, limit, period, parameter, now))}
 end
 
@@ -82,7 +82,8 @@ if (what == 'hit' or what == 'peek') and is_plain() then
       left = (kind - rest) / 16
     end
     local algorithm, key = algorithms[ARGV[at]], KEYS[number]
-    local limit, period, parameter = ARGV[at + 1] + 0, ARGV[at + 2] + 0, tonumber(ARGV[at + 3]) or ARGV[at + 3]
+    local limit, period, parameter = ARGV[at + 1] + 0, ARGV[at + 2] + 0, ARGV[at + 3]
+    if not algorithm.edges then parameter = parameter + 0 end
     local room, capacity, a, b, c, d, e = algorithm.read(key, limit, period, parameter, now)
     if cost > room then what = 'peek' end
     return answered(algorithm, charges, cost, key, limit, period, parameter, room, capacity, a, b, c, d, e,
@@ -98,7 +99,7 @@ local function look(rule)
   for i = 1, rule.count do
     local at, key = rule.at + 4 * (i - 1), KEYS[rule.key + i]
     local algorithm, limit, period, parameter = algorithms[ARGV[at]], ARGV[at + 1] + 0, ARGV[at + 2] + 0, ARGV[at + 3]
-    parameter = tonumber(parameter) or parameter
+    if not algorithm.edges then parameter = parameter + 0 end
     local window = {algorithm, key, limit, period, parameter, now, algorithm.read(key, limit, period, parameter, now)}
     rule[i] = window
     if rule.cost > window[ROOM] then

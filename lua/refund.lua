@@ -22,7 +22,7 @@ local reply = {}
 for i = 1, #KEYS do
   local at = 2 + (i - 1) * 6
   local algorithm, limit, period, parameter = algorithms[ARGV[at]], ARGV[at + 1] + 0, ARGV[at + 2] + 0, ARGV[at + 3]
-  parameter = tonumber(parameter) or parameter
+  if not algorithm.edges then parameter = parameter + 0 end
   algorithm.refund(ARGV[at + 4] + 0, tonumber(ARGV[at + 5]), KEYS[i], limit, period, parameter, now)
   reply[i] = math.max(0, (algorithm.read(KEYS[i], limit, period, parameter, now)))
 end

@@ -7,7 +7,7 @@
 -- All units stop counting at the window's end.
 
 local function bounds(time, period, edges)
-  if edges == 0 then return time, time + period end
+  if edges == '0' then return time, time + period end
   local start, stop
   for edge in string.gmatch(edges, '%d+') do
     edge = tonumber(edge)
@@ -26,6 +26,8 @@ local function write(key, start, used, stop, now)
 end
 
 algorithms.fixed_window = {
+  edges = true, -- the parameter stays text
+
   read = function(key, limit, period, edges, now)
     local state = redis.call('GET', key)
     if state then
