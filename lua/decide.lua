@@ -48,10 +48,11 @@ end
 -- The same for any number of windows of rules that enforce or look, and nothing else. They are read one behind the other,
 -- what was read stays on the stack, and on the way back, when it is known of all whether there is room, each answers: no
 -- tables.
+local arguments, keys = ARGV, KEYS -- nearer than global names
 local function is_plain()
   local at = 2
-  while ARGV[at] do
-    local kind = ARGV[at] + 0
+  while arguments[at] do
+    local kind = arguments[at] + 0
     if kind < 0 then kind = -kind end
     local rest = kind % 16
     if rest ~= 1 and rest ~= 9 then return false end
@@ -67,22 +68,22 @@ if (what == 'hit' or what == 'peek') and is_plain() then
     return remaining, wait, reset, charged_at, ...
   end
 
-  -- The next window is at these places of ARGV and KEYS, and its rule has so many `left`.
+  -- The next window is at these places of arguments and keys, and its rule has so many `left`.
   local function visit(at, number, left, cost, charges)
     if left == 0 then
-      if not ARGV[at] then return end
-      local kind = ARGV[at] + 0
+      if not arguments[at] then return end
+      local kind = arguments[at] + 0
       charges, cost, at = kind > 0, 1, at + 1
       if not charges then kind = -kind end
       local rest = kind % 16
       if rest == 9 then
-        cost, at = ARGV[at] + 0, at + 1
+        cost, at = arguments[at] + 0, at + 1
         charges = charges and cost > 0
       end
       left = (kind - rest) / 16
     end
-    local algorithm, key = algorithms[ARGV[at]], KEYS[number]
-    local limit, period, parameter = ARGV[at + 1] + 0, ARGV[at + 2] + 0, ARGV[at + 3]
+    local algorithm, key = algorithms[arguments[at]], keys[number]
+    local limit, period, parameter = arguments[at + 1] + 0, arguments[at + 2] + 0, arguments[at + 3]
     if not algorithm.edges then parameter = parameter + 0 end
     local room, capacity, a, b, c, d, e = algorithm.read(key, limit, period, parameter, now)
     if cost > room then what = 'peek' end
