@@ -213,11 +213,12 @@ class Decision:
         if len(parts) == 1 and parts[0].mode == "enforce":
             return parts[0]
         telling = [part for part in parts if part.mode == "enforce"]
-        refused = any(not part.allowed for part in telling)
+        refused = not all(telling)
         if refused:
             deciding = max(telling, key=_wait)
         else:
-            deciding = min((part for part in telling if part.remaining is not None), key=_room, default=cls())
+            counted = [part for part in telling if part.remaining is not None]
+            deciding = min(counted, key=_room) if counted else cls()
         return cls(
             allowed=not refused,
             limit=deciding.limit,

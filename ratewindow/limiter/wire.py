@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -192,15 +192,13 @@ def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> D
     first = checks[0]
     if first.enforce and (len(reply) == 4 or (len(checks) == 1 and len(reply) == 4 * len(first.windows))):
         return _usual(first, reply)
-    parts, numbers, refused, forced = [], iter(reply), False, what in ("force", "charge")
+    parts, at = [], 0
     for check in checks:
-        verdict, lock_wait_ms = -1, 0
-        if forced or check.counts_refused or check.penalty_ms:
-            verdict, lock_wait_ms = next(numbers), next(numbers)
-        part = _part(check, _answers(check, numbers), verdict, lock_wait_ms, what)
-        refused = refused or not part.allowed
-        parts.append(part)
-    if refused:
+        numbers = reply[at : at + width(check, what)]
+        at += len(numbers)
+        is_usual = check.enforce and len(numbers) == 4 * len(check.windows)
+        parts.append(_usual(check, numbers) if is_usual else _part(check, numbers, what))
+    if not all(parts):
         code = refusal_code()
         for part in parts:
             if part.allowed:
@@ -218,7 +216,7 @@ def _usual(check: Check, reply: Sequence[int]) -> Decision:
         remaining, wait_ms, reset_ms, charged_at_ms = reply
         windows = (WindowAnswer(window, remaining, wait_ms, reset_ms, charged_at_ms),)
     else:
-        windows = _answers(check, iter(reply))
+        windows = _answers(check, reply)
         window, remaining, wait_ms, reset_ms, _ = _deciding(windows)
     limit, reset_s, rule, text = window.limit, reset_ms / 1000, check[0], window.text
     if not wait_ms:
@@ -236,8 +234,9 @@ def refusal_code() -> str:
     return _PAIRS[number % len(_PAIRS)] + _PAIRS[(number >> 12) % len(_PAIRS)] + _LETTERS[(number >> 24) % len(_LETTERS)]
 
 
-def _answers(check: Check, numbers: Iterator[int]) -> tuple[WindowAnswer, ...]:
-    """Those of its windows, which are the next numbers of the reply, four each."""
+def _answers(check: Check, reply: Sequence[int]) -> tuple[WindowAnswer, ...]:
+    """Those of its windows, four numbers each."""
+    numbers = iter(reply)
     return tuple(map(_answer, zip(check.windows, numbers, numbers, numbers, numbers)))  # noqa: B905
 
 
@@ -255,7 +254,11 @@ def _deciding(answers: tuple[WindowAnswer, ...]) -> WindowAnswer:
     return told
 
 
-def _part(check: Check, answers: tuple[WindowAnswer, ...], verdict: int, lock_wait_ms: int, what: What) -> Decision:
+def _part(check: Check, numbers: Sequence[int], what: What) -> Decision:
+    verdict, lock_wait_ms = -1, 0
+    if len(numbers) > 4 * len(check.windows):
+        verdict, lock_wait_ms, *numbers = numbers
+    answers = _answers(check, numbers)
     window, remaining, wait_ms, reset_ms, _ = _deciding(answers)
     refuses = wait_ms != 0 if verdict < 0 else verdict > 0
     forced = refuses and what in ("force", "charge")
