@@ -35,7 +35,8 @@ if now then
   now = now + 0 -- what tonumber does, at a third of its cost
 else
   local time = redis.call('TIME')
-  now = time[1] * 1000 + math.floor(time[2] / 1000)
+  now = time[1] * 1000 + time[2] / 1000
+  now = now - now % 1
 end
 
 -- One window of one rule has to wait for no other.

@@ -15,7 +15,8 @@ local algorithms = {}
 local now = tonumber(ARGV[1])
 if not now then
   local time = redis.call('TIME')
-  now = time[1] * 1000 + math.floor(time[2] / 1000)
+  now = time[1] * 1000 + time[2] / 1000
+  now = now - now % 1
 end
 
 local reply = {}
