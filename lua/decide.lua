@@ -14,12 +14,12 @@
 -- Returns  a flat array of integers. For each rule of kind 2, 4 or both, or if forced: verdict (0 = had room, 1 = was
 --          full, 2 = was locked), lock_wait_ms; then for each window: remaining, wait_ms, reset_ms, charged_at_ms.
 --          They describe the state after the call and count from now, but for charged_at_ms, the time under
---          which the window counted the charge, 0 if not all of it, so that a refund gives back none. wait_ms is 0
+--          which the window counted the charge, -1 if not all of it, so that a refund gives back none. wait_ms is 0
 --          when there is room and -1 when there never will be, because the cost is above the capacity.
 --
 -- One full window or lock of an enforcing rule refuses the request, and a refused request is charged
 -- nowhere. A shadow rule is judged alone, only when the request passes, and charged only when all of its own
--- windows have room; of a refused request its numbers are all 0. Rules that count refused requests count
+-- windows have room; of a refused request its numbers are all 0, but for the last. Rules that count refused requests count
 -- them whoever refuses, up to what is full. A rule that only looks refuses and locks like any other, and what
 -- passes it is not charged.
 
@@ -159,7 +159,8 @@ for r = 1, #rules do
   if not rule.enforce and (judged or counts) then look(rule) end
   local charged = hits and passes and not rule.looks and cost > 0 and (rule.open or forced and rule.enforce)
   local counted = counts and not charged and cost > 0 and not rule.impossible
-  if rule.penalty and hits and judged and not forced and rule.full and not rule.locked and not rule.impossible then
+  local own_refusal = judged and rule.full and not rule.locked and not rule.impossible and cost > 0
+  if rule.penalty and hits and not forced and own_refusal then
     rule.locked_at = now
     redis.call('SET', rule.lock, string.format('%.0f', now), 'PX', rule.penalty)
   end
@@ -173,7 +174,7 @@ for r = 1, #rules do
     n = n + 2
   end
   for i = 1, rule.count do
-    local remaining, wait, reset, charged_at, counted_at = 0, 0, 0, 0, nil
+    local remaining, wait, reset, charged_at, counted_at = 0, 0, 0, -1, nil
     if counted then
       local window = rule[i]
       local algorithm, key, limit, period, parameter = unpack(window, 1, 5)

@@ -4,7 +4,7 @@
 -- KEYS     the windows' keys
 -- ARGV     now_ms: '' means the server's clock
 --          for each window: algorithm, limit, period_ms, the algorithm's parameter, units, charged_at_ms
---            charged_at_ms is what the charge returned; '' means the oldest units
+--            charged_at_ms is what the charge returned, -1 gives nothing back; '' means the oldest units
 -- Returns  for each window how many units fit now, at least 0
 --
 -- A refund never takes a count below zero, creates no key, and gives no window more than was charged to it
@@ -24,7 +24,8 @@ for i = 1, #KEYS do
   local at = 2 + (i - 1) * 6
   local algorithm, limit, period, parameter = algorithms[ARGV[at]], ARGV[at + 1] + 0, ARGV[at + 2] + 0, ARGV[at + 3]
   if not algorithm.edges then parameter = parameter + 0 end
-  algorithm.refund(ARGV[at + 4] + 0, tonumber(ARGV[at + 5]), KEYS[i], limit, period, parameter, now)
+  local units, time = ARGV[at + 4] + 0, tonumber(ARGV[at + 5])
+  if units > 0 and (not time or time >= 0) then algorithm.refund(units, time, KEYS[i], limit, period, parameter, now) end
   reply[i] = math.max(0, (algorithm.read(KEYS[i], limit, period, parameter, now)))
 end
 return reply

@@ -80,7 +80,7 @@ def show(parts: Sequence[Decision], told: Decision) -> None:
     for part, new in zip(parts, told.decisions, strict=True):
         if new.reason == "store" or not new.windows:
             continue
-        charged = [answer.charged_at_ms for answer in part.windows] or [0] * len(new.windows)
+        charged = [answer.charged_at_ms for answer in part.windows] or [-1] * len(new.windows)
         part.limit, part.remaining, part.window, part.at_s = new.limit, new.remaining, new.window, new.at_s
         part.reset_after = max(new.reset_after or 0, part.retry_after or 0)
         part.windows = tuple(answer._replace(charged_at_ms=at_ms) for answer, at_ms in zip(new.windows, charged, strict=True))

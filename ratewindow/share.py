@@ -41,7 +41,7 @@ def decide(checks: Sequence[Check], what: What) -> list[Decision]:
     parts = decision(shared, _counted.store.run(shared, what), what).decisions
     for part, check in zip(parts, checks, strict=True):
         part.check, part.at_s = check, time.time()
-        part.windows = tuple([answer._replace(charged_at_ms=0) for answer in part.windows])
+        part.windows = tuple([answer._replace(charged_at_ms=-1) for answer in part.windows])
     return list(parts)
 
 

@@ -9,7 +9,7 @@
 local function bounds(time, period, edges)
   if edges == '0' then return time, time + period end
   local start, stop
-  for edge in string.gmatch(edges, '%d+') do
+  for edge in string.gmatch(edges, '%-?%d+') do
     edge = tonumber(edge)
     if edge > time then
       stop = edge
@@ -31,7 +31,7 @@ algorithms.fixed_window = {
   read = function(key, limit, period, edges, now)
     local state = redis.call('GET', key)
     if state then
-      local start, used = string.match(state, '^(%d+) (%d+)$')
+      local start, used = string.match(state, '^(%-?%d+) (%d+)$')
       start = start + 0
       local _, stop = bounds(start, period, edges)
       if start - now > period then
@@ -44,7 +44,7 @@ algorithms.fixed_window = {
   end,
 
   answer = function(what, cost, key, limit, _, _, now, room, _, start, stop)
-    local wait, reset, time = 0, 0, 0
+    local wait, reset, time = 0, 0, -1
     if what ~= 'peek' and (cost <= room or what ~= 'hit') then
       room, time = room - cost, math.max(now, start)
       write(key, start, limit - room, stop, now)

@@ -32,7 +32,7 @@ algorithms.meter = {
   end,
 
   answer = function(what, cost, key, limit, period, _, now, room, capacity, time, level)
-    local wait, reset, charged_at = 0, 0, 0
+    local wait, reset, charged_at = 0, 0, -1
     if what ~= 'peek' and (cost <= room or what ~= 'hit') then
       local units = cost
       if what == 'force' and cost > room then units = math.max(0, room) end

@@ -37,7 +37,7 @@ algorithms.sliding_estimate = {
       room, current = room - cost, current + cost
       write(key, period, now, start, current, previous)
     else
-      time = 0
+      time = -1
       if cost > limit then
         wait = -1
       elseif cost > room and current + cost <= limit then

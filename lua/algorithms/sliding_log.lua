@@ -34,7 +34,7 @@ algorithms.sliding_log = {
   end,
 
   answer = function(what, cost, key, limit, period, _, now, room, _, newest, gone)
-    local wait, reset, time = 0, 0, 0
+    local wait, reset, time = 0, 0, -1
     if what ~= 'peek' and (cost <= room or what ~= 'hit') then
       room, time = room - cost, math.max(now, newest)
       if gone > 0 then redis.call('LTRIM', key, gone, '-1') end

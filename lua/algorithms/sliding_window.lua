@@ -83,7 +83,7 @@ algorithms.sliding_window = {
   end,
 
   answer = function(what, cost, key, limit, period, width, now, room, _, current, bucket, oldest, at, state)
-    local wait, reset, time = 0, 0, 0
+    local wait, reset, time = 0, 0, -1
     if what ~= 'peek' and (cost <= room or what ~= 'hit') then
       local index = (now - now % width) / width
       room, time = room - cost, now

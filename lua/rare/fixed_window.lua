@@ -1,7 +1,7 @@
 -- fixed_window: refusals counted up to the limit, and units given back.
 
 function algorithms.fixed_window.count(cost, key, limit, period, edges, now, room, ...)
-  if room <= 0 then return 0 end
+  if room <= 0 then return -1 end
   local units = math.min(cost, room)
   local _, _, _, time = algorithms.fixed_window.answer('charge', units, key, limit, period, edges, now, room, ...)
   return time

@@ -3,7 +3,7 @@
 -- One above the capacity is as full as it gets.
 function algorithms.meter.count(cost, key, limit, period, _, now, _, capacity, time, level)
   local most = (capacity + 1) * period
-  if level >= most then return 0 end
+  if level >= most then return -1 end
   write(key, limit, now, time, math.min(most, level + cost * period))
   return time
 end

@@ -3,7 +3,7 @@
 -- One above the capacity is as full as it gets.
 function algorithms.sliding_estimate.count(cost, key, limit, period, none, now, room, capacity, start, current, ...)
   local units = math.min(cost, limit + 1 - current)
-  if units <= 0 then return 0 end
+  if units <= 0 then return -1 end
   local _, _, _, time = algorithms.sliding_estimate.answer(
     'charge', units, key, limit, period, none, now, room, capacity, start, current, ...)
   return time

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from ratewindow.limiter.algorithms.sliding_window import width
+from ratewindow.limiter.clocks import told_by
 from ratewindow.limiter.durations import parse_duration, unit_ms
 from ratewindow.limiter.keys import identity_tag
 from ratewindow.limiter.limiter import AsyncStore, Store
@@ -64,7 +65,7 @@ class SlidingCounter:
         name: str = "calls",
         store: "Store | AsyncStore | redis.Redis | redis.asyncio.Redis | None" = None,
         buckets: int | None = None,
-        clock_ms: Callable[[], int] | None = None,
+        clock_ms: Callable[[], float] | None = None,
         prefix: str = "rwc",
     ) -> None:
         if unit is None:
@@ -79,7 +80,7 @@ class SlidingCounter:
         key = f"{prefix}:{window.tag}:{identity_tag(name)}"
         self._check = Check(name, (window,), (key,))
         self._store: Any = MemoryStore() if store is None else _store(store)
-        self._clock_ms = clock_ms
+        self._clock_ms = told_by(clock_ms) if clock_ms is not None else None
 
     def add(self, n: int = 1) -> int:
         """Count `n` more, a whole number from 0; how many it are now."""

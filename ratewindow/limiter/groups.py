@@ -68,7 +68,7 @@ class _Request(NamedTuple):
 
     def judge(self, what: What) -> Generator[list[Call], list[list[int]], Parts]:
         everywhere = range(len(self.checks))
-        nothing = {place: [0] * width(self.checks[place], what) for place in everywhere}
+        nothing = {place: _nothing(self.checks[place]) for place in everywhere}
         # A shadow rule is not even looked at before it is known that the request passes.
         looked = yield from self.ask([place for place in everywhere if self.checks[place].enforce], "peek")
         if self._refusing(looked):
@@ -85,7 +85,7 @@ class _Request(NamedTuple):
         innocent = [place for place in everywhere if self.slots[place] not in losing and not self.checks[place].counts_refused]
         charges = [(self.checks[place], _times(self.checks[place], told[place])) for place in innocent]
         with suppress(RedisError, OSError):  # it is refused in any case; what it holds leaves with its period
-            yield from refund([(check, times) for check, times in charges if any(times)], self.now_ms)
+            yield from refund([(check, times) for check, times in charges if max(times) >= 0], self.now_ms)
         return told | {place: looked.get(place, nothing[place]) for place in innocent}
 
     def _tell_refused(self, looked: Parts) -> Generator[list[Call], list[list[int]], Parts]:
@@ -107,6 +107,11 @@ def _by_slot(places: Iterable[int], slots: list[int]) -> list[list[int]]:
     for place in places:
         groups.setdefault(slots[place], []).append(place)
     return list(groups.values())
+
+
+def _nothing(check: Check) -> list[int]:
+    """What is told of a check that was not asked: all 0, and not charged."""
+    return [0, 0] * check.tells_verdict + [0, 0, 0, -1] * len(check.windows)
 
 
 def _refuses(check: Check, part: list[int]) -> bool:

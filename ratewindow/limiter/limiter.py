@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
+from ratewindow.limiter.clocks import told_by
 from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.refusals import BELIEVED_MS, Refusals
@@ -57,24 +58,26 @@ class Limiter:
     >>> limiter.hit("user:42", [Window(10, period_ms=1000)]).remaining
     9
 
-    `clock_ms` decides by its milliseconds instead of the server's clock: for tests and replays. `prefix`
-    begins the name of every key. A refusal is remembered in this process for its time, but at most for
-    `believed_ms` (0: never), so that a client that hammers costs no round trips; a refund or reset in another
-    process acts so much later. Everywhere ValueError names a bad cost or penalty, or that there are no windows.
+    `clock_ms` decides by its milliseconds, from 0 on, instead of the server's clock: for tests and replays. A
+    server's keys still expire by its own time, an hour later than they would: a clock may fall behind it by
+    that much. `prefix` begins the name of every key. A refusal is remembered in this process for its time, but
+    at most for `believed_ms` (0: never), so that a client that hammers costs no round trips; a refund or reset
+    in another process acts so much later. Everywhere ValueError names a bad cost or penalty, or that there are
+    no windows.
     """
 
     def __init__(
         self,
         store: Store | AsyncStore,
         *,
-        clock_ms: Callable[[], int] | None = None,
+        clock_ms: Callable[[], float] | None = None,
         prefix: str = "rwl",
         believed_ms: int = BELIEVED_MS,
     ) -> None:
         self._store: Any = store
-        self._clock_ms = clock_ms
+        self._clock_ms = told_by(clock_ms) if clock_ms is not None else None
         self._prefix = prefix
-        self._refusals = Refusals(0 if isinstance(store, MemoryStore) else believed_ms, clock_ms)
+        self._refusals = Refusals(0 if isinstance(store, MemoryStore) else believed_ms, self._clock_ms)
 
     def hit(
         self,
@@ -95,11 +98,11 @@ class Limiter:
         checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
         if force:
             return self._decide(checks, "force")
-        refusals = self._refusals
-        if refusals and (known := refusals.recall(checks)) is not None:
+        refusals, now_ms = self._refusals, self._now_ms()
+        asked_ms = refusals.clock_ms() if now_ms is None else now_ms
+        if refusals and (known := refusals.recall(checks, asked_ms)) is not None:
             return known
-        asked_ms = refusals.clock_ms()
-        return self._learn(checks, self._called().run(checks, "hit", self._now_ms()), asked_ms)
+        return self._learn(checks, self._called().run(checks, "hit", now_ms), asked_ms)
 
     def peek(self, identity: str, windows: Sequence[Window], cost: int = 1, *, penalty_ms: int = 0) -> Decision:
         """What `hit` would answer, without charging or locking."""
@@ -112,8 +115,10 @@ class Limiter:
     def refund(self, identity: str, windows: Sequence[Window], cost: int = 1, *, decision: Decision | None = None) -> None:
         """Give back units. Those of a decision return to the charge it made, as far as that still counts and
         never more than it was; without one, the oldest units that count go."""
-        self._called().refund(*self._refunds(identity, windows, cost, decision))
-        self._refusals.forget()
+        refunds, now_ms = self._refunds(identity, windows, cost, decision)
+        if refunds:
+            self._called().refund(refunds, now_ms)
+            self._refusals.forget()
 
     def reset(self, identity: str, windows: Sequence[Window]) -> None:
         """Forget what these windows counted for the identity, and a lock."""
@@ -143,11 +148,11 @@ class Limiter:
         checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
         if force:
             return await self._adecide(checks, "force")
-        refusals = self._refusals
-        if refusals and (known := refusals.recall(checks)) is not None:
+        refusals, now_ms = self._refusals, self._now_ms()
+        asked_ms = refusals.clock_ms() if now_ms is None else now_ms
+        if refusals and (known := refusals.recall(checks, asked_ms)) is not None:
             return known
-        asked_ms = refusals.clock_ms()
-        reply = self._store.run(checks, "hit", self._now_ms())
+        reply = self._store.run(checks, "hit", now_ms)
         if self._store.is_async:
             reply = await reply
         return self._learn(checks, reply, asked_ms)
@@ -162,8 +167,10 @@ class Limiter:
 
     async def arefund(self, identity: str, windows: Sequence[Window], cost: int = 1, *, decision: Decision | None = None) -> None:
         """`refund` on an asynchronous store."""
-        await self._answer(self._store.refund(*self._refunds(identity, windows, cost, decision)))
-        self._refusals.forget()
+        refunds, now_ms = self._refunds(identity, windows, cost, decision)
+        if refunds:
+            await self._answer(self._store.refund(refunds, now_ms))
+            self._refusals.forget()
 
     async def areset(self, identity: str, windows: Sequence[Window]) -> None:
         """`reset` on an asynchronous store."""
@@ -221,11 +228,11 @@ class Limiter:
         return f"{self._prefix}:{digest('lock ' + ' '.join(window.tag for window in windows), 6)}:{who}"
 
     def _refunds(self, identity: str, windows: Sequence[Window], cost: int, told: Decision | None) -> tuple[Refunds, int | None]:
-        check_cost(cost)
-        if told is None:
-            (check,) = self._checks(identity, windows, cost)
-            return [(check, [None] * len(check.windows))], self._now_ms()
-        return told.take_back(cost), self._now_ms()
+        """What to give back, and when; of nothing nobody is told."""
+        (check,) = self._checks(identity, windows, cost)
+        if told is not None:
+            return told.take_back(cost), self._now_ms()
+        return [(check, [None] * len(check.windows))] if cost else [], self._now_ms()
 
     def _states(self, identity: str, windows: Sequence[Window]) -> list[str]:
         (check,) = self._checks(identity, windows, 0)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.base import Reading
+from ratewindow.limiter.clocks import told_by
 from ratewindow.limiter.forks import renew_lock_after_fork
 from ratewindow.limiter.types import Check
 from ratewindow.limiter.wire import Refunds, What, tells_verdict
@@ -24,9 +25,9 @@ class MemoryStore:
 
     is_async = False
 
-    def __init__(self, most_keys: int = 100_000, clock_ms: Callable[[], int] | None = None) -> None:
+    def __init__(self, most_keys: int = 100_000, clock_ms: Callable[[], float] | None = None) -> None:
         self.most_keys = most_keys
-        self._clock_ms = clock_ms or _system_ms
+        self._clock_ms = told_by(clock_ms) if clock_ms is not None else _system_ms
         self._lock = threading.Lock()
         renew_lock_after_fork(self)
         self._states = _States()
@@ -52,7 +53,7 @@ class MemoryStore:
                     reading = algorithm(window.algorithm).reading(window, self._states.get(key), now)
                     if reading.discarded:
                         self._states.put(key, None)
-                    elif not reading.empty:
+                    elif check.cost and (charged_at_ms is None or charged_at_ms >= 0) and not reading.empty:
                         reading.refund(check.cost, charged_at_ms)
                         self._states.put(key, reading.stored)
 
@@ -116,7 +117,7 @@ class _Rule:
         charges = hits and passes and check.cost > 0 and not check.only_looks
         charged = charges and (self.open or (forced and check.enforce))
         counted = counts_refused and not charged and check.cost > 0 and not self.impossible
-        own_refusal = judged and self.full and not self.locked and not self.impossible
+        own_refusal = judged and self.full and not self.locked and not self.impossible and check.cost > 0
         if check.penalty_ms and hits and not forced and own_refusal:
             self.locked_at = self.now
             self.states.put(check.lock, self.now)
@@ -126,13 +127,13 @@ class _Rule:
             lock_wait = 0 if self.locked_at is None else max(0, self.locked_at + check.penalty_ms - self.now)
             reply += [verdict, lock_wait] if judged else [0, 0]
         for number, window in enumerate(check.windows):
-            reading, charged_at_ms = self.readings[number] if self.readings else None, 0
+            reading, charged_at_ms = self.readings[number] if self.readings else None, -1
             if reading is not None and charged:
                 left = max(0, reading.room)
                 takes_left = what == "force" and algorithm(window.algorithm).takes_what_is_left
                 units = left if takes_left and check.cost > left else check.cost
                 self._charge(number, units)
-                charged_at_ms = reading.time if units == check.cost else 0
+                charged_at_ms = reading.time if units == check.cost else -1
             elif reading is not None and counted:
                 reading.count(check.cost)
                 self.states.put(check.keys[number], reading.stored)

@@ -34,13 +34,17 @@ class Refusals:
         """Whether it is worth the while to ask."""
         return bool(self._known)
 
-    def recall(self, checks: list[Check]) -> Decision | None:
-        """The decision on a hit that is known to be refused, with its times as they are now; None: ask the server."""
+    def recall(self, checks: list[Check], now_ms: int | None = None) -> Decision | None:
+        """The decision on a hit that is known to be refused, with its times as they are now; None: ask the server.
+
+        `now_ms` is the time by `clock_ms`, where it has been read already.
+        """
         known = self._known.get(tuple(checks))
         if known is None:
             return None
         asked_ms, until_ms, reply, times = known
-        now_ms = self.clock_ms()
+        if now_ms is None:
+            now_ms = self.clock_ms()
         if not asked_ms <= now_ms < until_ms:
             self._known.pop(tuple(checks), None)
             return None

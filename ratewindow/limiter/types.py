@@ -137,7 +137,7 @@ class WindowAnswer(NamedTuple):
     remaining: int
     wait_ms: int  # 0 = there was room; -1 = there never is, the cost is above the capacity
     reset_ms: int
-    charged_at_ms: int = 0  # the server's time under which a charge was counted; 0 = nothing was charged
+    charged_at_ms: int = -1  # the server's time under which a charge was counted; -1 = nothing was charged
 
 
 @dataclass(slots=True)
@@ -192,7 +192,7 @@ class Decision:
             for charge in part._charges():
                 check, times = charge.check, [answer.charged_at_ms for answer in charge.windows]
                 charged = charge.outcome == "passed" and not (charge.forced and charge.mode == "shadow")
-                if check is None or not charged or not any(times):
+                if check is None or not charged or max(times) < 0:
                     continue
                 units = min(left, check.cost - charge.refunded)
                 if units > 0:

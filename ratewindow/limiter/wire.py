@@ -74,12 +74,12 @@ def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
     if _is_usual(checks, what):
         arguments: Words = [*checks[0].windows[0].arguments(about_ms), *([] if now_ms is None else [now_ms])]
     else:
-        arguments = [what if now_ms is None else f"{what} {now_ms}"]
+        arguments = [what if now_ms is None else f"{what} {now_ms:013}"]  # the script tells by the length if there is one
         for check in checks:
             arguments += _head(check)
             for window in check.windows:
                 arguments += window.arguments(about_ms)
-    return Call(script_for("decide", checks), [len(keys), *keys, *arguments], reply_parts(checks, what))
+    return Call(script_for("decide", checks, now_ms is not None), [len(keys), *keys, *arguments], reply_parts(checks, what))
 
 
 def _keys(checks: list[Check]) -> list[str]:
@@ -168,7 +168,8 @@ def refund_call(refunds: Refunds, now_ms: int | None) -> Call:
         for window, charged_at_ms in zip(check.windows, times, strict=True):
             arguments += (*window.arguments(about_ms), check.cost, "" if charged_at_ms is None else charged_at_ms)
     parts = sum(len(check.windows) for check, _ in refunds)
-    return Call(script_for("refund", [check for check, _ in refunds]), [len(keys), *keys, *arguments], parts)
+    script = script_for("refund", [check for check, _ in refunds], now_ms is not None)
+    return Call(script, [len(keys), *keys, *arguments], parts)
 
 
 def tells_verdict(check: Check, what: What) -> bool:

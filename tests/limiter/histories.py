@@ -71,12 +71,15 @@ def _shape(dice: random.Random, algorithms: list[str]) -> _Shape:
     return _Shape(algorithm, period_ms, buckets, burst, aligned_to, timezone)
 
 
-def history(seed: int, steps: int, algorithms: list[str] = ALGORITHMS, plain: bool = False) -> Iterator[Step]:
+def history(
+    seed: int, steps: int, algorithms: list[str] = ALGORITHMS, plain: bool = False, since_ms: int | None = None
+) -> Iterator[Step]:
     """Steps of a few rules whose windows stay while their limits are edited now and then.
 
     Every rule sees the same client or, of an even seed, each another one: on a cluster these are several groups.
 
-    `plain`: only hits and peeks, no refunds, and a clock that never goes back.
+    `plain`: only hits and peeks, no refunds, and a clock that never goes back. `since_ms`: a clock that begins then, and
+    never tells less.
     """
     dice = random.Random(seed)
     rules = [[_shape(dice, algorithms) for _ in range(dice.choice([1, 1, 2, 3]))] for _ in range(dice.choice([1, 1, 2, 3]))]
@@ -85,11 +88,11 @@ def history(seed: int, steps: int, algorithms: list[str] = ALGORITHMS, plain: bo
     counting = [not plain and dice.random() < 0.3 for _ in rules]
     looking = [not plain and dice.random() < 0.2 for _ in rules]
     limits = [[dice.choice(LIMITS) for _ in each] for each in rules]
-    now_ms = START_MS + dice.randrange(60_000)
+    now_ms = START_MS + dice.randrange(60_000) if since_ms is None else since_ms
     for _ in range(steps):
         now_ms += dice.choice([0, 0, 0, 1, 1, 2, 5, dice.randrange(30), dice.randrange(1000), dice.randrange(20_000)])
         if not plain and dice.random() < 0.03:
-            now_ms -= dice.choice([1, 20, dice.randrange(1000), dice.randrange(100_000), 10_000_000])
+            now_ms = max(since_ms or 0, now_ms - dice.choice([1, 20, dice.randrange(1000), dice.randrange(100_000), 10_000_000]))
         if dice.random() < 0.05:
             limits = [[dice.choice(LIMITS) for _ in each] for each in rules]
         checks = []

@@ -138,7 +138,7 @@ class Fixed:
 
     def count(self, limit: Limit, now: int, cost: int) -> int:
         units = min(cost, limit.limit - int(self.used(limit, now)))
-        return self.charge(limit, now, units) if units > 0 else 0
+        return self.charge(limit, now, units) if units > 0 else -1
 
     def refund(self, limit: Limit, now: int, cost: int, time: int | None) -> None:
         assert self.start is not None
@@ -178,7 +178,7 @@ class Estimate:
 
     def count(self, limit: Limit, now: int, cost: int) -> int:
         units = min(cost, limit.limit + 1 - self.counts.get(now - now % limit.period, 0))
-        return self.charge(limit, now, units) if units > 0 else 0
+        return self.charge(limit, now, units) if units > 0 else -1
 
     def refund(self, limit: Limit, now: int, cost: int, time: int | None) -> None:
         start = now - now % limit.period
@@ -219,7 +219,7 @@ class Level:
     def count(self, limit: Limit, now: int, cost: int) -> int:
         level = self.used(limit, now)
         if level >= limit.capacity + 1:
-            return 0
+            return -1
         self.level, self.time = min(Fraction(limit.capacity + 1), level + cost), now
         return now
 
@@ -286,7 +286,7 @@ class Oracle:
         self._forget_impossible(Question({key: limit}, cost), now)
         state = self.states.get(key)
         effective = self._effective(key, limit, now)
-        if state is not None and not state.empty(limit, effective):
+        if cost and (time is None or time >= 0) and state is not None and not state.empty(limit, effective):
             state.refund(limit, effective, cost, time)
 
     def _plan(self, question: Question, what: str, passes: bool, now: int) -> Callable[[], list[int]]:
@@ -297,7 +297,8 @@ class Oracle:
         charges = hits and passes and question.cost > 0 and not question.only_looks
         charged = charges and (not (full or locked) or (forced and question.enforce))
         counted = hits and question.counts_refused and not charged and question.cost > 0 and not impossible
-        locks = bool(question.penalty and hits and judged and not forced and full and not locked and not impossible)
+        owns = judged and full and not locked and not impossible and question.cost > 0
+        locks = bool(question.penalty and hits and not forced and owns)
 
         def act() -> list[int]:
             if locks:
@@ -309,13 +310,13 @@ class Oracle:
                 reply += [2 if locked else 1 if full else 0, wait] if judged else [0, 0]
             for key, limit in question.limits.items():
                 state = self.states.setdefault(key, KINDS[limit.algorithm]())
-                effective, time = self._effective(key, limit, now), 0
+                effective, time = self._effective(key, limit, now), -1
                 room = math.floor(limit.capacity - state.used(limit, effective))
                 if charged:
                     partial = what == "force" and limit.algorithm in ("token_bucket", "leaky_bucket")
                     units = min(question.cost, max(0, room)) if partial else question.cost
-                    time = state.charge(limit, effective, units) if units else 0
-                    time = time if units == question.cost else 0
+                    time = state.charge(limit, effective, units) if units else -1
+                    time = time if units == question.cost else -1
                 elif counted:
                     time = state.count(limit, effective, question.cost)
                 reply += [*(self._numbers(key, limit, question.cost, now, charged) if judged else [0, 0, 0]), time]

@@ -108,7 +108,7 @@ def test_who_loses_the_race_for_the_last_unit_gives_back_what_the_others_charged
     assert (refused.allowed, refused.rule) == (False, "user")
     assert [part.outcome for part in refused.parts] == ["other", "refused", "other", "other"]
     assert (remaining(store, ip), remaining(store, shadow), remaining(store, counting)) == (5, 5, 4)
-    assert [bool(part.windows[0].charged_at_ms) for part in refused.parts] == [False, False, False, True]
+    assert [part.windows[0].charged_at_ms >= 0 for part in refused.parts] == [False, False, False, True]
 
 
 def test_a_request_that_was_refused_stays_refused_though_room_is_made_meanwhile(store: Interrupted) -> None:

@@ -6,7 +6,9 @@ import redis
 import redis.asyncio
 
 from ratewindow.limiter import AsyncRedisStore, Limiter, MemoryStore, RedisStore, Window
+from ratewindow.limiter.limiter import Store
 from tests.limiter.clock import Clock
+from tests.limiter.histories import ALGORITHMS
 
 MINUTE = Window(5, period_ms=60_000)
 
@@ -74,6 +76,27 @@ def test_cost_zero_and_peek_charge_nothing(limiter: Limiter) -> None:
         assert limiter.hit("user:42", [MINUTE], cost=0)
         assert limiter.peek("user:42", [MINUTE])
     assert limiter.peek("user:42", [MINUTE]).remaining == 5
+
+
+@pytest.mark.usefixtures("never_expiring")
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_nothing_is_written_for_a_cost_of_zero(store: Store, clock: Clock, algorithm: str) -> None:
+    """No lock where there is no room for nothing, and no state that is moved in time by giving nothing back."""
+    limiter, windows = Limiter(store, clock_ms=clock), [Window(5, 60_000, algorithm)]
+    told = limiter.hit("user:42", windows)
+    limiter.charge("user:42", windows, 8)
+    assert not limiter.hit("user:42", windows, cost=0, penalty_ms=900_000)
+    assert not limiter.hit("user:42", windows, cost=0, penalty_ms=900_000, count_refused=True)
+    before = limiter.peek("user:42", windows)
+    clock.now_ms += 1000
+    limiter.refund("user:42", windows, 0)
+    limiter.refund("user:42", windows, 0, decision=told)
+    assert told.check is not None
+    store.refund([(told.check._replace(cost=0), [told.windows[0].charged_at_ms])], clock.now_ms)
+    clock.now_ms -= 1000  # a state that had been moved would hold the time back
+    assert limiter.peek("user:42", windows).retry_after == before.retry_after
+    clock.now_ms += 300_000
+    assert limiter.hit("user:42", windows, penalty_ms=900_000)
 
 
 def test_a_raised_limit_keeps_what_was_counted(limiter: Limiter) -> None:

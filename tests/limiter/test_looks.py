@@ -25,7 +25,7 @@ def test_who_is_looked_at_pays_nothing_and_who_is_charged_is_refused_at_the_next
     check = look(algorithm)
     for _ in range(5):
         told = decision([check], store.run([check], "hit", NOW_MS))
-        assert (told.allowed, told.remaining, told.retry_after, told.windows[0].charged_at_ms) == (True, 2, None, 0)
+        assert (told.allowed, told.remaining, told.retry_after, told.windows[0].charged_at_ms) == (True, 2, None, -1)
     counted = [check._replace(only_looks=False)]
     assert [decision(counted, store.run(counted, "charge", NOW_MS), "charge").remaining for _ in range(2)] == [1, 0]
     refused = decision([check], store.run([check], "hit", NOW_MS))

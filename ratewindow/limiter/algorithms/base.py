@@ -48,7 +48,7 @@ class Reading(Protocol):
 
     @property
     def time(self) -> int:
-        """Under which time the last charge was counted; 0 = none."""
+        """Under which time the last charge was counted; -1 = none."""
 
     @property
     def empty(self) -> bool:

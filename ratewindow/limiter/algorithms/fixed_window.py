@@ -48,7 +48,7 @@ class FixedWindow:
 
     def __init__(self, window: Measure, stored: tuple[int, int] | None, now_ms: int) -> None:
         self.window, self.now, self.capacity = window, now_ms, window.limit
-        self.time = self.used = 0
+        self.time, self.used = -1, 0
         self.parameter = edges(window, now_ms)
         self.start, self.stop = self._bounds(now_ms)
         self.discarded = stored is not None and stored[0] - now_ms > window.period_ms

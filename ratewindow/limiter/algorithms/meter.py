@@ -20,7 +20,7 @@ class Meter:
         self.limit, self.period, self.raw_now = window.limit, window.period_ms, now_ms
         self._before, self._changed = stored, False
         self.capacity = burst(window) if window.limit else 0
-        self.time = self.level = 0
+        self.time, self.level = -1, 0
         self.newest = now_ms
         self.discarded = stored is not None and stored[0] - now_ms > self.period
         if stored is not None and not self.discarded:

@@ -11,7 +11,7 @@ class SlidingEstimate:
 
     def __init__(self, window: Measure, stored: tuple[int, int, int] | None, now_ms: int) -> None:
         self.period, self.raw_now, self.capacity = window.period_ms, now_ms, window.limit
-        self.time = 0
+        self.time = -1
         self.start, self.current, self.previous = now_ms - now_ms % self.period, 0, 0
         self.discarded = stored is not None and stored[0] - now_ms > self.period
         if stored is not None and not self.discarded:

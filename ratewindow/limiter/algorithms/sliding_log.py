@@ -8,7 +8,7 @@ class SlidingLog:
 
     def __init__(self, window: Measure, stored: tuple[int, ...] | None, now_ms: int) -> None:
         self.period, self.now, self.capacity = window.period_ms, now_ms, window.limit
-        self.time = 0
+        self.time = -1
         self.newest = stored[-1] if stored else now_ms
         self.discarded = self.newest - now_ms > self.period
         oldest = max(now_ms, self.newest) - self.period

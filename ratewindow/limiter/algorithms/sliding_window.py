@@ -21,7 +21,7 @@ class SlidingWindow:
     def __init__(self, window: Measure, stored: Buckets | None, now_ms: int) -> None:
         self.width, self.period, self.now = width(window), window.period_ms, now_ms
         self.capacity = window.limit
-        self.time = 0
+        self.time = -1
         newest = stored[-1][0] * self.width if stored else now_ms
         self.discarded = newest - now_ms > self.period
         oldest = (max(now_ms, newest) + 1 - self.period) // self.width
