@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
+from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
 from ratewindow.limiter.clocks import told_by
 from ratewindow.limiter.keys import digest, identity_tag
@@ -38,11 +39,17 @@ class AsyncStore(Protocol):
     def reset(self, keys: Sequence[str]) -> Awaitable[None]: ...
 
 
-def check_cost(cost: int) -> int:
-    """The cost itself; ValueError when it is no whole number of units from 0 to a million."""
-    if not isinstance(cost, int) or isinstance(cost, bool) or not 0 <= cost <= MOST_COST:
-        raise ValueError(f"cost {cost!r}: write a whole number from 0 to {MOST_COST}")
+def check_cost(cost: int, most: int = MOST_COST) -> int:
+    """The cost itself; ValueError when it is no whole number of units from 0 to a million, or to `most`."""
+    if not isinstance(cost, int) or isinstance(cost, bool) or not 0 <= cost <= most:
+        raise ValueError(f"cost {cost!r}: write a whole number from 0 to {most}")
     return cost
+
+
+def _most_charge(window: Window) -> int:
+    """What one call may charge whatever the limit is: a log keeps each unit, and all else is counted exactly."""
+    keeps_each = algorithm(window.algorithm).most_limit is not None
+    return MOST_COST if keeps_each else max(MOST_COST, MOST_UNIT_MS // window.period_ms)
 
 
 def _check_penalty(penalty_ms: int) -> int:
@@ -91,13 +98,13 @@ class Limiter:
     ) -> Decision:
         """Admit and charge `cost` units if every window has room for them; else charge nothing.
 
-        Cost 0 only looks. `force` admits whatever stands against it, and charges: a bucket what is left in
+        Cost 0 only looks, and a cost above the limit never passes. `force` admits whatever stands against it, and charges: a bucket what is left in
         it, the others all. With a penalty a refusal locks the identity out for so long, and with
         `count_refused` refused units are counted too, up to what is full.
         """
         checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
         if force:
-            return self._decide(checks, "force")
+            return self._decide(_chargeable(checks), "force")
         refusals, now_ms = self._refusals, self._now_ms()
         asked_ms = refusals.clock_ms() if now_ms is None else now_ms
         if refusals and (known := refusals.recall(checks, asked_ms)) is not None:
@@ -110,7 +117,7 @@ class Limiter:
 
     def charge(self, identity: str, windows: Sequence[Window], cost: int) -> Decision:
         """Charge unconditionally, for work whose cost is known only afterwards; used may then exceed the limit."""
-        return self._decide(self._checks(identity, windows, cost), "charge")
+        return self._decide(_chargeable(self._checks(identity, windows, cost)), "charge")
 
     def refund(self, identity: str, windows: Sequence[Window], cost: int = 1, *, decision: Decision | None = None) -> None:
         """Give back units. Those of a decision return to the charge it made, as far as that still counts and
@@ -147,7 +154,7 @@ class Limiter:
         """`hit` on an asynchronous store."""
         checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
         if force:
-            return await self._adecide(checks, "force")
+            return await self._adecide(_chargeable(checks), "force")
         refusals, now_ms = self._refusals, self._now_ms()
         asked_ms = refusals.clock_ms() if now_ms is None else now_ms
         if refusals and (known := refusals.recall(checks, asked_ms)) is not None:
@@ -163,7 +170,7 @@ class Limiter:
 
     async def acharge(self, identity: str, windows: Sequence[Window], cost: int) -> Decision:
         """`charge` on an asynchronous store."""
-        return await self._adecide(self._checks(identity, windows, cost), "charge")
+        return await self._adecide(_chargeable(self._checks(identity, windows, cost)), "charge")
 
     async def arefund(self, identity: str, windows: Sequence[Window], cost: int = 1, *, decision: Decision | None = None) -> None:
         """`refund` on an asynchronous store."""
@@ -221,7 +228,7 @@ class Limiter:
             keys: tuple[str, ...] = (f"{self._prefix}:{windows[0].tag}:{who}",)
         else:
             keys = tuple([f"{self._prefix}:{window.tag}:{who}" for window in windows])
-        check = Check("limiter", tuple(windows), keys, check_cost(cost), True, count_refused, penalty_ms, lock)
+        check = Check("limiter", tuple(windows), keys, check_cost(cost, MOST_UNIT_MS), True, count_refused, penalty_ms, lock)
         return [check] if len(set(keys)) == len(keys) else merged([check])
 
     def _lock_key(self, windows: Sequence[Window], who: str) -> str:
@@ -237,6 +244,13 @@ class Limiter:
     def _states(self, identity: str, windows: Sequence[Window]) -> list[str]:
         (check,) = self._checks(identity, windows, 0)
         return [*check.keys, self._lock_key(windows, identity_tag(identity))]
+
+
+def _chargeable(checks: list[Check]) -> list[Check]:
+    """The checks themselves; ValueError when they cost more than may be charged without asking whether there is room."""
+    for check in checks:
+        check_cost(check.cost, min(map(_most_charge, check.windows)))
+    return checks
 
 
 def _worth_waiting(told: Decision, deadline_s: float) -> bool:
