@@ -13,12 +13,11 @@ from ratewindow.breaker import PROBE_S, Breakers
 from ratewindow.limiter.cluster_store import AsyncClusterStore, ClusterStore
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
+from ratewindow.limiter.server import UNUSED_S
 from ratewindow.limiter.storing import astore_for, store_for
 from ratewindow.limiter.types import Check, Window
 
 AnyAsyncStore = AsyncRedisStore | AsyncClusterStore
-
-UNUSED_S = 30.0  # a connection that no thread has needed for so long is closed
 
 _travelled_ms = 0
 _memory = MemoryStore(clock_ms=lambda: time.time_ns() // 1_000_000 + _travelled_ms)

@@ -6,6 +6,7 @@ import gc
 import pytest
 
 from ratewindow import housekeeping, stores
+from ratewindow.limiter.server import UNUSED_S
 from ratewindow.limiter.types import Check, Window
 
 CHECKS = [Check("rule", (Window(5, 60_000),), ("rw:s:test",))]
@@ -50,5 +51,5 @@ def test_a_process_closes_the_connections_that_its_threads_need_no_more(monkeypa
     store = stores.store()
     monkeypatch.setattr(store, "close_unused", asked.append)
     stores._close_unused()
-    assert asked == [stores.UNUSED_S]
+    assert asked == [UNUSED_S]
     assert "_close_unused" in {chore.run.__name__ for each in housekeeping._rounds.values() for chore in each.chores}

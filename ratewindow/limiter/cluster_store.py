@@ -211,7 +211,7 @@ class ClusterStore:
         if self._limit_s is not None:
             kind = timed(kind)
             options |= {"socket_timeout": self._limit_s, "socket_connect_timeout": self._limit_s}
-        return ConnectionPool(kind, max_connections=like.max_connections, **options)
+        return ConnectionPool(kind, **options)
 
 
 class AsyncClusterStore:

@@ -98,9 +98,9 @@ class Limiter:
     ) -> Decision:
         """Admit and charge `cost` units if every window has room for them; else charge nothing.
 
-        Cost 0 only looks, and a cost above the limit never passes. `force` admits whatever stands against it, and charges: a bucket what is left in
-        it, the others all. With a penalty a refusal locks the identity out for so long, and with
-        `count_refused` refused units are counted too, up to what is full.
+        Cost 0 only looks, and a cost above the limit never passes. `force` admits whatever stands against it, and
+        charges: a bucket what is left in it, the others all. With a penalty a refusal locks the identity out for
+        so long, and with `count_refused` refused units are counted too, up to what is full.
         """
         checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
         if force:

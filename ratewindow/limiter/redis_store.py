@@ -23,15 +23,16 @@ class RedisStore:
     """Counts on one Redis or Valkey server, reached as the given client would.
 
     The client's options say how long a call may take: give it short timeouts. Nothing is repeated here: a
-    call whose answer was lost may have counted. The store keeps connections of its own, one for each thread
-    that asks at the same moment. Where the client's connections are `timed`, their timeout is that of the whole
-    call, connecting included.
+    call whose answer was lost may have counted. The store keeps connections of its own, one for each thread that
+    asks at the same moment, made as the client makes its own; those of the client are left to it. They are
+    closed with the store, and after half a minute of no use all but one, but not with the client. Where the
+    client's connections are `timed`, their timeout is that of the whole call, connecting included.
     """
 
     is_async = False
 
     def __init__(self, client: "redis.Redis") -> None:
-        self._client = client  # kept, lest its end closes the connections
+        self._client = client
         self._server = Server(_pool_of(client))
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
@@ -74,7 +75,8 @@ def _pool_of(client: Any) -> Any:
 class AsyncRedisStore:
     """`RedisStore` for asyncio, on a ``redis.asyncio`` client of the running event loop.
 
-    Decisions that wait at the same moment share one pipeline on one connection. With `limit_s`, whatever waits
+    Decisions that wait at the same moment share one pipeline on one connection, which is the client's and is given
+    back after each. With `limit_s`, whatever waits
     for longer fails, connecting included, and the loop's own lag is not counted; give the client no timeouts then.
     """
 

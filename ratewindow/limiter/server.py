@@ -15,20 +15,26 @@ from ratewindow.limiter.wire import Call, Words, packed
 Answer = TypeVar("Answer")
 
 IDLE_S = 0.1  # a connection that rested longer is looked at before it is used: the server may have closed it
+UNUSED_S = 30.0  # a connection that no thread has needed for so long is closed
 
 _ASKING = packed(["ASKING"])
 
 
 class Server:
     """One connection for each thread that calls at the same moment: what a client does around a call takes as long
-    as the call. Nothing is repeated: a call whose answer was lost may have counted. Where the pool's connections
-    are `timed`, their timeout is that of an exchange as a whole, connecting included."""
+    as the call. Nothing is repeated: a call whose answer was lost may have counted. Where the connections are `timed`,
+    their timeout is that of an exchange as a whole, connecting included.
 
-    def __init__(self, pool: Any) -> None:
-        self._pool = pool
+    They are such as `like` makes, a client's pool, but none of its own: kept by us, they would be missing there, and a
+    pool gives out so many and no more.
+    """
+
+    def __init__(self, like: Any) -> None:
+        self._like = like
         self._idle: list[tuple[Any, float]] = []  # pop and append are atomic: no lock
         self._pid = os.getpid()
-        self.limit_s = limit_of(pool)
+        self._tidy_s = 0.0
+        self.limit_s = limit_of(like)
 
     def exchange(self, command: bytes, parts: int, now_s: float) -> list[int]:
         """The numbers that are answered to a packed command, so many `parts`; what usually happens in few steps."""
@@ -47,6 +53,8 @@ class Server:
             self._failed(connection, now_s, error)
             raise
         self._idle.append((connection, now_s))
+        if now_s > self._tidy_s:
+            self._tidy(now_s)
         return reply
 
     def call(self, call: Call, asking: bool = False, since_s: float | None = None) -> list[int]:
@@ -90,7 +98,7 @@ class Server:
     def close(self) -> None:
         """Close the connections; the next call opens one anew."""
         while self._idle:
-            self._discard(self._idle.pop()[0])
+            self._idle.pop()[0].disconnect()
 
     def close_unused(self, unused_s: float) -> None:
         """Close connections that no thread has needed for so long, but one: a crowd needs many, and then goes."""
@@ -102,7 +110,7 @@ class Server:
             if monotonic() - used_s <= unused_s:
                 self._idle.insert(0, (connection, used_s))
                 return
-            self._discard(connection)
+            connection.disconnect()
 
     def _carefully(self, ask: Callable[[Any], Answer]) -> Answer:
         """What `ask` finds on a connection that may first have to be opened, all within what is left of the limit."""
@@ -118,7 +126,14 @@ class Server:
             self._failed(connection, now_s, error)
             raise
         self._idle.append((connection, now_s))
+        if now_s > self._tidy_s:
+            self._tidy(now_s)
         return reply
+
+    def _tidy(self, now_s: float) -> None:
+        """Now and then, for programs that have nobody else to do it."""
+        self._tidy_s = now_s + UNUSED_S
+        self.close_unused(UNUSED_S)
 
     def _failed(self, connection: Any, now_s: float, error: BaseException) -> None:
         """An error that the server answered leaves nothing on the line. After any other an answer may still come, and
@@ -126,7 +141,7 @@ class Server:
         if isinstance(error, ResponseError) and not isinstance(error, ReadOnlyError):
             self._idle.append((connection, now_s))
             return
-        self._discard(connection)
+        connection.disconnect()
         # What has cut this line, or made it silent, has most likely done so to the others; and behind the address of
         # a master that is none any more there may be another one by now.
         self.close()
@@ -137,7 +152,8 @@ class Server:
         try:
             connection, used_s = self._idle.pop()
         except IndexError:
-            connection = self._pool.get_connection()
+            connection = self._like.connection_class(**self._like.connection_kwargs)
+            connection.connect()
         else:
             if now_s - used_s <= IDLE_S:
                 return connection
@@ -145,15 +161,11 @@ class Server:
                 connection.disconnect()
                 try:
                     connection.connect()  # sending would, too, but without asking the Sentinels where to
-                except BaseException:  # the pool shall have it back: it may give out so many and no more
-                    self._discard(connection)
+                except BaseException:
+                    connection.disconnect()
                     raise
         untimed(connection)
         return connection
-
-    def _discard(self, connection: Any) -> None:
-        connection.disconnect()
-        self._pool.release(connection)
 
 
 def _numbers(connection: Any, command: bytes, parts: int, asking: bool = False) -> list[int]:

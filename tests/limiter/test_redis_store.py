@@ -1,15 +1,17 @@
 """The connections that the store keeps for itself."""
 
 import os
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis
+import redis.asyncio
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import MaxConnectionsError
 
-from ratewindow.limiter import Limiter, RedisStore, Window, faults
+from ratewindow.limiter import AsyncRedisStore, Limiter, RedisStore, Window, faults
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Check
 from ratewindow.limiter.wire import What, decide_call, packed_decide
@@ -30,7 +32,9 @@ def test_connections_that_a_crowd_needed_are_closed_when_it_has_gone(redis_url: 
     before = len(redis_client.client_list())
     with redis.Redis.from_url(redis_url) as client:
         store = RedisStore(client)
-        crowd = [store._server._pool.get_connection() for _ in range(8)]
+        crowd = [client.connection_pool.make_connection() for _ in range(8)]
+        for each in crowd:
+            each.connect()
         store._server._idle = [(each, time.monotonic() - 60) for each in crowd]
         store.close_unused(120)
         assert len(redis_client.client_list()) == before + 8
@@ -125,11 +129,56 @@ def test_the_packed_call_is_the_call(rates: list[str], cost: int, what: What, mo
     assert packed_decide(checks, what, None) == b"".join(redis.Connection().pack_command(*words))  # never connected
 
 
-def test_a_pool_that_gives_out_no_more_is_a_fault_with_a_name_and_told_at_once(redis_url: str) -> None:
-    with redis.Redis.from_url(redis_url, max_connections=1) as client:
-        taken = client.connection_pool.get_connection()
+@pytest.mark.parametrize("pool", [redis.ConnectionPool, redis.BlockingConnectionPool])
+def test_a_crowd_of_threads_leaves_the_client_its_own_connections(redis_url: str, pool: type[redis.ConnectionPool]) -> None:
+    """A pool gives out so many and no more: what a store kept of it, the application would wait for in vain."""
+    client = redis.Redis(connection_pool=pool.from_url(redis_url, max_connections=1))
+    limiter, together = Limiter(RedisStore(client)), threading.Barrier(8)
+
+    def ask(_: int) -> bool:
+        together.wait()
+        return all(limiter.hit("user:42", LIMIT) for _ in range(10))
+
+    with ThreadPoolExecutor(8) as crowd:
+        assert all(crowd.map(ask, range(8)))
+    assert client.ping()
+    assert limiter.peek("user:42", LIMIT).remaining == 920
+    client.close()
+    assert limiter.hit("user:42", LIMIT).remaining == 919
+
+
+def test_connections_that_a_crowd_needed_are_closed_where_nobody_looks_after_them(
+    redis_url: str, redis_client: redis.Redis
+) -> None:
+    before = len(redis_client.client_list())
+    with redis.Redis.from_url(redis_url) as client:
+        store = RedisStore(client)
+        crowd = [client.connection_pool.make_connection() for _ in range(8)]
+        for each in crowd:
+            each.connect()
+        store._server._idle = [(each, time.monotonic() - 60) for each in crowd]
+        for remaining in (999, 998):
+            assert Limiter(store).hit("user:42", LIMIT).remaining == remaining
+        while len(redis_client.client_list()) > before + 1:
+            pass  # the server hears of it a moment later
+
+
+def test_the_connections_are_closed_with_the_store(redis_url: str, redis_client: redis.Redis) -> None:
+    before = len(redis_client.client_list())
+    with redis.Redis.from_url(redis_url) as client:
+        store = RedisStore(client)
+        Limiter(store).hit("user:42", LIMIT)
+        assert len(redis_client.client_list()) == before + 1
+        del store
+        while len(redis_client.client_list()) > before:
+            pass  # the server hears of it a moment later
+
+
+async def test_a_pool_that_gives_out_no_more_is_a_fault_with_a_name_and_told_at_once(redis_url: str) -> None:
+    async with redis.asyncio.Redis.from_url(redis_url, max_connections=1) as client:
+        taken = await client.connection_pool.get_connection()
         with pytest.raises(MaxConnectionsError) as told:
-            Limiter(RedisStore(client)).hit("user:42", LIMIT)
+            await Limiter(AsyncRedisStore(client)).ahit("user:42", LIMIT)
         assert faults.of(told.value).name == "pool"
-        client.connection_pool.release(taken)
-        assert Limiter(RedisStore(client)).hit("user:42", LIMIT)
+        await client.connection_pool.release(taken)
+        assert await Limiter(AsyncRedisStore(client)).ahit("user:42", LIMIT)
