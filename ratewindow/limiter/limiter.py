@@ -104,7 +104,7 @@ class Limiter:
         """
         checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
         if force:
-            return self._decide(_chargeable(checks), "force")
+            return self._charge(checks, "force")
         refusals, now_ms = self._refusals, self._now_ms()
         asked_ms = refusals.clock_ms() if now_ms is None else now_ms
         if refusals and (known := refusals.recall(checks, asked_ms)) is not None:
@@ -117,7 +117,7 @@ class Limiter:
 
     def charge(self, identity: str, windows: Sequence[Window], cost: int) -> Decision:
         """Charge unconditionally, for work whose cost is known only afterwards; used may then exceed the limit."""
-        return self._decide(_chargeable(self._checks(identity, windows, cost)), "charge")
+        return self._charge(self._checks(identity, windows, cost), "charge")
 
     def refund(self, identity: str, windows: Sequence[Window], cost: int = 1, *, decision: Decision | None = None) -> None:
         """Give back units. Those of a decision return to the charge it made, as far as that still counts and
@@ -154,7 +154,7 @@ class Limiter:
         """`hit` on an asynchronous store."""
         checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
         if force:
-            return await self._adecide(_chargeable(checks), "force")
+            return await self._acharge(checks, "force")
         refusals, now_ms = self._refusals, self._now_ms()
         asked_ms = refusals.clock_ms() if now_ms is None else now_ms
         if refusals and (known := refusals.recall(checks, asked_ms)) is not None:
@@ -170,7 +170,7 @@ class Limiter:
 
     async def acharge(self, identity: str, windows: Sequence[Window], cost: int) -> Decision:
         """`charge` on an asynchronous store."""
-        return await self._adecide(_chargeable(self._checks(identity, windows, cost)), "charge")
+        return await self._acharge(self._checks(identity, windows, cost), "charge")
 
     async def arefund(self, identity: str, windows: Sequence[Window], cost: int = 1, *, decision: Decision | None = None) -> None:
         """`refund` on an asynchronous store."""
@@ -198,6 +198,17 @@ class Limiter:
 
     async def _adecide(self, checks: list[Check], what: What) -> Decision:
         return decision(checks, await self._answer(self._store.run(checks, what, self._now_ms())), what)
+
+    def _charge(self, checks: list[Check], what: What) -> Decision:
+        """Charge whatever stands against it: a wait that is remembered may be longer now."""
+        told = self._decide(_chargeable(checks), what)
+        self._refusals.forget()
+        return told
+
+    async def _acharge(self, checks: list[Check], what: What) -> Decision:
+        told = await self._adecide(_chargeable(checks), what)
+        self._refusals.forget()
+        return told
 
     def _learn(self, checks: list[Check], reply: list[int], asked_ms: int) -> Decision:
         told = decision(checks, reply)
@@ -232,7 +243,9 @@ class Limiter:
         return [check] if len(set(keys)) == len(keys) else merged([check])
 
     def _lock_key(self, windows: Sequence[Window], who: str) -> str:
-        return f"{self._prefix}:{digest('lock ' + ' '.join(window.tag for window in windows), 6)}:{who}"
+        """Of these windows, in whichever order and however often they are given."""
+        tags = sorted({window.tag for window in windows})
+        return f"{self._prefix}:{digest('lock ' + ' '.join(tags), 6)}:{who}"
 
     def _refunds(self, identity: str, windows: Sequence[Window], cost: int, told: Decision | None) -> tuple[Refunds, int | None]:
         """What to give back, and when; of nothing nobody is told."""

@@ -140,6 +140,9 @@ class _Rule:
                 charged_at_ms = reading.time
             reply += self._numbers(reading, charged) if reading is not None and judged else [0, 0, 0]
             reply.append(charged_at_ms)
+        if judged and not charged and not self.open:
+            for key in (*check.keys, check.lock):
+                self.states.mark_refused(key)
         return reply
 
     def _charge(self, number: int, units: int) -> None:
@@ -154,9 +157,6 @@ class _Rule:
             wait = -1
         elif not charged and self.check.cost > reading.room:
             wait = reading.wait(self.check.cost) - self.now
-        if wait:
-            for key in self.check.keys:
-                self.states.mark_refused(key)
         return [max(0, reading.room), wait, max(wait, reading.reset() - self.now)]
 
 

@@ -60,7 +60,7 @@ class Refusals:
                     self._known.popitem(last=False)
 
     def forget(self) -> None:
-        """Believe nothing: something was given back."""
+        """Believe nothing: something was given back, or charged beyond what is full."""
         with self._lock:
             self._known.clear()
 

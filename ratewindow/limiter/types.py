@@ -1,5 +1,6 @@
 """The plain values of the limiter: what limits, what is asked, what is answered."""
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS, is_timezone
 from ratewindow.limiter.durations import format_duration
+from ratewindow.limiter.forks import renew_lock_after_fork
 from ratewindow.limiter.keys import LAYOUT, digest
 
 
@@ -140,6 +142,17 @@ class WindowAnswer(NamedTuple):
     charged_at_ms: int = -1  # the server's time under which a charge was counted; -1 = nothing was charged
 
 
+class _Refunds:
+    """Who gives back at the same moment as another counts after it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        renew_lock_after_fork(self)
+
+
+_refunds = _Refunds()
+
+
 @dataclass(slots=True)
 class Decision:
     """What a request, or one rule of it, was answered. It is true when the request may pass.
@@ -187,18 +200,19 @@ class Decision:
         at, the newest charges first. All refunds of one decision together give back no more than it charged, and a
         refusal, which may have been counted but bought nothing, gives nothing back."""
         refunds = []
-        for part in self.decisions:
-            left = cost
-            for charge in part._charges():
-                check, times = charge.check, [answer.charged_at_ms for answer in charge.windows]
-                charged = charge.outcome == "passed" and not (charge.forced and charge.mode == "shadow")
-                if check is None or not charged or max(times) < 0:
-                    continue
-                units = min(left, check.cost - charge.refunded)
-                if units > 0:
-                    charge.refunded += units
-                    left -= units
-                    refunds.append((check._replace(cost=units), times))
+        with _refunds._lock:
+            for part in self.decisions:
+                left = cost
+                for charge in part._charges():
+                    check, times = charge.check, [answer.charged_at_ms for answer in charge.windows]
+                    charged = charge.outcome == "passed" and not (charge.forced and charge.mode == "shadow")
+                    if check is None or not charged or max(times, default=-1) < 0:
+                        continue
+                    units = min(left, check.cost - charge.refunded)
+                    if units > 0:
+                        charge.refunded += units
+                        left -= units
+                        refunds.append((check._replace(cost=units), times))
         return refunds
 
     def _charges(self) -> list["Decision"]:
@@ -238,7 +252,7 @@ class Decision:
 
 
 def _charged_at_ms(charge: Decision) -> int:
-    return max((answer.charged_at_ms for answer in charge.windows), default=0)
+    return max((answer.charged_at_ms for answer in charge.windows), default=-1)
 
 
 def _wait(part: Decision) -> float:

@@ -46,8 +46,9 @@ def packed(words: Words) -> bytes:
 def merged(checks: list[Check]) -> list[Check]:
     """The checks with no state key twice: one window met twice is charged once, with the larger cost.
 
-    An enforcing check wins over one in shadow. A check that is left without windows is answered by the
-    one that took them, and has gone from the list.
+    Of two limits on one count the stricter holds; ValueError names two buckets of which neither is. An enforcing
+    check wins over one in shadow. A check that is left without windows is answered by the one that took them, and
+    has gone from the list.
     """
     keys = [key for check in checks for key in check.keys]
     if len(keys) == 1 or len(set(keys)) == len(keys):
@@ -58,12 +59,22 @@ def merged(checks: list[Check]) -> list[Check]:
     for check in sorted(checks, key=lambda check: not check.enforce):
         own: dict[str, Window] = {}
         for window, key in zip(check.windows, check.keys, strict=True):
-            if key not in taken and (key not in own or window.limit < own[key].limit):
-                own[key] = window
+            if key not in taken:
+                own[key] = _stricter(own[key], window) if key in own else window
         taken.update(own)
         if own:
             kept.append(check._replace(windows=tuple(own.values()), keys=tuple(own), cost=max(cost[key] for key in own)))
     return kept
+
+
+def _stricter(one: Window, other: Window) -> Window:
+    """Of two windows with one state the one that admits nothing which the other would refuse."""
+    slow, fast = sorted((one, other), key=lambda window: (window.limit, window.burst or 0))
+    if slow.limit and slow.burst and fast.burst and slow.burst > fast.burst:
+        # One level cannot drain at two rates.
+        told = " and ".join(f"{window.text} with burst {window.burst}" for window in (slow, fast))
+        raise ValueError(f"{told} would share one count, and each refuses what the other admits: give one another period")
+    return slow
 
 
 def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
@@ -266,14 +277,16 @@ def _part(check: Check, numbers: Sequence[int], what: What) -> Decision:
     reason = ""
     if refuses:
         reason = "limit" if wait_ms > 0 or (wait_ms < 0 and not window.limit) else "cost" if wait_ms < 0 else "penalty"
-    if lock_wait_ms > wait_ms >= 0:
-        wait_ms, reason, remaining = lock_wait_ms, "penalty" if refuses else "", 0
+    if lock_wait_ms:
+        remaining = 0
+        if lock_wait_ms > wait_ms >= 0:
+            wait_ms, reason = lock_wait_ms, "penalty" if refuses else ""
     mode, passed = "enforce" if check.enforce else "shadow", forced or not refuses
     return Decision(
         passed or not check.enforce,
         window.limit,
         remaining,
-        wait_ms / 1000 if wait_ms > 0 else None,
+        wait_ms / 1000 if wait_ms > 0 and not forced else None,
         max(reset_ms, wait_ms) / 1000,
         check.rule,
         window.text,

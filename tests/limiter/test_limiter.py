@@ -1,11 +1,17 @@
 """The limiter as its user sees it: hits, peeks, weights, waits, edited limits."""
 
+import copy
+import pickle
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import fakeredis
 import pytest
 import redis
 import redis.asyncio
 
-from ratewindow.limiter import AsyncRedisStore, Limiter, MemoryStore, RedisStore, Window
+from ratewindow.limiter import AsyncRedisStore, Decision, Limiter, MemoryStore, RedisStore, Window
 from ratewindow.limiter.limiter import Store
 from tests.limiter.clock import Clock
 from tests.limiter.histories import ALGORITHMS
@@ -175,6 +181,99 @@ def test_a_hundred_in_five_seconds_holds_at_every_phase_of_a_burst(limiter: Limi
                 admitted.append(clock.now_ms)
                 assert sum(clock.now_ms - at < 5000 for at in admitted) <= 100
     assert len(admitted) > 500
+
+
+def bucket(limit: int, burst: int) -> Window:
+    return Window(limit, 60_000, "token_bucket", burst=burst)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("others", [(10, 20), (10, 5), (30, 5), (10, 6)])
+def test_of_two_buckets_with_one_count_the_stricter_holds(limiter: Limiter, first: int, others: tuple[int, int]) -> None:
+    windows = [bucket(10, 5), bucket(*others)]
+    told = [limiter.hit("user:42", [windows[first], windows[1 - first]]) for _ in range(9)]
+    assert sum(each.allowed for each in told) == 5
+    assert told[-1].retry_after == 6.0
+    assert limiter.hit("user:43", [bucket(0, 20), *windows]).limit == 0
+
+
+def test_two_buckets_with_one_count_of_which_neither_is_the_stricter_are_named(limiter: Limiter) -> None:
+    windows = [bucket(10, 1), bucket(5, 50)]
+    with pytest.raises(ValueError, match=r"5/m with burst 50 and 10/m with burst 1 .*: give one another period"):
+        limiter.hit("user:42", windows)
+
+
+@pytest.mark.usefixtures("never_expiring")
+def test_nothing_remains_while_a_lock_holds_whatever_else_would_be_waited_for(limiter: Limiter, clock: Clock) -> None:
+    windows, second_ms = [Window(5, period_ms=10_000)], 1000
+    limiter.hit("user:42", windows, cost=3)
+    waits_longer = limiter.hit("user:42", windows, cost=3, penalty_ms=second_ms)
+    assert (waits_longer.reason, waits_longer.remaining) == ("limit", 0)
+    for cost, reason in ((3, "limit"), (1, "penalty"), (9, "cost")):
+        locked = limiter.hit("user:42", windows, cost=cost, penalty_ms=second_ms)
+        assert (locked.reason, locked.remaining) == (reason, 0)
+    clock.now_ms += second_ms
+    assert limiter.peek("user:42", windows, penalty_ms=second_ms).remaining == 2
+
+
+@pytest.mark.parametrize("force", ["force", "charge"])
+def test_who_was_let_pass_by_force_has_nothing_to_wait_for(limiter: Limiter, force: str) -> None:
+    for _ in range(7):
+        limiter.hit("user:42", [MINUTE], penalty_ms=900_000)
+    if force == "force":
+        told = limiter.hit("user:42", [MINUTE], force=True, penalty_ms=900_000)
+        assert told.remaining == 0
+    else:
+        told = limiter.charge("user:42", [MINUTE], 3)
+    assert (told.allowed, told.forced, told.reason, told.retry_after) == (True, True, "", None)
+
+
+@pytest.mark.usefixtures("never_expiring")
+def test_a_reset_lets_go_whoever_these_windows_have_locked_in_any_order(limiter: Limiter) -> None:
+    day = Window(5, period_ms=86_400_000)
+
+    def lock_out(*windows: Window) -> None:
+        for _ in range(6):
+            told = limiter.hit("user:42", windows, penalty_ms=900_000_000)
+        assert told.reason == "penalty"
+
+    for locking, resetting in (([MINUTE, day], [day, MINUTE]), ([MINUTE, MINUTE], [MINUTE]), ([day], [day, day])):
+        lock_out(*locking)
+        limiter.reset("user:42", resetting)
+        assert limiter.hit("user:42", locking, penalty_ms=900_000_000)
+        limiter.reset("user:42", [MINUTE, day])
+        limiter.reset("user:42", locking)
+
+
+def test_a_window_takes_nothing_but_its_fields_to_another_process() -> None:
+    """The hash of a text is another one there."""
+    plain, used = Window(5, period_ms=60_000), Window(5, period_ms=60_000)
+    assert len({used, plain}) == 1
+    assert used.tag and used.packed
+    assert pickle.dumps(used) == pickle.dumps(plain)
+    there = pickle.loads(pickle.dumps(used))
+    assert there == used == copy.deepcopy(used)
+    assert "_hash" not in vars(there)
+    assert hash(there) == hash(used)
+
+
+def test_refunds_of_one_decision_at_the_same_moment_give_back_no_more_than_it_took() -> None:
+    limiter, windows, threads = Limiter(MemoryStore()), [Window(1000, period_ms=3_600_000)], 4
+    before_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            for _ in range(200):
+                told, together = limiter.hit("user:42", windows, cost=10), threading.Barrier(threads)
+
+                def give_back(_: int, told: Decision = told, together: threading.Barrier = together) -> int:
+                    together.wait()
+                    return sum(check.cost for check, _ in told.take_back(10))
+
+                assert sum(pool.map(give_back, range(threads))) == 10
+                limiter.reset("user:42", windows)
+    finally:
+        sys.setswitchinterval(before_s)
 
 
 @pytest.mark.parametrize("cost", [-1, 1.5, True, "1", None])

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from ratewindow.limiter import Limiter, MemoryStore, Window
+from tests.limiter.clock import Clock
 
 ONE = [Window(1, period_ms=60_000)]
 
@@ -22,6 +23,18 @@ def test_a_flood_of_new_identities_does_not_free_a_refused_one() -> None:
     for number in range(1000):
         limiter.hit(f"user:{number}", ONE)
     assert not limiter.hit("user:bad", ONE)
+
+
+def test_a_flood_of_new_identities_does_not_let_go_a_locked_one() -> None:
+    clock = Clock()
+    limiter = Limiter(MemoryStore(most_keys=100), clock_ms=clock)
+    for _ in range(3):
+        limiter.hit("user:bad", ONE, penalty_ms=600_000)
+    clock.now_ms += 120_000
+    for number in range(1000):
+        limiter.hit(f"user:{number}", ONE)
+        if number % 40 == 0:  # its window has room again: only the lock refuses
+            assert limiter.hit("user:bad", ONE, penalty_ms=600_000).reason == "penalty"
 
 
 def test_a_flood_of_refused_identities_leaves_no_new_client_uncounted() -> None:

@@ -113,6 +113,20 @@ def test_force_and_peek_go_past_it(store: Counting, clock: Clock) -> None:
     assert store.asked == asked + 2
 
 
+def test_a_wait_that_force_or_a_charge_made_longer_is_asked_for_anew(store: Counting, clock: Clock) -> None:
+    limiter = Limiter(store, clock_ms=clock)
+    bucket = [Window(3, 60_000, "sliding_log")]
+    for _ in range(4):
+        limiter.hit("user:42", bucket)
+        clock.now_ms += 1000
+    for charge in (lambda: limiter.charge("user:42", bucket, 1), lambda: limiter.hit("user:42", bucket, force=True)):
+        before = limiter.hit("user:42", bucket).retry_after
+        charge()
+        after = limiter.hit("user:42", bucket).retry_after
+        assert before is not None and after is not None and after > before
+        assert after == limiter.peek("user:42", bucket).retry_after
+
+
 def test_counted_refusals_are_counted_each_time(store: Counting, clock: Clock) -> None:
     limiter = Limiter(store, clock_ms=clock)
     for _ in range(10):
