@@ -7,7 +7,8 @@ from ratewindow.identity.own import paths_in, ratekey
 from ratewindow.identity.plain import has_failed, ip, original
 from ratewindow.identity.privacy import forms, hashed, is_hashed, shown, stored
 from ratewindow.identity.recipe import Recipe, canonical, recipe
-from ratewindow.identity.typed import joined, named, split
+from ratewindow.identity.typed import named, split
+from ratewindow.limiter.keys import joined
 
 __all__ = [
     "Recipe",

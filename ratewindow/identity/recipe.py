@@ -11,7 +11,8 @@ from ratewindow.identity.body import in_json, post
 from ratewindow.identity.claims import claim
 from ratewindow.identity.fields import Extractor, cookie, header, query
 from ratewindow.identity.spelling import Spelling, as_sent, normalised
-from ratewindow.identity.typed import ALIASES, joined
+from ratewindow.identity.typed import ALIASES
+from ratewindow.limiter.keys import joined
 
 Loader = Callable[[HttpRequest], Awaitable[None]]
 

@@ -1,10 +1,10 @@
 """Identities as text: a part is its kind and its value, several parts are joined so that they cannot be confused."""
 
 import re
-from collections.abc import Iterable
 
 from ratewindow.identity.address import masked_address
 from ratewindow.identity.spelling import Spelling, as_sent
+from ratewindow.limiter.keys import joined
 
 TEXTS = ("header", "cookie", "query", "post", "json", "jwt")  # kinds with a name: post:username:ann
 ALIASES = {"get": "query"}
@@ -21,11 +21,6 @@ def typed(prefix: str, sent: str | None, spelling: Spelling) -> str | None:
 def beginning(kind: str, name: str) -> str:
     """``post:username:``. A claim may have a colon in its name, which must not look like the end of it."""
     return f"{kind}:{name.replace('%', '%25').replace(':', '%3A')}:"
-
-
-def joined(values: Iterable[str]) -> str:
-    """Several typed values as one identity; their lengths keep ("a+b", "c") and ("a", "b+c") apart."""
-    return "+".join([f"{len(value)}:{value}" for value in values])
 
 
 def split(identity: str) -> tuple[str, ...]:

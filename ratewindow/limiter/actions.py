@@ -1,5 +1,6 @@
 """One question in one line: may this user do this once more?"""
 
+from ratewindow.limiter.clients import store_name
 from ratewindow.limiter.limiter import AsyncStore, Limiter, Store
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.types import Window
@@ -29,6 +30,10 @@ async def ais_action_allowed(
 
 
 def _limiter(store: Store | AsyncStore | None) -> Limiter:
+    if store is not None and not hasattr(store, "run"):  # made here, it would be another one with each question
+        raise TypeError(
+            f"{type(store).__name__} is no store: make a {store_name(store) or 'RedisStore'} of a client once, and give that"
+        )
     return Limiter(_this_process if store is None else store, prefix="rwa")
 
 

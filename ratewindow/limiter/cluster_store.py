@@ -11,6 +11,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from ratewindow.limiter import faults, groups
 from ratewindow.limiter.budget import limited, running, timed
+from ratewindow.limiter.clients import expect
 from ratewindow.limiter.deadline import time_limit
 from ratewindow.limiter.faults import Concerns, ServerAway, Unwatched, Watch
 from ratewindow.limiter.groups import Conversation
@@ -42,6 +43,7 @@ class ClusterStore:
     is_async = False
 
     def __init__(self, client: "redis.RedisCluster", limit_s: float | None = None, watch: Watch | None = None) -> None:
+        expect(client, "ClusterStore")
         self._client = client
         self._limit_s = limit_s
         self._watch: Watch = watch or Unwatched()
@@ -224,6 +226,7 @@ class AsyncClusterStore:
     is_async = True
 
     def __init__(self, client: "redis.asyncio.RedisCluster", limit_s: float | None = None, watch: Watch | None = None) -> None:
+        expect(client, "AsyncClusterStore")
         self._lanes = Lanes(client, limit_s, watch or Unwatched())
         self._limit_s = limit_s
         self._held: set[asyncio.Task[None]] = set()  # the loop itself does not keep them

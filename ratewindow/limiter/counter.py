@@ -6,7 +6,7 @@ knows, and agrees with the limiter on what a window is.
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ratewindow.limiter.algorithms.sliding_window import width
 from ratewindow.limiter.clocks import told_by
@@ -14,13 +14,9 @@ from ratewindow.limiter.durations import parse_duration, unit_ms
 from ratewindow.limiter.keys import identity_tag
 from ratewindow.limiter.limiter import AsyncStore, Store
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.storing import astore_for, store_for
+from ratewindow.limiter.storing import AnyClient, store_of
 from ratewindow.limiter.types import Check, Window
 from ratewindow.limiter.wire import What
-
-if TYPE_CHECKING:
-    import redis
-    import redis.asyncio
 
 FEWEST_BUCKETS, MOST_BUCKETS = 60, 1000
 MOST_UNITS = 2**52  # counted exactly, here and in Redis
@@ -63,11 +59,13 @@ class SlidingCounter:
         unit: str | None = None,
         *,
         name: str = "calls",
-        store: "Store | AsyncStore | redis.Redis | redis.asyncio.Redis | None" = None,
+        store: Store | AsyncStore | AnyClient | None = None,
         buckets: int | None = None,
         clock_ms: Callable[[], float] | None = None,
         prefix: str = "rwc",
     ) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"name {name!r}: give a text")
         if unit is None:
             period_ms, units = parse_duration(cast("str | timedelta", length)), 0
         elif isinstance(length, bool) or not isinstance(length, int) or length < 1:
@@ -79,7 +77,7 @@ class SlidingCounter:
         self.resolution_ms = width(window)
         key = f"{prefix}:{window.tag}:{identity_tag(name)}"
         self._check = Check(name, (window,), (key,))
-        self._store: Any = MemoryStore() if store is None else _store(store)
+        self._store: Any = MemoryStore() if store is None else store_of(store)
         self._clock_ms = told_by(clock_ms) if clock_ms is not None else None
 
     def add(self, n: int = 1) -> int:
@@ -130,13 +128,3 @@ class SlidingCounter:
 def _told(reply: Sequence[int]) -> int:
     """What was used: the last four numbers are those of the window, and the first of them is what remains."""
     return MOST_UNITS - reply[-4]
-
-
-def _store(given: Any) -> Any:
-    """A store as it is, and a client of redis-py as the store that calls it."""
-    if hasattr(given, "run"):
-        return given
-    import redis.asyncio
-
-    asynchronous = isinstance(given, (redis.asyncio.Redis, redis.asyncio.RedisCluster))
-    return astore_for(given) if asynchronous else store_for(given)

@@ -29,6 +29,8 @@ EXAMPLES = "10s, 1m, 2h30m, 1d2h3m4s or 500ms"
 
 def unit_ms(name: str) -> int:
     """The milliseconds of one unit, singular, plural or abbreviated; ValueError names what is wrong."""
+    if not isinstance(name, str):
+        raise ValueError(f"{name!r} is no unit of time: write a text, such as 'seconds'")
     unit = _UNIT_OF_NAME.get(name.strip().lower())
     if unit is not None:
         return UNITS_MS[unit]

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from collections.abc import Iterable
 from functools import lru_cache
 
 MOST_REMEMBERED = 128  # characters
@@ -12,6 +13,11 @@ def digest(text: str, size: int, secret: bytes = b"") -> str:
     """A digest of `size` bytes, a multiple of three, as text of a third more characters."""
     raw = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size, key=secret).digest()
     return base64.urlsafe_b64encode(raw).decode()
+
+
+def joined(values: Iterable[str]) -> str:
+    """Several typed values as one identity; their lengths keep ("a+b", "c") and ("a", "b+c") apart."""
+    return "+".join([f"{len(value)}:{value}" for value in values])
 
 
 def identity_tag(identity: str, secret: bytes = b"") -> str:

@@ -1,16 +1,19 @@
 """The limiter without Django: identities, windows, a store, a decision."""
 
 import asyncio
+import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
+from ratewindow.limiter.asked import Identity, Windows, identity_of, windows_of
 from ratewindow.limiter.clocks import told_by
 from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.refusals import BELIEVED_MS, Refusals
+from ratewindow.limiter.storing import AnyClient, store_of
 from ratewindow.limiter.types import Check, Decision, Window
 from ratewindow.limiter.wire import Refunds, What, decision, merged
 
@@ -65,6 +68,9 @@ class Limiter:
     >>> limiter.hit("user:42", [Window(10, period_ms=1000)]).remaining
     9
 
+    The store may also be a client of redis-py, sync or async, of one server or a Cluster; identities that belong
+    together may be a tuple, and one window may stand alone.
+
     `clock_ms` decides by its milliseconds, from 0 on, instead of the server's clock: for tests and replays. A
     server's keys still expire by its own time, an hour later than they would: a clock may fall behind it by
     that much. `prefix` begins the name of every key. A refusal is remembered in this process for its time, but
@@ -75,21 +81,21 @@ class Limiter:
 
     def __init__(
         self,
-        store: Store | AsyncStore,
+        store: Store | AsyncStore | AnyClient,
         *,
         clock_ms: Callable[[], float] | None = None,
         prefix: str = "rwl",
         believed_ms: int = BELIEVED_MS,
     ) -> None:
-        self._store: Any = store
+        self._store: Any = store_of(store)
         self._clock_ms = told_by(clock_ms) if clock_ms is not None else None
         self._prefix = prefix
-        self._refusals = Refusals(0 if isinstance(store, MemoryStore) else believed_ms, self._clock_ms)
+        self._refusals = Refusals(0 if isinstance(self._store, MemoryStore) else believed_ms, self._clock_ms)
 
     def hit(
         self,
-        identity: str,
-        windows: Sequence[Window],
+        identity: Identity,
+        windows: Windows,
         cost: int = 1,
         *,
         force: bool = False,
@@ -111,15 +117,15 @@ class Limiter:
             return known
         return self._learn(checks, self._called().run(checks, "hit", now_ms), asked_ms)
 
-    def peek(self, identity: str, windows: Sequence[Window], cost: int = 1, *, penalty_ms: int = 0) -> Decision:
+    def peek(self, identity: Identity, windows: Windows, cost: int = 1, *, penalty_ms: int = 0) -> Decision:
         """What `hit` would answer, without charging or locking."""
         return self._decide(self._checks(identity, windows, cost, penalty_ms), "peek")
 
-    def charge(self, identity: str, windows: Sequence[Window], cost: int) -> Decision:
+    def charge(self, identity: Identity, windows: Windows, cost: int) -> Decision:
         """Charge unconditionally, for work whose cost is known only afterwards; used may then exceed the limit."""
         return self._charge(self._checks(identity, windows, cost), "charge")
 
-    def refund(self, identity: str, windows: Sequence[Window], cost: int = 1, *, decision: Decision | None = None) -> None:
+    def refund(self, identity: Identity, windows: Windows, cost: int = 1, *, decision: Decision | None = None) -> None:
         """Give back units. Those of a decision return to the charge it made, as far as that still counts and
         never more than it was; without one, the oldest units that count go."""
         refunds, now_ms = self._refunds(identity, windows, cost, decision)
@@ -127,14 +133,14 @@ class Limiter:
             self._called().refund(refunds, now_ms)
             self._refusals.forget()
 
-    def reset(self, identity: str, windows: Sequence[Window]) -> None:
+    def reset(self, identity: Identity, windows: Windows) -> None:
         """Forget what these windows counted for the identity, and a lock."""
         self._called().reset(self._states(identity, windows))
         self._refusals.forget()
 
-    def acquire(self, identity: str, windows: Sequence[Window], cost: int = 1, *, timeout_s: float) -> Decision:
+    def acquire(self, identity: Identity, windows: Windows, cost: int = 1, *, timeout_s: float) -> Decision:
         """`hit`, waiting for its turn, but not beyond `timeout_s`: then, or when its turn would come later, refused."""
-        deadline_s = time.monotonic() + timeout_s
+        deadline_s, windows = _deadline_s(timeout_s), windows_of(windows)  # which are asked about more than once
         while not (told := self.hit(identity, windows, cost)):
             if not _worth_waiting(told, deadline_s):
                 break
@@ -143,8 +149,8 @@ class Limiter:
 
     async def ahit(
         self,
-        identity: str,
-        windows: Sequence[Window],
+        identity: Identity,
+        windows: Windows,
         cost: int = 1,
         *,
         force: bool = False,
@@ -164,29 +170,29 @@ class Limiter:
             reply = await reply
         return self._learn(checks, reply, asked_ms)
 
-    async def apeek(self, identity: str, windows: Sequence[Window], cost: int = 1, *, penalty_ms: int = 0) -> Decision:
+    async def apeek(self, identity: Identity, windows: Windows, cost: int = 1, *, penalty_ms: int = 0) -> Decision:
         """`peek` on an asynchronous store."""
         return await self._adecide(self._checks(identity, windows, cost, penalty_ms), "peek")
 
-    async def acharge(self, identity: str, windows: Sequence[Window], cost: int) -> Decision:
+    async def acharge(self, identity: Identity, windows: Windows, cost: int) -> Decision:
         """`charge` on an asynchronous store."""
         return await self._acharge(self._checks(identity, windows, cost), "charge")
 
-    async def arefund(self, identity: str, windows: Sequence[Window], cost: int = 1, *, decision: Decision | None = None) -> None:
+    async def arefund(self, identity: Identity, windows: Windows, cost: int = 1, *, decision: Decision | None = None) -> None:
         """`refund` on an asynchronous store."""
         refunds, now_ms = self._refunds(identity, windows, cost, decision)
         if refunds:
             await self._answer(self._store.refund(refunds, now_ms))
             self._refusals.forget()
 
-    async def areset(self, identity: str, windows: Sequence[Window]) -> None:
+    async def areset(self, identity: Identity, windows: Windows) -> None:
         """`reset` on an asynchronous store."""
         await self._answer(self._store.reset(self._states(identity, windows)))
         self._refusals.forget()
 
-    async def aacquire(self, identity: str, windows: Sequence[Window], cost: int = 1, *, timeout_s: float) -> Decision:
+    async def aacquire(self, identity: Identity, windows: Windows, cost: int = 1, *, timeout_s: float) -> Decision:
         """`acquire` on an asynchronous store."""
-        deadline_s = time.monotonic() + timeout_s
+        deadline_s, windows = _deadline_s(timeout_s), windows_of(windows)  # which are asked about more than once
         while not (told := await self.ahit(identity, windows, cost)):
             if not _worth_waiting(told, deadline_s):
                 break
@@ -228,35 +234,39 @@ class Limiter:
     def _now_ms(self) -> int | None:
         return self._clock_ms() if self._clock_ms else None
 
-    def _checks(
-        self, identity: str, windows: Sequence[Window], cost: int, penalty_ms: int = 0, count_refused: bool = False
-    ) -> list[Check]:
+    def _checks(self, identity: Any, windows: Any, cost: int, penalty_ms: int = 0, count_refused: bool = False) -> list[Check]:
         if not windows:
             raise ValueError("no windows: give at least one, such as Window(10, period_ms=1000)")
-        who = identity_tag(identity)
+        try:
+            who = identity_tag(identity)
+            if len(windows) == 1:
+                keys: tuple[str, ...] = (f"{self._prefix}:{windows[0].tag}:{who}",)
+            else:
+                keys = tuple([f"{self._prefix}:{window.tag}:{who}" for window in windows])
+        except (TypeError, AttributeError, KeyError):  # not the usual text and list: what else they may be is looked at now
+            usual = identity_of(identity), windows_of(windows)
+            if usual == (identity, windows):
+                raise
+            return self._checks(*usual, cost, penalty_ms, count_refused)
         lock = self._lock_key(windows, who) if _check_penalty(penalty_ms) else ""
-        if len(windows) == 1:
-            keys: tuple[str, ...] = (f"{self._prefix}:{windows[0].tag}:{who}",)
-        else:
-            keys = tuple([f"{self._prefix}:{window.tag}:{who}" for window in windows])
         check = Check("limiter", tuple(windows), keys, check_cost(cost, MOST_UNIT_MS), True, count_refused, penalty_ms, lock)
         return [check] if len(set(keys)) == len(keys) else merged([check])
 
-    def _lock_key(self, windows: Sequence[Window], who: str) -> str:
+    def _lock_key(self, windows: Iterable[Window], who: str) -> str:
         """Of these windows, in whichever order and however often they are given."""
         tags = sorted({window.tag for window in windows})
         return f"{self._prefix}:{digest('lock ' + ' '.join(tags), 6)}:{who}"
 
-    def _refunds(self, identity: str, windows: Sequence[Window], cost: int, told: Decision | None) -> tuple[Refunds, int | None]:
+    def _refunds(self, identity: Identity, windows: Windows, cost: int, told: Decision | None) -> tuple[Refunds, int | None]:
         """What to give back, and when; of nothing nobody is told."""
         (check,) = self._checks(identity, windows, cost)
         if told is not None:
             return told.take_back(cost), self._now_ms()
         return [(check, [None] * len(check.windows))] if cost else [], self._now_ms()
 
-    def _states(self, identity: str, windows: Sequence[Window]) -> list[str]:
-        (check,) = self._checks(identity, windows, 0)
-        return [*check.keys, self._lock_key(windows, identity_tag(identity))]
+    def _states(self, identity: Identity, windows: Windows) -> list[str]:
+        (check,) = self._checks(identity, windows, 0, penalty_ms=1)
+        return [*check.keys, check.lock]
 
 
 def _chargeable(checks: list[Check]) -> list[Check]:
@@ -264,6 +274,12 @@ def _chargeable(checks: list[Check]) -> list[Check]:
     for check in checks:
         check_cost(check.cost, min(map(_most_charge, check.windows)))
     return checks
+
+
+def _deadline_s(timeout_s: float) -> float:
+    if not isinstance(timeout_s, int | float) or math.isnan(timeout_s):
+        raise ValueError(f"timeout_s {timeout_s!r}: write a number of seconds, such as 2.5")
+    return time.monotonic() + timeout_s
 
 
 def _worth_waiting(told: Decision, deadline_s: float) -> bool:

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from redis.exceptions import NoScriptError
 
+from ratewindow.limiter.clients import expect
 from ratewindow.limiter.deadline import time_limit
 from ratewindow.limiter.pipelined import Pipelined
 from ratewindow.limiter.server import Server
@@ -32,8 +33,9 @@ class RedisStore:
     is_async = False
 
     def __init__(self, client: "redis.Redis") -> None:
+        expect(client, "RedisStore")
         self._client = client
-        self._server = Server(_pool_of(client))
+        self._server = Server(client.connection_pool)
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
         """The reply of ``lua/decide.lua``."""
@@ -66,12 +68,6 @@ class RedisStore:
             self.close()  # the client that was given does not know of them
 
 
-def _pool_of(client: Any) -> Any:
-    if not hasattr(client, "connection_pool"):
-        raise TypeError(f"{type(client).__name__} is no client of one server: give that of a Cluster to ClusterStore")
-    return client.connection_pool
-
-
 class AsyncRedisStore:
     """`RedisStore` for asyncio, on a ``redis.asyncio`` client of the running event loop.
 
@@ -83,7 +79,8 @@ class AsyncRedisStore:
     is_async = True
 
     def __init__(self, client: "redis.asyncio.Redis", limit_s: float | None = None) -> None:
-        self._pipelined = Pipelined(_pool_of(client), limit_s)
+        expect(client, "AsyncRedisStore")
+        self._pipelined = Pipelined(client.connection_pool, limit_s)
         self._client = client
         self._limit_s = limit_s
 

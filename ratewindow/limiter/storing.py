@@ -5,9 +5,25 @@ from typing import Any
 import redis
 import redis.asyncio
 
+from ratewindow.limiter.clients import store_name
 from ratewindow.limiter.cluster_store import AsyncClusterStore, ClusterStore
 from ratewindow.limiter.faults import Watch
 from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
+
+AnyClient = redis.Redis | redis.RedisCluster | redis.asyncio.Redis | redis.asyncio.RedisCluster
+
+_STORES: dict[str, Any] = {store.__name__: store for store in (RedisStore, AsyncRedisStore, ClusterStore, AsyncClusterStore)}
+
+
+def store_of(given: Any) -> Any:
+    """A store as it is, and a client as the store that calls it; TypeError for anything else."""
+    if hasattr(given, "run") and not isinstance(given, type):
+        return given
+    name = store_name(given)
+    if name is None:
+        kind = given.__name__ if isinstance(given, type) else type(given).__name__
+        raise TypeError(f"{kind} is no store: give MemoryStore(), or a client of redis-py or its store, as RedisStore(client)")
+    return _STORES[name](given)
 
 
 def store_for(client: Any, limit_s: float | None = None, watch: Watch | None = None) -> RedisStore | ClusterStore:

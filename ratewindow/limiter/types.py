@@ -32,10 +32,10 @@ class Window:
     timezone: str = "UTC"
 
     def __post_init__(self) -> None:
-        chosen = algorithm(self.algorithm)
+        chosen = algorithm(self.algorithm if isinstance(self.algorithm, str) else repr(self.algorithm))
         for problem in chosen.problems(self):
             raise ValueError(problem)
-        if self.aligned_to and ALIGNMENTS_MS.get(self.aligned_to) != self.period_ms:
+        if self.aligned_to and ALIGNMENTS_MS.get(str(self.aligned_to)) != self.period_ms:
             known = ", ".join(f"{name} with 1{name[0]}" for name in ALIGNMENTS_MS)
             period = format_duration(self.period_ms)
             raise ValueError(f"aligned_to {self.aligned_to!r} does not go with a period of {period}: write {known}")

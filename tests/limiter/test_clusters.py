@@ -245,9 +245,9 @@ def test_a_cluster_that_cannot_be_reached_is_a_connection_error(
 
 
 async def test_a_client_of_a_cluster_is_not_for_the_store_of_one_server(cluster: redis.RedisCluster) -> None:
-    with pytest.raises(TypeError, match="give that of a Cluster to ClusterStore"):
+    with pytest.raises(TypeError, match="give it to ClusterStore"):
         RedisStore(cluster)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="give that of a Cluster to ClusterStore"):
+    with pytest.raises(TypeError, match="give it to AsyncClusterStore"):
         AsyncRedisStore(redis.asyncio.RedisCluster(host="127.0.0.1"))  # type: ignore[arg-type]
 
 

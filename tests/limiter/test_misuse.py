@@ -1,0 +1,179 @@
+"""What is given instead of an identity, windows, a store or a client: it works where it is plain what is meant, or is named."""
+
+import asyncio
+import math
+from collections.abc import Callable
+from typing import Any
+
+import fakeredis
+import pytest
+import redis
+import redis.asyncio
+
+from ratewindow.identity import joined
+from ratewindow.limiter import (
+    AsyncClusterStore,
+    AsyncRedisStore,
+    ClusterStore,
+    Limiter,
+    MemoryStore,
+    RedisStore,
+    SlidingCounter,
+    Window,
+    is_action_allowed,
+)
+
+MINUTE, DAY = Window(5, period_ms=60_000), Window(100, period_ms=86_400_000)
+
+
+@pytest.fixture
+def limiter() -> Limiter:
+    return Limiter(MemoryStore())
+
+
+def test_identities_that_belong_together_are_a_tuple(limiter: Limiter) -> None:
+    assert limiter.hit(("ip:203.0.113.9", "user:42"), [MINUTE]).remaining == 4
+    assert limiter.hit(("ip:203.0.113.9", "user:42"), [MINUTE]).remaining == 3
+    assert limiter.hit(joined(["ip:203.0.113.9", "user:42"]), [MINUTE]).remaining == 2  # as requests have it
+    assert limiter.hit(("ip:203.0.113.9user:", "42"), [MINUTE]).remaining == 4
+    assert limiter.hit(("user:42",), [MINUTE]).remaining == 4
+    assert limiter.hit("user:42", [MINUTE]).remaining == 3
+    limiter.reset(("ip:203.0.113.9", "user:42"), [MINUTE])
+    assert limiter.peek(("ip:203.0.113.9", "user:42"), [MINUTE]).remaining == 5
+
+
+@pytest.mark.parametrize("who", [42, None, b"user:42", ["user:42"], (), ("user", 42), 1.5, {"user:42"}])
+def test_an_identity_that_is_no_text_is_named(limiter: Limiter, who: Any) -> None:
+    for ask in (limiter.hit, limiter.peek, limiter.refund, limiter.reset):
+        with pytest.raises(TypeError, match="give a text, such as 'user:42', or several as a tuple"):
+            ask(who, [MINUTE])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda: MINUTE,
+        lambda: (MINUTE, DAY),
+        lambda: (window for window in (MINUTE, DAY)),
+        lambda: {MINUTE, DAY},
+        lambda: {1: MINUTE, 2: DAY}.values(),
+        lambda: {1: MINUTE}.values(),
+    ],
+)
+def test_windows_are_one_or_any_number_of_them(limiter: Limiter, given: Callable[[], Any]) -> None:
+    assert limiter.hit("user:42", given()).remaining == 4
+    assert limiter.acquire("user:42", given(), timeout_s=0).remaining == 3
+    limiter.refund("user:42", given())
+    assert limiter.peek("user:42", given(), penalty_ms=1000).remaining == 4
+    limiter.reset("user:42", given())
+    assert limiter.charge("user:42", given(), 1).remaining == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("5/m", "'5/m' is no window: ratewindow.limiter.rates.parse_rates makes windows of text"),
+        (["5/m"], "parse_rates"),
+        ([5], "5 is no window: give windows, such as"),
+        ([MINUTE, None], "None is no window"),
+        ({1: MINUTE}, "1 is no window"),
+        ({1: MINUTE, 2: DAY}, "1 is no window"),
+        (5, "5 is no window"),
+    ],
+)
+def test_what_is_no_window_is_named(limiter: Limiter, given: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=told):
+        limiter.hit("user:42", given)
+    with pytest.raises(TypeError, match=told):
+        limiter.acquire("user:42", given, timeout_s=1)
+
+
+def test_no_windows_in_a_generator_are_none(limiter: Limiter) -> None:
+    with pytest.raises(ValueError, match="no windows: give at least one"):
+        limiter.hit("user:42", iter(()))
+
+
+def test_a_client_is_as_good_as_its_store(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        assert [Limiter(client).hit("user:42", [MINUTE]).remaining for _ in range(2)] == [4, 3]
+    assert Limiter(fakeredis.FakeRedis(server=fakeredis.FakeServer())).hit("user:42", [MINUTE]).remaining == 4
+
+
+async def test_an_asynchronous_client_is_as_good_as_its_store(redis_url: str) -> None:
+    async with redis.asyncio.Redis.from_url(redis_url) as client:
+        assert (await Limiter(client).ahit("user:42", [MINUTE])).remaining == 4
+
+
+@pytest.mark.parametrize("given", [None, "redis://:secret@cache", 5, MemoryStore, object()])
+def test_what_is_neither_store_nor_client_is_named_when_it_is_given(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"is no store: give MemoryStore\(\), or a client of redis-py or its store") as told:
+        Limiter(given)
+    assert "secret" not in str(told.value)
+    if given is not None:
+        with pytest.raises(TypeError, match="is no store"):
+            SlidingCounter(5, "seconds", store=given)
+
+
+def _one() -> Any:
+    return redis.Redis()
+
+
+def _one_async() -> Any:
+    return redis.asyncio.Redis()
+
+
+def _cluster() -> Any:
+    return redis.RedisCluster.__new__(redis.RedisCluster)  # it would ask its servers at once
+
+
+def _cluster_async() -> Any:
+    return redis.asyncio.RedisCluster(host="127.0.0.1")
+
+
+@pytest.mark.parametrize("right", ["RedisStore", "AsyncRedisStore", "ClusterStore", "AsyncClusterStore"])
+@pytest.mark.parametrize("wrong", [RedisStore, AsyncRedisStore, ClusterStore, AsyncClusterStore])
+async def test_a_client_of_another_kind_is_told_its_store(wrong: Any, right: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis.RedisCluster, "nodes_manager", None, raising=False)
+    monkeypatch.setattr(redis.RedisCluster, "__del__", lambda self: None)
+    client = {"RedisStore": _one, "AsyncRedisStore": _one_async, "ClusterStore": _cluster, "AsyncClusterStore": _cluster_async}
+    if wrong.__name__ != right:
+        with pytest.raises(TypeError, match=f"is no client for {wrong.__name__}: give it to {right}$"):
+            wrong(client[right]())
+
+
+@pytest.mark.parametrize("given", [None, "redis://:secret@cache", 5])
+@pytest.mark.parametrize("store", [RedisStore, AsyncRedisStore, ClusterStore, AsyncClusterStore])
+def test_what_is_no_client_is_told_how_to_make_one(store: Any, given: Any) -> None:
+    with pytest.raises(
+        TypeError, match=rf"is no client of redis-py: write {store.__name__}\(redis\.\S+from_url\(url\)\)"
+    ) as told:
+        store(given)
+    assert "secret" not in str(told.value)
+
+
+def test_an_action_wants_a_store_that_stays(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client, pytest.raises(TypeError, match="make a RedisStore of a client once"):
+        is_action_allowed(42, "reply", 60, 3, store=client)
+
+
+@pytest.mark.parametrize("timeout_s", [None, "1", math.nan])
+def test_a_timeout_that_is_no_number_is_named(limiter: Limiter, timeout_s: Any) -> None:
+    with pytest.raises(ValueError, match=r"timeout_s .*: write a number of seconds, such as 2.5"):
+        limiter.acquire("user:42", [MINUTE], timeout_s=timeout_s)
+    with pytest.raises(ValueError, match="timeout_s"):
+        asyncio.run(limiter.aacquire("user:42", [MINUTE], timeout_s=timeout_s))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "told"),
+    [
+        (lambda: SlidingCounter(5, "seconds", name=5), TypeError, "name 5: give a text"),  # type: ignore[arg-type]
+        (lambda: SlidingCounter(5, 5), ValueError, "5 is no unit of time: write a text, such as 'seconds'"),  # type: ignore[arg-type]
+        (lambda: Window(1, 1000, ["x"]), ValueError, "is no algorithm: choose from"),  # type: ignore[arg-type]
+        (lambda: Window(1, 1000, None), ValueError, "is no algorithm: choose from"),  # type: ignore[arg-type]
+        (lambda: Window(1, 60_000, "fixed_window", aligned_to=["minute"]), ValueError, "aligned_to"),  # type: ignore[arg-type]
+    ],
+)
+def test_other_wrong_types_are_named_too(make: Callable[[], object], error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        make()
