@@ -32,19 +32,23 @@ algorithms.sliding_estimate = {
   end,
 
   answer = function(what, cost, key, limit, period, _, now, room, _, start, current, previous, time)
-    local wait, reset = 0, 0
-    if what ~= 'peek' and (cost <= room or what ~= 'hit') then
-      room, current = room - cost, current + cost
+    local wait, reset, fits = 0, 0, cost <= room
+    if what ~= 'peek' and (fits or what ~= 'hit') then
+      room, current, fits = room - cost, current + cost, true
       write(key, period, now, start, current, previous)
     else
       time = -1
-      if cost > limit then
-        wait = -1
-      elseif cost > room and current + cost <= limit then
+    end
+    if fits then cost = 1 end -- what is waited for next, if nothing is left
+    if cost > limit then
+      if not fits then wait = -1 end
+    elseif cost > room then
+      if current + cost <= limit then
         wait = start + period - math.floor((limit - current - cost) * period / previous) - now
-      elseif cost > room then
+      else
         wait = start + 2 * period - math.min(period, math.floor((limit - cost) * period / current)) - now
       end
+      if fits then wait = -1 - wait end
     end
     if current + previous > 0 then reset = start + period - now end
     return room > 0 and room or 0, wait, reset < wait and wait or reset, time

@@ -7,7 +7,7 @@ from functools import lru_cache
 from django.http import HttpResponseBase
 
 from ratewindow import conf
-from ratewindow.limiter.types import Decision, Window
+from ratewindow.limiter.types import Decision, Window, WindowAnswer
 
 MOST = 10**15 - 1  # what a structured field can say
 MOST_TOLD = 16  # windows in a header, with the longest names 2 kB: a proxy whose buffer they fill answers 502
@@ -41,7 +41,7 @@ def _used_up_ms(parts: Iterable[Decision]) -> Iterator[int]:
         if part.allowed and part.mode == "enforce" and not _only_looked(part):
             for answer in part.windows:
                 if not answer.remaining:
-                    yield answer.reset_ms
+                    yield answer.free_ms
 
 
 def _only_looked(part: Decision) -> bool:
@@ -65,7 +65,8 @@ def _ratelimit(decision: Decision, wait_s: int | None) -> list[tuple[str, str]]:
         if part.mode != "enforce":
             continue
         windows = part.windows
-        for window, remaining, wait_ms, reset_ms, _ in windows:
+        for answer in windows:
+            window, remaining, wait_ms, *_ = answer
             policy, begins, period_s = _named(part.rule, window, len(windows) > 1)
             policies.append(policy)
             if part.reason == "penalty":  # locked out, whatever room the windows have
@@ -73,7 +74,7 @@ def _ratelimit(decision: Decision, wait_s: int | None) -> list[tuple[str, str]]:
             elif remaining:
                 remaining, t_s = remaining if remaining < MOST else MOST, period_s
             else:
-                t_s = None if wait_ms < 0 else -(-(wait_ms or reset_ms) // 1000)
+                t_s = None if wait_ms == -1 else -(-answer.free_ms // 1000)
             is_told = t_s and (wait_s is None or t_s <= wait_s)
             limits.append(f"{begins}{remaining};t={t_s}" if is_told else f"{begins}{remaining}")
     if len(policies) > MOST_TOLD:
@@ -85,7 +86,7 @@ def _closest(decision: Decision, told: list[str]) -> list[str]:
     """Of what is told of very many windows, that of those which refuse or have the least room."""
     parts = [part for part in decision.decisions if part.mode == "enforce"]
     ranks = [
-        (part.reason != "penalty" and not answer.wait_ms, answer.remaining, number)
+        (part.reason != "penalty" and not answer.refuses, answer.remaining, number)
         for number, (part, answer) in enumerate((part, answer) for part in parts for answer in part.windows)
     ]
     return [told[number] for number in sorted(number for *_, number in sorted(ranks)[:MOST_TOLD])]
@@ -116,9 +117,10 @@ def _reset_epoch_s(decision: Decision) -> int:
     The server's clock has gone on a little by then, each time another little. Where it is known that units leave
     at certain times only, the nearest of these is meant.
     """
-    at_ms, window = math.floor(decision.at_s * 1000) + round((decision.reset_after or 0) * 1000), _deciding(decision)
-    if window is not None and decision.reset_after and decision.reason != "penalty":
-        step_ms, first_ms = window.edges_ms
+    wait_ms, answer = _wait_ms(decision), _deciding(decision)
+    at_ms = math.floor(decision.at_s * 1000) + wait_ms
+    if answer is not None and wait_ms and decision.reason != "penalty":
+        step_ms, first_ms = answer.window.edges_ms
         if step_ms:
             at_ms = (at_ms - first_ms + step_ms // 2) // step_ms * step_ms + first_ms
     return -(-at_ms // 1000)
@@ -156,18 +158,28 @@ def _draft_7(decision: Decision, wait_s: int | None) -> list[tuple[str, str]]:
 def _reset_s(decision: Decision) -> int | None:
     """As `t` of the newest draft: the window's length while units are left, else, or where they are too few, the exact
     wait; None: waiting is no use."""
-    window = _deciding(decision)
-    if decision.remaining and decision.allowed and window is not None:
-        return -(-window.period_ms // 1000)
-    wait_s = decision.retry_after or decision.reset_after
-    return math.ceil(wait_s) if wait_s else None
+    answer = _deciding(decision)
+    if decision.remaining and decision.allowed and answer is not None:
+        return -(-answer.window.period_ms // 1000)
+    wait_ms = _wait_ms(decision)
+    return -(-wait_ms // 1000) if wait_ms else None
 
 
-def _deciding(decision: Decision) -> Window | None:
-    """The window that the decision's own numbers are about."""
+def _wait_ms(decision: Decision) -> int:
+    """When who was refused is admitted, else when one unit more is if none is left, else when more units are."""
+    if decision.retry_after is not None:
+        return round(decision.retry_after * 1000)
+    answer = _deciding(decision)
+    if answer is not None and not (answer.refuses or decision.remaining or decision.reason or decision.forced):
+        return answer.free_ms
+    return round((decision.reset_after or 0) * 1000)
+
+
+def _deciding(decision: Decision) -> WindowAnswer | None:
+    """What was told of the window that the decision's own numbers are about."""
     if len(decision.windows) == 1:
-        return decision.windows[0].window
-    return next((answer.window for answer in decision.windows if answer.window.text == decision.window), None)
+        return decision.windows[0]
+    return next((answer for answer in decision.windows if answer.window.text == decision.window), None)
 
 
 _FAMILIES: dict[str, Callable[[Decision, int | None], list[tuple[str, str]]]] = {

@@ -25,7 +25,7 @@ def violated_policies(decision: Decision) -> list[str]:
         for part in decision.decisions
         if not part.allowed
         for answer in part.windows
-        if answer.wait_ms
+        if answer.refuses
     ]
     return named or ([decision.rule] if decision.rule else [])
 

@@ -132,14 +132,28 @@ class Check(NamedTuple):
         return self.counts_refused or self.penalty_ms > 0
 
 
+def refuses(wait_ms: int) -> bool:
+    """Whether a window for which a reply says this refuses."""
+    return wait_ms > 0 or wait_ms == -1
+
+
 class WindowAnswer(NamedTuple):
     """How one window stood after a decision; milliseconds count from the decision."""
 
     window: Window
     remaining: int
-    wait_ms: int  # 0 = there was room; -1 = there never is, the cost is above the capacity
+    wait_ms: int  # 0 = there was room; -1 = there never is, the cost is above the capacity; less: see `free_ms`
     reset_ms: int
     charged_at_ms: int = -1  # the server's time under which a charge was counted; -1 = nothing was charged
+
+    @property
+    def refuses(self) -> bool:
+        return refuses(self.wait_ms)
+
+    @property
+    def free_ms(self) -> int:
+        """Where nothing remains: when what was asked for fits or, if it did, one unit more. Not of what never does."""
+        return -1 - self.wait_ms if self.wait_ms < -1 else self.wait_ms or self.reset_ms
 
 
 class _Refunds:

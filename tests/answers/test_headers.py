@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from ratewindow import ratelimit, rulebook
 from ratewindow.answers import headers
+from ratewindow.limiter import Limiter, MemoryStore
 from ratewindow.limiter.types import Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
 from ratewindow.testing import override_rules
 from tests.doors import answer, behind_middleware, decorated, get, plain
+from tests.limiter.clock import Clock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -83,6 +85,7 @@ def test_several_windows_of_one_rule_are_told_apart_by_their_rates() -> None:
     [
         (80, 0, 1000, {"r": 80, "t": 60}),  # never 80;t=1, which would invite 80 a second
         (0, 0, 41_001, {"r": 0, "t": 42}),
+        (0, -1 - 5_001, 41_001, {"r": 0, "t": 6}),  # of who took the last unit of a bucket: the next one, not all of them
         (0, 41_001, 41_001, {"r": 0, "t": 42}),
         (0, 1, 1, {"r": 0, "t": 1}),
         (0, -1, 0, {"r": 0}),
@@ -308,7 +311,7 @@ def of_families(decision: Decision, *families: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("remaining", "wait_ms", "reset_ms", "reset"),
-    [(69, 0, 1000, 60), (0, 0, 41_001, 42), (0, 41_001, 41_001, 42), (0, -1, 0, None)],
+    [(69, 0, 1000, 60), (0, 0, 41_001, 42), (0, -5_002, 41_001, 6), (0, 41_001, 41_001, 42), (0, -1, 0, None)],
 )
 def test_the_older_drafts_tell_the_window_closest_to_exhaustion_in_seconds_from_now(
     remaining: int, wait_ms: int, reset_ms: int, reset: int | None
@@ -323,6 +326,26 @@ def test_the_older_drafts_tell_the_window_closest_to_exhaustion_in_seconds_from_
         "RateLimit-Policy": "5000;w=86400, 100;w=60",
         "RateLimit": f"limit=100, remaining={remaining}" + ("" if reset is None else f", reset={reset}"),
     }
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "reset_s"), [("token_bucket", 6), ("leaky_bucket", 6), ("sliding_log", 60), ("sliding_estimate", 57)]
+)
+def test_who_obeys_any_header_after_the_last_unit_and_after_a_refusal_is_admitted(algorithm: str, reset_s: int) -> None:
+    """With ten a minute, all taken at once at the ninth second of a minute."""
+    clock = Clock(1_750_000_029_000)
+    limiter = Limiter(MemoryStore(), clock_ms=clock)
+    windows = [Window(10, 60_000, algorithm, burst=10 if algorithm == "leaky_bucket" else None)]
+    last = [limiter.hit("user:42", windows) for _ in range(10)][-1]
+    for decision in (last, limiter.hit("user:42", windows)):
+        decision.at_s = clock.now_ms / 1000
+        assert decision.remaining == 0
+        assert of_families(decision, "ratelimit")["RateLimit"] == f'"limiter";r=0;t={reset_s}'
+        assert of_families(decision, "ratelimit-draft-6")["RateLimit-Reset"] == str(reset_s)
+        assert of_families(decision, "ratelimit-draft-7")["RateLimit"].endswith(f"reset={reset_s}")
+        assert of_families(decision, "x-ratelimit")["X-RateLimit-Reset"] == str(clock.now_ms // 1000 + reset_s)
+    clock.now_ms += reset_s * 1000
+    assert limiter.hit("user:42", windows)
 
 
 @is_async

@@ -365,6 +365,9 @@ class Oracle:
                 max(3 * limit.period, math.ceil(state.used(limit, effective) * limit.period / max(1, limit.limit))) + limit.period
             )
             wait = first(effective, effective + longest, lambda t: self._fits(key, limit, cost, t)) - now
+        elif room < 1 <= limit.capacity and limit.algorithm in ("sliding_estimate", "token_bucket", "leaky_bucket"):
+            last = effective + 3 * limit.period + math.ceil(state.used(limit, effective) * limit.period / limit.limit)
+            wait = -1 - (first(effective, last, lambda t: self._fits(key, limit, 1, t)) - now)
         if not state.empty(limit, effective):
             at = state.reset_at(limit, effective)
             reset = at - now if at is not None else 0

@@ -63,3 +63,27 @@ def test_retry_after_is_exact_for_each_algorithm(store: Store, algorithm: str, m
 def test_retry_after_is_exact_where_windows_of_several_algorithms_meet(store: Store, penalty_ms: int) -> None:
     dice, histories = random.Random(13), 40 if isinstance(store, MemoryStore) else 8
     assert sum(hold(store, dice, ALGORITHMS, 3, penalty_ms) for _ in range(histories)) > 50
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_who_took_the_last_unit_is_told_exactly_when_the_next_one_fits(store: Store, algorithm: str) -> None:
+    """Of an admitted call that left nothing, whatever else `reset_after` promises: headers tell clients this wait."""
+    dice, told_of = random.Random(17), 0
+    for _ in range(12 if isinstance(store, MemoryStore) else 4):
+        clock, windows = Clock(), [some_window(dice, [algorithm])]
+        limiter = Limiter(store, clock_ms=clock)
+        for _ in range(WAITS):
+            clock.now_ms += dice.choice([0, 0, 1, 3, dice.randrange(400), dice.randrange(windows[0].period_ms)])
+            force = dice.random() < 0.05
+            left = limiter.peek("user:42", windows).remaining or 0
+            told = limiter.hit("user:42", windows, dice.choice([1, max(1, left), 2 + left if force else 1]), force=force)
+            if not told or told.remaining:
+                continue
+            told_of += 1
+            [answer] = told.windows
+            clock.now_ms += answer.free_ms - 1
+            assert not limiter.peek("user:42", windows)
+            clock.now_ms += 1
+            assert limiter.peek("user:42", windows)
+        limiter.reset("user:42", windows)
+    assert told_of > 20

@@ -72,4 +72,5 @@ ALGORITHM = Algorithm(
     ),
     reading=SlidingEstimate,
     script="sliding_estimate",
+    resets_apart=True,
 )
