@@ -206,6 +206,9 @@ class _Lane(Pipelined):
         finally:
             await self._pool.release(connection)
 
+    async def _begin_anew(self) -> None:
+        """A cluster's client has more that belongs to its loop than connections: it must be another one."""
+
     def _failed(self, error: Exception) -> Exception:
         if faults.of(error).concerns is not Concerns.SERVER:
             return error

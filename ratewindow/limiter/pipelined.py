@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
@@ -38,6 +39,8 @@ class Pipelined:
         self._waiting: list[Waiting] = []
         self._since_s = 0.0  # when the oldest of those who wait has come
         self._sender: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_new_loop = False  # after one that has ended
 
     def call(self, call: Callable[[], Call], parts: int, packed: bytes | None = None) -> "asyncio.Future[Any]":
         """The reply, or the error, of a call that is sent with the next pipeline."""
@@ -48,11 +51,23 @@ class Pipelined:
     def add(self, waiting: Waiting) -> None:
         """Send this with the next pipeline."""
         loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._enter(loop)
         if not self._waiting:
             self._since_s = loop.time()
         self._waiting.append(waiting)
         if self._sender is None:
             self._sender = loop.create_task(self._send())
+
+    def _enter(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._loop is not None and self._loop.is_closed():  # whoever waited in it waits no more
+            self._waiting, self._sender, self._is_new_loop = [], None, True
+        self._loop = loop
+
+    async def _begin_anew(self) -> None:
+        """What was opened in a loop that has ended cannot be used in another, nor be closed as it should."""
+        with suppress(RuntimeError):
+            await self._pool.disconnect(inuse_connections=False)
 
     async def _send(self) -> None:
         try:
@@ -109,6 +124,9 @@ class Pipelined:
 
     async def _round_trip(self, commands: Sequence[Words | bytes], parts: Sequence[int], asking: bool = False) -> list[Any]:
         """What a client's pipeline does, without what that does around each command."""
+        if self._is_new_loop:
+            self._is_new_loop = False
+            await self._begin_anew()
         connection = await self._pool.get_connection()
         try:
             if asking:

@@ -69,7 +69,8 @@ class RedisStore:
 
 
 class AsyncRedisStore:
-    """`RedisStore` for asyncio, on a ``redis.asyncio`` client of the running event loop.
+    """`RedisStore` for asyncio, on a ``redis.asyncio`` client of the running event loop; after this has ended it begins
+    anew in the next one.
 
     Decisions that wait at the same moment share one pipeline on one connection, which is the client's and is given
     back after each. With `limit_s`, whatever waits

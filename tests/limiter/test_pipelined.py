@@ -1,6 +1,8 @@
 """Decisions of one loop that share a pipeline: nobody's fate is another's."""
 
 import asyncio
+import subprocess
+import sys
 
 import redis.asyncio
 from redis.exceptions import ResponseError
@@ -41,6 +43,29 @@ async def test_a_thousand_cancelled_decisions_leave_the_connections_as_they_were
             await asyncio.sleep(0)
             task.cancel()
         assert (await limiter.ahit("user:43", LIMIT)).allowed
+
+
+SEVERAL_LOOPS = """
+import asyncio, sys, redis.asyncio
+from ratewindow.limiter import AsyncRedisStore, Limiter, Window
+limiter = Limiter(AsyncRedisStore(redis.asyncio.Redis.from_url(sys.argv[1])))
+def ask():
+    return asyncio.wait_for(limiter.ahit("user:42", [Window(50, period_ms=3_600_000)]), 10)
+told = [asyncio.run(ask()).remaining for _ in range(3)]
+loop = asyncio.new_event_loop()
+hanging = loop.create_task(ask())
+loop.run_until_complete(asyncio.sleep(0))
+loop.close()
+print(told, asyncio.run(ask()).allowed)
+"""
+
+
+def test_the_next_loop_begins_anew_where_another_has_ended(redis_url: str) -> None:
+    """Also after one that was closed amid a decision, where nobody is left to send the next."""
+    told = subprocess.run(
+        [sys.executable, "-c", SEVERAL_LOOPS, redis_url], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert told.stdout == "[49, 48, 47] True\n"
 
 
 async def test_an_error_of_one_decision_is_its_own(redis_url: str) -> None:
