@@ -25,6 +25,7 @@ def windows_of(given: object) -> tuple[Window, ...]:
     windows = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else (given,)
     for window in windows:
         if not isinstance(window, Window):
-            what = "ratewindow.limiter.rates.parse_rates makes windows of text" if isinstance(window, str) else "give windows"
-            raise TypeError(f"{window!r:.60} is no window: {what}, such as [Window(10, period_ms=1000)]")
+            of_text = "ratewindow.limiter.rates.parse_rates makes windows of text"
+            remedy = of_text if isinstance(window, str) else "give some such as Window(10, period_ms=1000)"
+            raise TypeError(f"{window!r:.60} is no window: {remedy}")
     return windows

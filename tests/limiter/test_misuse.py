@@ -74,7 +74,7 @@ def test_windows_are_one_or_any_number_of_them(limiter: Limiter, given: Callable
     [
         ("5/m", "'5/m' is no window: ratewindow.limiter.rates.parse_rates makes windows of text"),
         (["5/m"], "parse_rates"),
-        ([5], "5 is no window: give windows, such as"),
+        ([5], "5 is no window: give some such as"),
         ([MINUTE, None], "None is no window"),
         ({1: MINUTE}, "1 is no window"),
         ({1: MINUTE, 2: DAY}, "1 is no window"),
