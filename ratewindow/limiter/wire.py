@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -46,9 +46,8 @@ def packed(words: Words) -> bytes:
 def merged(checks: list[Check]) -> list[Check]:
     """The checks with no state key twice: one window met twice is charged once, with the larger cost.
 
-    Of two limits on one count the stricter holds; ValueError names two buckets of which neither is. An enforcing
-    check wins over one in shadow. A check that is left without windows is answered by the one that took them, and
-    has gone from the list.
+    Of two limits on one count the stricter holds. An enforcing check wins over one in shadow. A check that is left
+    without windows is answered by the one that took them, and has gone from the list.
     """
     keys = [key for check in checks for key in check.keys]
     if len(keys) == 1 or len(set(keys)) == len(keys):
@@ -57,24 +56,28 @@ def merged(checks: list[Check]) -> list[Check]:
     taken: set[str] = set()
     kept = []
     for check in sorted(checks, key=lambda check: not check.enforce):
-        own: dict[str, Window] = {}
+        met: dict[str, list[Window]] = {}
         for window, key in zip(check.windows, check.keys, strict=True):
             if key not in taken:
-                own[key] = _stricter(own[key], window) if key in own else window
-        taken.update(own)
-        if own:
-            kept.append(check._replace(windows=tuple(own.values()), keys=tuple(own), cost=max(cost[key] for key in own)))
+                met.setdefault(key, []).append(window)
+        taken.update(met)
+        if met:
+            own = dict(each for key, windows in met.items() for each in _strictest(key, windows))
+            kept.append(check._replace(windows=tuple(own.values()), keys=tuple(own), cost=max(cost[key] for key in met)))
     return kept
 
 
-def _stricter(one: Window, other: Window) -> Window:
-    """Of two windows with one state the one that admits nothing which the other would refuse."""
-    slow, fast = sorted((one, other), key=lambda window: (window.limit, window.burst or 0))
-    if slow.limit and slow.burst and fast.burst and slow.burst > fast.burst:
-        # One level cannot drain at two rates.
-        told = " and ".join(f"{window.text} with burst {window.burst}" for window in (slow, fast))
-        raise ValueError(f"{told} would share one count, and each refuses what the other admits: give one another period")
-    return slow
+def _strictest(key: str, windows: list[Window]) -> Iterator[tuple[str, Window]]:
+    """Of windows with one state the one that admits nothing which another would refuse.
+
+    Of two buckets, one with the lower limit and one with the smaller burst, neither is: one level cannot drain at two
+    rates, so each has its own.
+    """
+    least, kept = None, 0
+    for window in sorted(windows, key=lambda window: (window.limit, window.burst or 0)):
+        if least is None or (least.limit and window.burst and least.burst and window.burst < least.burst):
+            yield f"{key}:{kept}" if kept else key, window
+            least, kept = window, kept + 1
 
 
 def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:

@@ -197,10 +197,20 @@ def test_of_two_buckets_with_one_count_the_stricter_holds(limiter: Limiter, firs
     assert limiter.hit("user:43", [bucket(0, 20), *windows]).limit == 0
 
 
-def test_two_buckets_with_one_count_of_which_neither_is_the_stricter_are_named(limiter: Limiter) -> None:
-    windows = [bucket(10, 1), bucket(5, 50)]
-    with pytest.raises(ValueError, match=r"5/m with burst 50 and 10/m with burst 1 .*: give one another period"):
-        limiter.hit("user:42", windows)
+@pytest.mark.usefixtures("never_expiring")
+@pytest.mark.parametrize("first", [0, 1])
+def test_two_buckets_of_which_neither_is_the_stricter_both_hold(limiter: Limiter, clock: Clock, first: int) -> None:
+    spaced, few = bucket(10, 1), bucket(5, 3)
+    windows = [*[spaced, few][:: 1 if first else -1], bucket(20, 3), bucket(7, 4)]  # and two that these contain
+    admitted = []
+    for _ in range(60):
+        if limiter.hit("user:42", windows):
+            admitted.append((clock.now_ms - Clock().now_ms) // 1000)
+        clock.now_ms += 1000
+    assert admitted == [0, 6, 12, 18, 24, 36, 48]  # six seconds apart while the other has a burst, then twelve
+    limiter.refund("user:42", windows)
+    limiter.reset("user:42", windows)
+    assert limiter.hit("user:42", windows)
 
 
 @pytest.mark.usefixtures("never_expiring")
