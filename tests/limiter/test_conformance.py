@@ -92,7 +92,8 @@ def test_every_store_agrees_where_algorithms_meet(store: Store) -> None:
 @pytest.mark.parametrize("since_ms", [0, 99, 999])
 def test_every_store_agrees_by_a_clock_that_has_hardly_begun(store: Store, since_ms: int) -> None:
     """Times of one to three digits, and one that is nothing: a replay may count from its own beginning."""
-    for seed in range(70_000, 70_000 + number_of_histories(store)):
+    few = max(1, number_of_histories(store) // 10)  # what is special is over soon
+    for seed in range(70_000, 70_000 + few):
         trial = Trial(store)
         for number, step in enumerate(history(seed, STEPS_OF_ONE_HISTORY // 2, since_ms=since_ms)):
             try:
