@@ -103,7 +103,7 @@ def _look() -> None:
         rulebook.wait_no_longer()
         return
     try:
-        rulebook.reload(after_edit=not is_old)
+        rulebook.reload(after_edit=not is_old, listeners_wait=True)
     finally:
         database.close()
 

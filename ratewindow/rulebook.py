@@ -21,14 +21,12 @@ from django.conf import settings
 from django.db import Error as DatabaseError  # InterfaceError, a lost connection, is no django.db.DatabaseError
 from django.http import HttpRequest
 
-from ratewindow import coderules, housekeeping, overriderows
+from ratewindow import changes, coderules, housekeeping, overriderows
 from ratewindow.identity import own
 from ratewindow.matching import Index
-from ratewindow.models import RateRule
 from ratewindow.overrides import Overrides
 from ratewindow.rule import Rule
 from ratewindow.rulerows import read_switch, readings
-from ratewindow.signals import rules_changed
 from ratewindow.switch import ON, Switch
 
 logger = logging.getLogger("ratewindow")
@@ -189,10 +187,11 @@ def names_groups() -> bool:
     return overrides is not None and bool(overrides.groups)
 
 
-def reload(after_edit: bool = False) -> None:
+def reload(after_edit: bool = False, listeners_wait: bool = False) -> None:
     """Read the rows now, in this thread. What cannot be read is logged once and leaves the rules as they are.
 
-    `after_edit`, of which a signal has told, of many blocks and exemptions only those are read that have changed.
+    `after_edit`, of which a signal has told, of many blocks and exemptions only those are read that have changed. Who
+    listens to `rules_changed` hears of it before this returns, or if `listeners_wait` soon, from another thread.
     """
     number, began_s = next(_held.begun), time.monotonic()
     try:
@@ -219,6 +218,8 @@ def reload(after_edit: bool = False) -> None:
         if not after_edit:
             _held.read_at_s = time.monotonic()
         _held.read.set()
+        if not listeners_wait:
+            changes.send()
 
 
 def _swap(number: int, book: Rulebook) -> None:
@@ -227,12 +228,12 @@ def _swap(number: int, book: Rulebook) -> None:
         before = _held.book
         if number >= _held.newest:
             _held.newest, _held.book = number, book
-    if before is not None and (changed := _differing(before.by_name, _held.book.by_name if _held.book else {})):
-        rules_changed.send_robust(RateRule, changed=changed)
+    if before is not None:
+        changes.add(_differing(before.by_name, _held.book.by_name if _held.book else {}))
 
 
 def _differing(before: dict[str, Rule], now: dict[str, Rule]) -> list[str]:
-    return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    return [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
 
 
 def switch() -> Switch:

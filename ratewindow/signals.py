@@ -7,7 +7,8 @@ throttled = Signal()
 
 rules_changed = Signal()
 """The rules in force in this process are others now: sender `RateRule`, with `changed`, the names of rules that have come,
-gone or been edited. Sent in the process that edits and, by a thread of their own, in all others."""
+gone or been edited. Sent by who edits and, by a thread of their own, in all other processes; what changes while a listener
+is busy there is told together."""
 
 degraded = Signal()
 """This process stops asking Redis: sender `Breaker`, with `server`, `since` (a datetime), `cause` such as ``store:timeout`` and

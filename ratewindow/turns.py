@@ -36,5 +36,6 @@ class Turns:
 
 
 _turns = Turns()
+send = _turns.send
 breaker.listen(_turns.add)
-_send_now = housekeeping.every(lambda: LOOK_S, _turns.send)
+_send_now = housekeeping.every(lambda: LOOK_S, send, apart="signals")  # a listener may take its time
