@@ -7,6 +7,7 @@ housekeeping looks whether the server is back, and closes it. On a cluster every
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -30,11 +31,17 @@ class State(NamedTuple):
 
 Listener = Callable[[State], None]
 _listeners: list[Listener] = []
+_all: "weakref.WeakSet[Breaker]" = weakref.WeakSet()
 
 
 def listen(listener: Listener) -> None:
     """Call `listener` with the new state of every breaker that opens or closes, in the thread where it does."""
     _listeners.append(listener)
+
+
+def any_open() -> bool:
+    """Whether some server is known to be away, which the log has said."""
+    return any(each.open for each in list(_all))
 
 
 class Breaker:
@@ -53,6 +60,7 @@ class Breaker:
         self.server = server
         self.open = False
         self.cause = ""  # of the last failure, such as store:timeout
+        _all.add(self)
 
     @property
     def state(self) -> State:

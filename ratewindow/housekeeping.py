@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 
 from django.db import DatabaseError
-from redis.exceptions import RedisError
 
-from ratewindow import conf
+from ratewindow import breaker, conf
+from ratewindow.limiter import faults
 
 logger = logging.getLogger("ratewindow")
 
-_AWAY = (RedisError, OSError, DatabaseError)  # a server that does not answer, of which a traceback tells nothing
+MOST_TOLD = 20  # different lines, for an error whose words are new each time
 
 
 class _Chore:
@@ -21,7 +21,7 @@ class _Chore:
         self.run = run
         self.interval_s = interval_s
         self.due = 0.0
-        self.failing = False
+        self.failures = 0  # in a row
 
 
 class _Round:
@@ -93,14 +93,35 @@ def _attempt(chore: _Chore) -> None:
     settings = conf.current()
     try:
         chore.run()
-        chore.failing = False
     except Exception as error:
         if conf.current() is not settings:
             return  # a test has changed them meanwhile, which closes the connections that were in use here
-        if not chore.failing:
-            ours = not isinstance(error, _AWAY)
-            logger.error("ratewindow: %s fails; it is tried again: %s", chore.run.__qualname__, error, exc_info=ours)
-        chore.failing = True
+        chore.failures += 1
+        if faults.of(error).concerns is faults.Concerns.SERVER:
+            _tell_of_server(chore, error)
+        elif chore.failures == 1:
+            ours = not isinstance(error, DatabaseError)  # of a server that is away a traceback tells nothing
+            logger.error("ratewindow: %s fails, and is tried again: %s", chore.run.__qualname__, error, exc_info=ours)
+    else:
+        if chore.failures:
+            _told.clear()
+        chore.failures = 0
+
+
+_told: set[str] = set()  # what chores have said of a server, until one of them works again
+
+
+def _tell_of_server(chore: _Chore, error: Exception) -> None:
+    """An outage is one line, and that is the breaker's. Ours is for what no decision meets: there was none, or the
+    server refuses this chore alone. So it waits for a second failure, by which time decisions have met an outage, too."""
+    told = f"{type(error).__name__}: {error}"
+    if breaker.any_open():
+        chore.failures = 0  # what is still under way when the server is back is no news either
+    if chore.failures < 2 or told in _told or len(_told) >= MOST_TOLD:
+        logger.debug("ratewindow: %s fails: %s", chore.run.__qualname__, told)
+        return
+    _told.add(told)
+    logger.error("ratewindow: %s fails, and is tried again: %s", chore.run.__qualname__, told)
 
 
 def _after_fork() -> None:

@@ -7,7 +7,7 @@ import pytest
 import redis
 from django.test import override_settings
 
-from ratewindow import housekeeping
+from ratewindow import breaker, housekeeping
 
 start_threads = housekeeping.ensure_running  # before the tests' fixture keeps them from running
 
@@ -49,6 +49,62 @@ def test_a_chore_whose_server_a_test_has_changed_under_it_fails_in_silence(caplo
     finally:
         tests[0].disable()
     assert not caplog.records
+
+
+class Outage:
+    """A server that does not answer three chores, for as long as it is `on`."""
+
+    def __init__(self) -> None:
+        self.on = True
+        self.chores = [housekeeping._Chore(self.ask, lambda: 1.0) for _ in range(3)]
+
+    def ask(self) -> None:
+        if self.on:
+            raise redis.ConnectionError("refused")
+
+    def pass_by(self) -> None:
+        for chore in self.chores:
+            housekeeping._attempt(chore)
+
+
+@pytest.fixture
+def outage(monkeypatch: pytest.MonkeyPatch) -> Outage:
+    monkeypatch.setattr(housekeeping, "_told", set())
+    return Outage()
+
+
+def test_an_outage_that_decisions_met_is_the_breakers_line_and_no_chores(
+    outage: Outage, caplog: pytest.LogCaptureFixture
+) -> None:
+    outage.pass_by()  # chores may meet it first
+    known = breaker.Breaker(lambda: None, lambda: "requests pass")
+    for _ in range(breaker.FAILURES_TO_OPEN):
+        known.failed(redis.ConnectionError("refused"))
+    outage.pass_by()
+    outage.pass_by()
+    known.look()
+    outage.pass_by()  # what was under way
+    outage.on = False
+    outage.pass_by()
+    assert [record.getMessage().partition(",")[0] for record in caplog.records] == [
+        "ratewindow: Redis does not answer",
+        "ratewindow: Redis answers again after 0.0 s",
+    ]
+
+
+def test_where_no_decision_met_it_the_chores_say_so_in_one_line_for_each_time(
+    outage: Outage, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        outage.on = True
+        for _ in range(4):
+            outage.pass_by()
+        outage.on = False
+        outage.pass_by()
+    assert [record.getMessage() for record in caplog.records] == [
+        "ratewindow: Outage.ask fails, and is tried again: ConnectionError: refused"
+    ] * 2
+    assert not any(record.exc_info for record in caplog.records)
 
 
 @pytest.fixture
