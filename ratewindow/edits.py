@@ -30,7 +30,8 @@ REREAD_SPARING = 20  # at least so many times as long as a reading takes
 
 LISTEN_S = 1.5  # how soon the kill switch acts, at most, however long REFRESH is
 
-_EDITED = ("ratewindow.raterule", "ratewindow.rulewindow", "ratewindow.limitswitch", "ratewindow.override")
+_SWITCH = "ratewindow.limitswitch"
+_EDITED = ("ratewindow.raterule", "ratewindow.rulewindow", _SWITCH, "ratewindow.override")
 
 
 class _Heard:
@@ -48,12 +49,24 @@ _heard = _Heard()
 
 def announce() -> None:
     """Tell every process that the rules have changed; this one reads them at once."""
+    error = _announce()
+    if error is not None:
+        logger.warning("ratewindow: other processes learn of the edited rules within %.0f s: %s", REREAD_S, error)
+
+
+def announce_switch() -> None:
+    """The same of the kill switch's row. Where Redis is away processes look at it anyway, and who turns it is told."""
+    _announce()
+
+
+def _announce() -> Exception | None:
     rulebook.reload(after_edit=True)
     _heard.unannounced = not connection.in_memory()
     try:
         _renew_token()
     except (RedisError, OSError) as error:
-        logger.warning("ratewindow: other processes learn of the edited rules within %.0f s: %s", REREAD_S, error)
+        return error
+    return None
 
 
 def _renew_token() -> None:
@@ -134,8 +147,9 @@ def _is_in_memory(database: Any) -> bool:
 
 
 def _edited(sender: Any, using: str, **_: Any) -> None:
-    if sender._meta.label_lower in _EDITED and not _will_announce(using):  # by name: migrations have classes of their own
-        transaction.on_commit(announce, using=using)
+    name = sender._meta.label_lower  # migrations have classes of their own
+    if name in _EDITED and not _will_announce(using):
+        transaction.on_commit(announce_switch if name == _SWITCH else announce, using=using)
 
 
 def _regrouped(action: str, using: str, **_: Any) -> None:

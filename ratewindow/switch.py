@@ -5,14 +5,16 @@ It is kept twice, in a row and in a key of Redis, so that either may be away; th
 """
 
 import json
+import time
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
 from django.utils.formats import date_format
 
 REMEMBERED_S = 86_400
+MOST = timedelta(days=10_000)  # that an end may be away: every calendar has it
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,11 @@ def from_text(text: str | bytes | None) -> Switch | None:
     try:
         told: Any = json.loads(text or "null")
         switch = Switch(**told)
-        numbers = [switch.at_s, *([] if switch.until_s is None else [switch.until_s])]
-        right = isinstance(switch.off, bool) and all(isinstance(each, int | float) for each in numbers)
+        moments = [switch.at_s, *([] if switch.until_s is None else [switch.until_s])]
+        latest_s = time.time() + MOST.total_seconds()  # a later one would make every turn after it too early
+        right = isinstance(switch.off, bool) and all(isinstance(each, int | float) and 0 <= each <= latest_s for each in moments)
         return switch if right and isinstance(switch.reason, str) and isinstance(switch.by, str) else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return None
 
 

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import time
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import cast
 
 from django.core.exceptions import ImproperlyConfigured
@@ -13,17 +13,16 @@ from django.db import router, transaction
 from redis.exceptions import RedisError
 
 from ratewindow import connection, edits, rulebook, rulerows, statekeys
+from ratewindow.limiter.budget import limited
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.models import LimitSwitch
-from ratewindow.switch import ON, Switch, from_text
+from ratewindow.switch import MOST, ON, Switch, from_text
 
 logger = logging.getLogger("ratewindow")
 
 THE_ROW = 1
+REDIS_S = 1.0  # how long Redis is waited for: until it has failed, the row is not written
 _NO_DATABASE = (DatabaseError, ImproperlyConfigured)
-
-
-MOST = timedelta(days=10_000)
 
 
 @dataclass(frozen=True)
@@ -61,19 +60,20 @@ def turn_on(reason: str = "", by: str = "") -> Turned:
 
 def current() -> Switch:
     """What holds by the row and by Redis, as far as they can be asked, and by what this process knows."""
-    return max(_in_redis(), _in_database(), rulebook.switch(), key=_at_s)
+    return max(_in_redis() or ON, _in_database(), rulebook.switch(), key=_at_s)
 
 
 def _turn(switch: Switch) -> Turned:
-    """Redis first: it is told in a moment, or in two seconds, where a database that is away may be waited for for long."""
-    switch = _later(switch, than=max(_in_redis(), rulebook.switch(), key=_at_s))
-    unreached = _tell_redis(switch)
+    """Redis first: it is told in a moment, where a database that is away may be waited for for long. But one that has just
+    not answered is not waited for again until the row is written, which acts while Redis is away."""
+    known = _in_redis()
+    switch = _later(switch, than=max(known or ON, rulebook.switch(), key=_at_s))
+    told = known is not None and not _tell_redis(switch)
     row = _in_database()
     if row.at_s >= switch.at_s:
-        switch = _later(switch, than=row)
-        unreached = _tell_redis(switch)
-    unreached += _tell_database(switch)
-    turned = Turned(switch, unreached)
+        switch, told = _later(switch, than=row), False
+    of_database = _tell_database(switch)
+    turned = Turned(switch, [*([] if told else _tell_redis(switch)), *of_database])
     if turned.done:
         rulebook.learn_switch(switch)
         logger.warning("ratewindow: limits are switched %s", switch.words())
@@ -89,11 +89,15 @@ def _at_s(switch: Switch) -> float:
     return switch.at_s
 
 
-def _in_redis() -> Switch:
-    if not connection.in_memory():
-        with contextlib.suppress(RedisError, OSError):
+def _in_redis() -> Switch | None:
+    """What Redis says; None where it does not answer."""
+    if connection.in_memory():
+        return ON
+    try:
+        with limited(REDIS_S):
             return from_text(cast("bytes | None", connection.patient_client().get(statekeys.switch()))) or ON
-    return ON
+    except (RedisError, OSError):
+        return None
 
 
 def _in_database() -> Switch:
@@ -122,7 +126,8 @@ def _tell_redis(switch: Switch) -> list[str]:
     if connection.in_memory():
         return []
     try:
-        connection.patient_client().set(statekeys.switch(), switch.to_text(), pxat=switch.forgotten_ms)
+        with limited(REDIS_S):
+            connection.patient_client().set(statekeys.switch(), switch.to_text(), pxat=switch.forgotten_ms)
     except (RedisError, OSError) as error:
         within_s = f"{edits.REREAD_ALONE_S:.0f} s, those that reach it within {edits.REREAD_S:.0f} s"
         return [f"Redis was not reached ({error}): processes that do not reach it either learn of it within {within_s}."]

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import pytest
+import redis
 import time_machine
 from django.conf import settings
 from django.core.management import CommandError, call_command
@@ -14,6 +15,7 @@ from django.test import override_settings
 import ratewindow
 from ratewindow import edits, gate, rulebook, statekeys, switching
 from ratewindow.commands import off
+from ratewindow.limiter.budget import running
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.rule import Rule
@@ -200,6 +202,37 @@ def test_redis_is_told_before_the_database_is_waited_for(monkeypatch: pytest.Mon
     assert switching.turn_off().done
 
 
+def test_a_redis_that_hangs_is_waited_for_once_before_the_row_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+
+    class Hanging:
+        def get(self, name: str) -> None:
+            steps.append(f"get {running.until_s - time.monotonic() <= switching.REDIS_S}")
+            raise redis.TimeoutError
+
+        def set(self, *_: Any, **__: Any) -> None:
+            steps.append(f"set {running.until_s - time.monotonic() <= switching.REDIS_S}")
+            raise redis.TimeoutError
+
+    def write(switch: Switch) -> list[str]:
+        steps.append("row")
+        return []
+
+    monkeypatch.setattr("ratewindow.connection.patient_client", Hanging)
+    monkeypatch.setattr(switching, "_tell_database", write)
+    told = switching.turn_off()
+    assert told.done and told.unreached
+    assert steps == ["get True", "row", "set True"]
+    # The row is looked at so often while Redis is away, so processes obey within the promised time.
+    assert switching.REDIS_S + edits.REREAD_ALONE_S <= off.ACTS_S - 1.0
+
+
+def test_turning_it_while_redis_is_away_says_nothing_of_edited_rules(redis_away: None, caplog: pytest.LogCaptureFixture) -> None:
+    switching.turn_off()
+    assert "edited rules" not in caplog.text
+    assert "limits are switched off" in caplog.text
+
+
 def test_a_redis_that_lost_its_data_is_told_again(redis_client: Any) -> None:
     switching.turn_off(60, "why")
     redis_client.flushall()
@@ -208,7 +241,27 @@ def test_a_redis_that_lost_its_data_is_told_again(redis_client: Any) -> None:
     assert redis_client.ttl(statekeys.switch()) > 0
 
 
-@pytest.mark.parametrize("junk", ["", "{", "[]", "null", "1", '{"off": 1}', '{"off": true, "until_s": "soon"}', '{"no": 1}'])
+@pytest.mark.parametrize(
+    "junk",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "1",
+        '{"off": 1}',
+        '{"off": true, "until_s": "soon"}',
+        '{"no": 1}',
+        "[" * 100_000,
+        '{"off": true, "until_s": 1e300, "at_s": 1}',
+        '{"off": true, "until_s": NaN, "at_s": 1}',
+        '{"off": true, "until_s": Infinity, "at_s": 1}',
+        '{"off": true, "at_s": 1e300}',
+        '{"off": true, "at_s": 1' + "0" * 400 + "}",
+        '{"off": true, "until_s": -1, "at_s": 1}',
+    ],
+    ids=lambda junk: junk[:50],
+)
 def test_what_another_program_wrote_there_turns_nothing(redis_client: Any, junk: str) -> None:
     redis_client.set(statekeys.switch(), junk)
     edits._listen()
