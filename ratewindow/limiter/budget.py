@@ -13,11 +13,14 @@ from functools import cache
 from time import monotonic
 from typing import Any
 
+from ratewindow.limiter.handshake import context_for
+
 LATE_S = 0.001  # a reply that came while this thread was not let run is taken, though the time is over
 
 
 class _Running(threading.local):
     until_s = 0.0  # by the monotonic clock; 0 when there is no limit
+    share_s = 0.0  # of each of several servers that are asked in turn; 0 when one may have all of it
 
 
 running = _Running()
@@ -44,6 +47,16 @@ def still_limited(timeout_s: float | None, since_s: float | None = None) -> Iter
 
 
 @contextmanager
+def shared(servers: int) -> Iterator[None]:
+    """So many servers are asked in turn meanwhile: one that is silent must leave time for the next, and for what follows."""
+    running.share_s = (running.until_s - monotonic()) / (servers + 1) if running.until_s else 0.0
+    try:
+        yield
+    finally:
+        running.share_s = 0.0
+
+
+@contextmanager
 def shortened(connection: Any) -> Iterator[None]:
     """What is left of the running limit is the timeout of this connection's socket meanwhile."""
     sock = getattr(connection, "_sock", None)
@@ -63,15 +76,17 @@ def _left_s(own_s: float | None) -> float | None:
     until_s = running.until_s
     if not until_s:
         return own_s
-    left_s = max(LATE_S, until_s - monotonic())
+    left_s = until_s - monotonic()
+    left_s = max(LATE_S, min(left_s, running.share_s) if running.share_s else left_s)
     return left_s if own_s is None else min(own_s, left_s)
 
 
 class _TimedSocket:
-    """A socket, plain or with TLS, on which a connection is set up: no reading waits beyond the running limit."""
+    """A socket, plain or with TLS: no reading waits beyond the running limit, and without one no longer than `own_s`."""
 
-    def __init__(self, sock: Any) -> None:
+    def __init__(self, sock: Any, own_s: float | None) -> None:
         self.untimed = sock
+        self._own_s = own_s
         self._late = False
 
     def __getattr__(self, name: str) -> Any:
@@ -86,14 +101,13 @@ class _TimedSocket:
         return self.untimed.recv_into(*arguments)  # type: ignore[no-any-return]
 
     def _shorten(self) -> None:
-        timeout_s = self.untimed.gettimeout()
-        if not running.until_s or timeout_s == 0:  # 0: somebody only looks whether there is something to read
+        if self.untimed.gettimeout() == 0:  # somebody only looks whether there is something to read
             return
-        if running.until_s <= monotonic():
-            if self._late:
-                raise TimeoutError("the time for this decision is over")
-            self._late = True
-        self.untimed.settimeout(_left_s(timeout_s))
+        is_late = 0.0 < running.until_s <= monotonic()
+        if is_late and self._late:
+            raise TimeoutError("the time for this decision is over")
+        self._late = is_late
+        self.untimed.settimeout(_left_s(self._own_s))
 
 
 def untimed(connection: Any) -> None:
@@ -137,7 +151,15 @@ class _Timed:
         pass
 
     def _connect(self) -> _TimedSocket:
-        return _TimedSocket(super()._connect())  # type: ignore[misc]
+        return _TimedSocket(super()._connect(), self.own_timeout_s)  # type: ignore[misc]
+
+    def _wrap_socket_with_ssl(self, sock: Any) -> Any:
+        """Of a connection with TLS: the handshake has what is left by now, and not what was left before."""
+        context = context_for(self)
+        if context is None:
+            return super()._wrap_socket_with_ssl(sock)  # type: ignore[misc]
+        sock.settimeout(self.socket_timeout)
+        return context.wrap_socket(sock, server_hostname=self.host)  # type: ignore[attr-defined]
 
 
 @cache

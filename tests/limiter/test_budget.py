@@ -11,7 +11,7 @@ from redis.connection import Connection, SSLConnection, UnixDomainSocketConnecti
 from redis.sentinel import SentinelManagedConnection
 
 from ratewindow.limiter import budget
-from ratewindow.limiter.budget import limit_of, limited, running, shortened, still_limited, timed, untimed
+from ratewindow.limiter.budget import limit_of, limited, running, shared, shortened, still_limited, timed, untimed
 
 
 class Clock:
@@ -63,7 +63,7 @@ def dripping(timed_socket: budget._TimedSocket) -> None:
 
 @pytest.mark.parametrize("into", [False, True])
 def test_a_reply_that_drips_in_ends_with_the_limit(clock: Clock, into: bool) -> None:
-    dripped = budget._TimedSocket(Socket(clock, pause_s=0.03))
+    dripped = budget._TimedSocket(Socket(clock, pause_s=0.03), 5.0)
     began_s = clock.now_s
     with pytest.raises(TimeoutError), limited(0.1):
         while True:
@@ -74,7 +74,7 @@ def test_a_reply_that_drips_in_ends_with_the_limit(clock: Clock, into: bool) -> 
 def test_what_comes_at_once_ends_with_it_too(clock: Clock) -> None:
     """A flood of bytes never makes a reading wait: after the limit there is one more, and no other."""
     flood = Socket(clock, pause_s=0.0)
-    dripped = budget._TimedSocket(flood)
+    dripped = budget._TimedSocket(flood, 5.0)
     with limited(0.1):
         dripped.recv(1)
         clock.now_s += 0.2
@@ -88,8 +88,35 @@ def test_a_look_whether_there_is_something_stays_a_look(clock: Clock) -> None:
     looked = Socket(clock, pause_s=0.0)
     looked.timeout_s = 0.0
     with limited(0.1):
-        budget._TimedSocket(looked).recv(1)
+        budget._TimedSocket(looked, 5.0).recv(1)
     assert looked.timeout_s == 0.0
+
+
+def test_after_a_limit_a_socket_of_a_pool_has_its_own_timeout_again(clock: Clock) -> None:
+    """As a client leaves it that keeps its connections for itself: also where redis-py sets what was left meanwhile."""
+    kept = Socket(clock, pause_s=0.0)
+    pooled = budget._TimedSocket(kept, 5.0)
+    with limited(0.1):
+        clock.now_s += 0.2
+        pooled.recv(1)
+        pooled.settimeout(budget.LATE_S)
+    pooled.recv(1)
+    assert kept.timeout_s == 5.0
+    with limited(0.1):
+        clock.now_s += 0.2
+        pooled.recv(1)  # once more is allowed to who comes late, each time anew
+
+
+def test_of_servers_that_are_asked_in_turn_none_takes_more_than_its_share(clock: Clock) -> None:
+    connection = timed(redis.Connection)(socket_timeout=2.0)
+    with limited(0.1), shared(3):
+        assert connection.socket_timeout == pytest.approx(0.025)
+        clock.now_s += 0.09
+        assert connection.socket_timeout == pytest.approx(0.01)
+    with limited(0.1):
+        assert connection.socket_timeout == pytest.approx(0.1)
+    with shared(3):
+        assert connection.socket_timeout == 2.0
 
 
 def test_a_limit_within_a_limit_is_the_outer_one_and_none_is_left_behind(clock: Clock) -> None:

@@ -1,0 +1,60 @@
+"""What a TLS handshake begins with: read from files once for all connections with the same options.
+
+redis-py reads the authorities anew for each connection, which may take as long as a whole decision.
+"""
+
+import os
+import ssl
+from typing import Any
+
+MOST_KEPT = 20
+
+_FILES = ("keyfile", "certfile", "ca_certs", "ca_path")
+_OTHERS = (
+    "certificate_password ca_data cert_reqs check_hostname ssl_min_version ssl_ciphers"
+    " ssl_include_verify_flags ssl_exclude_verify_flags"
+).split()
+_kept: dict[tuple[Any, ...], ssl.SSLContext] = {}
+
+
+def context_for(connection: Any) -> ssl.SSLContext | None:
+    """For a connection of redis-py; None where it must do the handshake itself, since it asks about certificates."""
+    if connection.ssl_validate_ocsp or connection.ssl_validate_ocsp_stapled:
+        return None
+    options = {name: getattr(connection, name, None) for name in (*_FILES, *_OTHERS)}
+    # A certificate that is renewed is a new file under the old name.
+    key = (*(repr(value) for value in options.values()), *(_changed_at(options[name]) for name in _FILES))
+    context = _kept.get(key)
+    if context is None:
+        context = _made(**options)
+        if len(_kept) >= MOST_KEPT:
+            _kept.clear()
+        _kept[key] = context
+    return context
+
+
+def _changed_at(path: str | None) -> int | None:
+    try:
+        return os.stat(path).st_mtime_ns if path else None
+    except OSError:
+        return None  # reading it says what is wrong
+
+
+def _made(**options: Any) -> ssl.SSLContext:
+    """As redis-py makes one."""
+    context = ssl.create_default_context()
+    context.check_hostname = options["check_hostname"]
+    context.verify_mode = options["cert_reqs"]
+    for flag in options["ssl_include_verify_flags"] or ():
+        context.verify_flags |= flag
+    for flag in options["ssl_exclude_verify_flags"] or ():
+        context.verify_flags &= ~flag
+    if options["certfile"] or options["keyfile"]:
+        context.load_cert_chain(options["certfile"], options["keyfile"], options["certificate_password"])
+    if options["ca_certs"] or options["ca_path"] or options["ca_data"]:
+        context.load_verify_locations(options["ca_certs"], options["ca_path"], options["ca_data"])
+    if options["ssl_min_version"] is not None:
+        context.minimum_version = options["ssl_min_version"]
+    if options["ssl_ciphers"]:
+        context.set_ciphers(options["ssl_ciphers"])
+    return context

@@ -1,0 +1,88 @@
+"""TLS for timed connections: what it needs is read once, and the handshake has no more time than is left."""
+
+import os
+import shutil
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from redis.connection import SSLConnection
+
+from ratewindow.limiter import budget, handshake
+from ratewindow.limiter.budget import limited, timed
+from tests.faults.tls import make_certificates
+
+
+@pytest.fixture(autouse=True)
+def made(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The options of each context that is made."""
+    seen: list[dict[str, Any]] = []
+    make = handshake._made
+
+    def counting(**options: Any) -> ssl.SSLContext:
+        seen.append(options)
+        return make(**options)
+
+    monkeypatch.setattr(handshake, "_kept", {})
+    monkeypatch.setattr(handshake, "_made", counting)
+    return seen
+
+
+def connection(**options: Any) -> Any:
+    return timed(SSLConnection)(host="127.0.0.1", socket_timeout=0.1, **options)
+
+
+def test_connections_with_the_same_options_share_what_was_read(made: list[dict[str, Any]]) -> None:
+    first = handshake.context_for(connection())
+    assert first is not None and first.verify_mode is ssl.CERT_REQUIRED and first.check_hostname
+    assert handshake.context_for(connection()) is first
+    other = handshake.context_for(connection(ssl_cert_reqs="none", ssl_min_version=ssl.TLSVersion.TLSv1_3))
+    assert other is not None and other.verify_mode is ssl.CERT_NONE and not other.check_hostname
+    assert other.minimum_version is ssl.TLSVersion.TLSv1_3
+    assert len(made) == 2
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here to make certificates with")
+def test_a_certificate_that_was_renewed_is_read_anew(made: list[dict[str, Any]], tmp_path: Path) -> None:
+    authority, certificate, key = map(str, make_certificates(tmp_path))
+    options = {"ssl_ca_certs": authority, "ssl_certfile": certificate, "ssl_keyfile": key}
+    first = handshake.context_for(connection(**options))
+    os.utime(certificate, ns=(1, 1))
+    second = handshake.context_for(connection(**options))
+    assert second is not first and handshake.context_for(connection(**options)) is second
+    assert len(made) == 2
+
+
+def test_where_certificates_are_asked_about_redis_py_does_it_itself() -> None:
+    assert handshake.context_for(connection(ssl_validate_ocsp=True)) is None
+
+
+def test_a_handshake_has_what_reading_the_authorities_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr(budget, "monotonic", lambda: now_s)
+
+    class Socket:
+        timeout_s = 0.1
+
+        def settimeout(self, timeout_s: float) -> None:
+            self.timeout_s = timeout_s
+
+    class Context:
+        def wrap_socket(self, sock: Socket, server_hostname: str) -> tuple[float, str]:
+            return sock.timeout_s, server_hostname
+
+    def slowly(connection: Any) -> Context:
+        nonlocal now_s
+        now_s += 0.08
+        return Context()
+
+    monkeypatch.setattr(budget, "context_for", slowly)
+    with limited(0.1):
+        assert connection()._wrap_socket_with_ssl(Socket()) == (pytest.approx(0.02), "127.0.0.1")
+
+
+def test_a_file_that_is_not_there_is_an_error_of_the_connection(tmp_path: Path) -> None:
+    with pytest.raises((redis.ConnectionError, OSError)):
+        handshake.context_for(connection(ssl_ca_certs=str(tmp_path / "none.pem")))
