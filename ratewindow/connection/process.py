@@ -63,10 +63,13 @@ def patient_client() -> redis.Redis:
 
 def _make(purpose: str, timeout_s: float) -> redis.Redis:
     server, extra = _server()
-    made = redis_clients.connect(server, extra, _own_options(timeout_s))  # a cluster may make us wait: not under the lock
+    # That of a cluster is patient, and one for all: background work may learn what a decision has no time for. Who
+    # decides has a limit that holds for its connections, too.
+    is_cluster = server.kind == "cluster"
+    made = redis_clients.connect(server, extra, _own_options(PATIENT_S if is_cluster else timeout_s))
     with _lock:
-        if purpose not in _clients:
-            _clients[purpose] = made
+        for each in ("decisions", "patient") if is_cluster else (purpose,):
+            _clients.setdefault(each, made)
         return _clients[purpose]
 
 

@@ -5,25 +5,16 @@ from typing import Any, cast
 import redis
 import redis.asyncio
 from redis.asyncio.sentinel import Sentinel as AsyncSentinel
-from redis.cluster import ClusterNode
 from redis.connection import Connection, parse_url
 from redis.sentinel import Sentinel, SentinelManagedConnection, SentinelManagedSSLConnection
 
+from ratewindow.connection.redis_cluster import ClusterClient
 from ratewindow.connection.redis_url import Server
 from ratewindow.limiter.budget import timed
-from ratewindow.limiter.lanes import as_redis_errors
-
-
-class ClusterClient(redis.RedisCluster):
-    """A cluster whose failures are RedisErrors, as those of a server are."""
-
-    def execute_command(self, *args: Any, **kwargs: Any) -> Any:
-        with as_redis_errors():
-            return super().execute_command(*args, **kwargs)  # type: ignore[no-untyped-call]
 
 
 def connect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redis.Redis:
-    """A client; `own` options win over those of the address and over `extra`. Only a cluster is asked at once, who it is.
+    """A client; `own` options win over those of the address and over `extra`. Nothing is asked before the first command.
 
     Its connections keep to the limit of a running decision, those to the Sentinels too. That of a cluster is a
     `ClusterClient`, which has the same commands.
@@ -41,11 +32,9 @@ def connect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redis
                 each.connection_pool.connection_class = timed(each.connection_pool.connection_class)
             return cast("redis.Redis", manager.master_for(server.service, **options, connection_class=timed(usual)))
         case "cluster":
-            options |= _share(own, server)
+            options |= _share(own, len(server.nodes))
             options.pop("db", None)
-            nodes = [ClusterNode(host, port) for host, port in server.nodes]
-            with as_redis_errors():
-                return cast("redis.Redis", ClusterClient(startup_nodes=nodes, **options))
+            return cast("redis.Redis", ClusterClient(server.nodes, **options))
 
 
 def aconnect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redis.asyncio.Redis:
@@ -62,21 +51,21 @@ def aconnect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redi
             manager = AsyncSentinel(server.nodes, sentinel_kwargs=for_sentinels)
             return cast("redis.asyncio.Redis", manager.master_for(server.service, **options))
         case "cluster":
-            options |= _share(own, server)
+            options |= _share(own, 1)  # further away than half of the time no decision could connect
             options.pop("db", None)
             nodes = [redis.asyncio.cluster.ClusterNode(host, port) for host, port in server.nodes]
             return cast("redis.asyncio.Redis", redis.asyncio.RedisCluster(startup_nodes=nodes, **options))
 
 
 def _for_sentinels(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    return {**server.sentinel_options, **extra, **own, **_share(own, server)}
+    return {**server.sentinel_options, **extra, **own, **_share(own, len(server.nodes))}
 
 
-def _share(own: dict[str, Any], server: Server) -> dict[str, Any]:
+def _share(own: dict[str, Any], servers: int) -> dict[str, Any]:
     """The time limits of one of several servers that are asked in turn: one that is silent must leave time for the next."""
     if not own.get("socket_timeout"):
         return {}
-    share_s = own["socket_timeout"] / (len(server.nodes) + 1)
+    share_s = own["socket_timeout"] / (servers + 1)
     return {"socket_timeout": share_s, "socket_connect_timeout": share_s}
 
 

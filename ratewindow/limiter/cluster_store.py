@@ -10,7 +10,7 @@ from redis.exceptions import AskError, MovedError, NoScriptError, RedisError, Tr
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from ratewindow.limiter import faults, groups
-from ratewindow.limiter.budget import limited, running, timed
+from ratewindow.limiter.budget import limited, running, still_limited, timed
 from ratewindow.limiter.clients import expect
 from ratewindow.limiter.deadline import time_limit
 from ratewindow.limiter.faults import Concerns, ServerAway, Unwatched, Watch
@@ -24,6 +24,8 @@ from ratewindow.limiter.wire import Call, Refunds, What, decide_call
 if TYPE_CHECKING:
     import redis
     import redis.asyncio
+
+RENEW_S = 2.0  # an answer that drips in would never end
 
 
 class ClusterStore:
@@ -83,9 +85,9 @@ class ClusterStore:
             self.close()  # the client that was given does not know of them
 
     def renew(self) -> None:
-        """Ask the cluster who has which slots."""
+        """Ask the cluster who has which slots: in the time of a running decision, or else in that of background work."""
         self._stale = False
-        with as_redis_errors():
+        with as_redis_errors(), still_limited(RENEW_S):
             self._client.nodes_manager.initialize()
         self._slots.renewed()
 

@@ -1,0 +1,118 @@
+"""A Cluster's client for threads: it asks when it is first used, within the limit of whoever uses it, and so it can wait."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import redis
+from django.conf import settings
+from django.test import override_settings
+
+from ratewindow import connection, stores
+from ratewindow.connection import redis_cluster
+from ratewindow.connection.redis_cluster import ClusterClient
+from ratewindow.limiter.budget import limited
+from ratewindow.limiter.types import Check, Window
+from tests.faults.proxy import Proxy, proxied
+
+CHECK = Check("rule", (Window(5, 60_000),), ("rw:{begin}",))
+LONG_S = 3.0  # a drip takes several times as long
+
+
+@contextmanager
+def site_on(*ports: int, timeout: str = "5s") -> Iterator[None]:
+    url = "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in ports)
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": timeout}):
+        yield
+    connection.close()
+
+
+@pytest.fixture
+def proxy(cluster: redis.RedisCluster, cluster_ports: list[int]) -> Iterator[Proxy]:
+    with proxied(cluster_ports[0]) as made:
+        yield made
+
+
+def test_nothing_is_asked_before_it_is_used_and_then_once(proxy: Proxy) -> None:
+    with site_on(proxy.port):
+        client = connection.client()
+        assert proxy.connections == 0
+        assert len(connection.masters(client)) == 3
+        asked = proxy.calls
+        assert len(connection.masters(client)) == 3
+        assert (proxy.calls, connection.client()) == (asked, client)
+
+
+def test_what_background_work_has_learnt_decisions_know(cluster_ports: list[int]) -> None:
+    with site_on(*cluster_ports, timeout="50ms"):
+        assert connection.client() is connection.patient_client()
+        connection.patient_client().set("rw:token", "x")
+        first = connection.masters()[0].connection_pool.connection_kwargs
+        assert first["socket_timeout"] == connection.PATIENT_S / 4
+
+
+def test_the_first_decision_on_a_cluster_that_drips_ends_with_the_limit(proxy: Proxy) -> None:
+    with site_on(proxy.port, timeout="100ms"), proxy.drip(0.05):
+        began_s = time.monotonic()
+        with pytest.raises((redis.ConnectionError, redis.TimeoutError)):
+            stores.store().run([CHECK], "hit")
+        assert time.monotonic() - began_s < LONG_S
+
+
+def test_and_so_do_what_background_work_asks_first_and_a_renewal(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_cluster, "MOST_S", 0.1)
+    monkeypatch.setattr("ratewindow.limiter.cluster_store.RENEW_S", 0.1)
+    with site_on(proxy.port):
+        began_s = time.monotonic()
+        with proxy.drip(0.05), pytest.raises((redis.ConnectionError, redis.TimeoutError)):
+            connection.patient_client().get("rw:token")
+        monkeypatch.setattr(redis_cluster, "MOST_S", 5.0)
+        store = stores.store()
+        store.run([CHECK], "hit")
+        client: redis.RedisCluster = connection.client()  # type: ignore[assignment]
+        client.nodes_manager.startup_nodes = {"only": redis.cluster.ClusterNode("127.0.0.1", proxy.port)}
+        with proxy.drip(0.05), pytest.raises((redis.ConnectionError, redis.TimeoutError)):
+            store.renew()  # type: ignore[union-attr]
+        assert time.monotonic() - began_s < 2 * LONG_S
+
+
+def test_a_cluster_that_was_away_is_asked_again_at_the_next_use(proxy: Proxy) -> None:
+    with site_on(proxy.port):
+        with proxy.turned_away(), pytest.raises(redis.ConnectionError):
+            connection.client().get("rw:token")
+        assert connection.client().get("rw:token") is None
+        assert stores.store().run([CHECK], "hit")[0] == 4
+
+
+def test_one_thread_asks_and_the_others_wait_no_longer_than_they_may(proxy: Proxy) -> None:
+    client = ClusterClient((("127.0.0.1", proxy.port),), socket_timeout=5.0)
+    assert client._turn.acquire()  # as one that is asking
+    told: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            with limited(0.01):
+                client.get("rw:token")
+        except redis.RedisError as error:
+            told.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    client._turn.release()
+    assert [type(error) for error in told] == [redis.TimeoutError]
+    assert client.get("rw:token") is None
+    client.close()
+
+
+def test_closing_one_that_was_never_used_asks_nobody(proxy: Proxy) -> None:
+    ClusterClient((("127.0.0.1", proxy.port),)).close()
+    assert proxy.connections == 0
+
+
+def test_what_it_has_not_is_told_as_of_any_object(cluster_ports: list[int]) -> None:
+    client = ClusterClient((("127.0.0.1", cluster_ports[0]),), socket_timeout=5.0)
+    assert not hasattr(client, "no_such_thing")
+    client.close()
