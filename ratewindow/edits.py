@@ -18,6 +18,7 @@ from django.db.models.signals import m2m_changed, post_delete, post_migrate, pos
 from redis.exceptions import RedisError
 
 from ratewindow import conf, connection, housekeeping, rulebook, statekeys
+from ratewindow.limiter.budget import limited
 from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.rulerows import read_switch
 from ratewindow.switch import from_text
@@ -75,7 +76,8 @@ def _renew_token() -> None:
     _heard.unannounced = False  # before it is sent: an edit meanwhile is another one
     try:
         # Random, not counted up: a Redis that lost its data would repeat a number.
-        connection.client().set(statekeys.token(), secrets.token_hex(8))
+        with limited(conf.current().timeout_s):
+            connection.client().set(statekeys.token(), secrets.token_hex(8))
     except BaseException:
         _heard.unannounced = True
         raise
@@ -89,10 +91,12 @@ def _listen() -> None:
         return
     try:
         _renew_token()
-        token, turned = cast("list[bytes | None]", connection.client().mget(statekeys.token(), statekeys.switch()))
+        with limited(conf.current().timeout_s):  # an answer that drips in must not hold up the kill switch
+            token, turned = cast("list[bytes | None]", connection.client().mget(statekeys.token(), statekeys.switch()))
         if turned is None and rulebook.knowledge().off:  # a server that has lost its data: processes that start shall hear of it
             held = rulebook.switch()
-            connection.client().set(statekeys.switch(), held.to_text(), nx=True, pxat=held.forgotten_ms)
+            with limited(conf.current().timeout_s):
+                connection.client().set(statekeys.switch(), held.to_text(), nx=True, pxat=held.forgotten_ms)
     except (RedisError, OSError):
         _heard.alone = True
         return

@@ -1,7 +1,7 @@
 """Whether limiting works: for a monitor, for the admin's banner and for ``manage.py ratewindow check``.
 
-``status()`` costs a few round trips to Redis with the time limit of a decision, none while Redis is known to be silent,
-and no SQL. It never raises. From an async view call it by ``sync_to_async``.
+``status()`` costs a few round trips to Redis, each with the time limit of a decision, none while Redis is known to be
+silent, and no SQL. It never raises. From an async view call it by ``sync_to_async``.
 """
 
 import logging

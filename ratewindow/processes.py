@@ -15,9 +15,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from ratewindow import connection, fallback, gate, housekeeping, rulebook, statekeys, stores
+from ratewindow import conf, connection, fallback, gate, housekeeping, rulebook, statekeys, stores
 from ratewindow.breaker import State
+from ratewindow.connection.mending import mended
 from ratewindow.identity import addresswatch
+from ratewindow.limiter.budget import limited
 from ratewindow.reporting import counters
 
 BEAT_S = 1.5
@@ -90,13 +92,18 @@ def beat() -> None:
     if connection.in_memory():
         return
     text, now_s = json.dumps(own()), time.time()
-    with connection.patient_client().pipeline(transaction=False) as pipe:
-        pipe.set(statekeys.process(_self.name), text, px=SILENT_MS)
-        pipe.zadd(statekeys.processes(), {_self.name: now_s})
-        pipe.zremrangebyscore(statekeys.processes(), "-inf", now_s - FORGOTTEN_S)
-        pipe.expire(statekeys.processes(), FORGOTTEN_S)
-        pipe.zcard(statekeys.processes())
-        _self.others = pipe.execute()[-1]
+    client = connection.patient_client()
+
+    def ask() -> int:
+        with limited(connection.PATIENT_S), client.pipeline(transaction=False) as pipe:
+            pipe.set(statekeys.process(_self.name), text, px=SILENT_MS)
+            pipe.zadd(statekeys.processes(), {_self.name: now_s})
+            pipe.zremrangebyscore(statekeys.processes(), "-inf", now_s - FORGOTTEN_S)
+            pipe.expire(statekeys.processes(), FORGOTTEN_S)
+            pipe.zcard(statekeys.processes())
+            return int(pipe.execute()[-1])
+
+    _self.others = mended(client, {statekeys.processes(): "zset"}, ask)
     _self.has_told = True
 
 
@@ -105,7 +112,7 @@ def leave() -> None:
     if not _self.has_told or connection.in_memory() or gate.breaker.open:
         return
     try:
-        with connection.patient_client().pipeline(transaction=False) as pipe:
+        with limited(connection.PATIENT_S), connection.patient_client().pipeline(transaction=False) as pipe:
             pipe.zrem(statekeys.processes(), _self.name)
             pipe.delete(statekeys.process(_self.name))
             pipe.execute()
@@ -114,14 +121,22 @@ def leave() -> None:
 
 
 def told(client: Any) -> list[dict[str, Any]]:
-    """What all processes tell of themselves, in two round trips; of a silent one there is only who it is and since when."""
-    index = cast("list[tuple[bytes, float]]", client.zrange(statekeys.processes(), 0, MOST_SHOWN - 1, desc=True, withscores=True))
+    """What all processes tell of themselves, in two round trips, each with the time of a decision; of a silent one there is
+    only who it is and since when."""
+    index = mended(client, {statekeys.processes(): "zset"}, lambda: _index(client))
     names = [(name.decode(errors="replace"), seen_s) for name, seen_s in index]
     if not names:
         return []
-    texts = cast("list[bytes | None]", client.mget([statekeys.process(name) for name, _ in names]))
+    with limited(conf.current().timeout_s):
+        texts = cast("list[bytes | None]", client.mget([statekeys.process(name) for name, _ in names]))
     found = [_read(name, text, float(seen_s)) for (name, seen_s), text in zip(names, texts, strict=True)]
     return sorted((each for each in found if each), key=lambda each: (str(each["host"]), int(each["pid"])))
+
+
+def _index(client: Any) -> list[tuple[bytes, float]]:
+    with limited(conf.current().timeout_s):
+        found = client.zrange(statekeys.processes(), 0, MOST_SHOWN - 1, desc=True, withscores=True)
+    return cast("list[tuple[bytes, float]]", found)
 
 
 # What a process of another version may not tell.

@@ -7,6 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from ratewindow import conf, connection
 from ratewindow.connection import redis_address, redis_url
+from ratewindow.limiter.budget import limited
 
 FULL = 0.9  # of the memory that it may use
 
@@ -28,8 +29,11 @@ def ask(client: Any) -> dict[str, Any]:
     """One round trip to each server, and none to further ones once the time of a decision is over twice."""
     began_s = time.perf_counter()
     servers = []
-    for master in connection.masters(client):
-        servers.append(_one(master))
+    with limited(conf.current().timeout_s):
+        masters = connection.masters(client)
+    for master in masters:
+        with limited(conf.current().timeout_s):
+            servers.append(_one(master))
         if time.perf_counter() - began_s > 2 * conf.current().timeout_s:
             break
     first = servers[0]
