@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from ratewindow import connection, statekeys
+from ratewindow.connection.mending import mended
+from ratewindow.limiter.budget import limited
+from ratewindow.limiter.faults import BadReply
 from ratewindow.reporting.sums import NOTHING, Sums, from_text
 
 MINUTE_S = 60
@@ -20,19 +23,27 @@ ByRule = dict[str, Sums]
 
 def send(fields: Mapping[int, Mapping[str, Sums]], now_s: float) -> None:
     """Set `fields`, given by minute and name, in one transaction: a key is never seen without its expiry."""
-    with connection.patient_client().pipeline(transaction=True) as pipe:
-        for minute, sums in fields.items():
-            pipe.hset(statekeys.minute(minute), mapping={name: value.to_text() for name, value in sums.items()})
-            pipe.expire(statekeys.minute(minute), UNCOLLECTED_S)
-        # GT, because a process whose clock is behind must not make a minute look abandoned.
-        pipe.zadd(statekeys.minutes(), {str(minute): now_s for minute in fields}, gt=True)
-        pipe.expire(statekeys.minutes(), UNCOLLECTED_S)
-        pipe.execute()
+    client = connection.patient_client()
+
+    def ask() -> None:
+        with limited(connection.PATIENT_S), client.pipeline(transaction=True) as pipe:
+            for minute, sums in fields.items():
+                pipe.hset(statekeys.minute(minute), mapping={name: value.to_text() for name, value in sums.items()})
+                pipe.expire(statekeys.minute(minute), UNCOLLECTED_S)
+            # GT, because a process whose clock is behind must not make a minute look abandoned.
+            pipe.zadd(statekeys.minutes(), {str(minute): now_s for minute in fields}, gt=True)
+            pipe.expire(statekeys.minutes(), UNCOLLECTED_S)
+            pipe.execute()
+
+    mended(client, {statekeys.minutes(): "zset", **_hashes(fields)}, ask)
 
 
 def waiting(now_s: float) -> list[int]:
     """The minutes in the index, oldest first; none from a clock that is wrong by more than a day."""
-    found = cast("list[bytes]", connection.patient_client().zrange(statekeys.minutes(), 0, -1))
+    client, index = connection.patient_client(), statekeys.minutes()
+    found = cast("list[bytes]", mended(client, {index: "zset"}, lambda: client.zrange(index, 0, -1)))
+    if not isinstance(found, list) or not all(isinstance(each, bytes) for each in found):
+        raise BadReply(f"an answer that is no list of minutes: {found!r:.100}")
     numbers = (int(each) for each in found if each.isdigit() and len(each) < 12)
     return sorted(minute for minute in numbers if abs(minute - now_s // MINUTE_S) <= 24 * 60)[-MOST_MINUTES:]
 
@@ -40,11 +51,22 @@ def waiting(now_s: float) -> list[int]:
 def read(minutes: Iterable[int]) -> dict[int, ByRule]:
     """What all processes together counted in `minutes`, by rule."""
     minutes = list(minutes)
-    with connection.patient_client().pipeline(transaction=False) as pipe:
-        for minute in minutes:
-            pipe.hgetall(statekeys.minute(minute))
-        hashes = pipe.execute()
+    client = connection.patient_client()
+
+    def ask() -> list[Mapping[bytes, bytes]]:
+        with client.pipeline(transaction=False) as pipe:
+            for minute in minutes:
+                pipe.hgetall(statekeys.minute(minute))
+            return pipe.execute()
+
+    hashes = mended(client, _hashes(minutes), ask)
+    if not all(isinstance(each, dict) for each in hashes):
+        raise BadReply(f"an answer that is no counts of a minute: {hashes!r:.100}")
     return {minute: _by_rule(found) for minute, found in zip(minutes, hashes, strict=True)}
+
+
+def _hashes(minutes: Iterable[int]) -> dict[str, str]:
+    return dict.fromkeys(map(statekeys.minute, minutes), "hash")
 
 
 def _by_rule(fields: Mapping[bytes, bytes]) -> ByRule:

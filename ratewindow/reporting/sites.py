@@ -1,11 +1,14 @@
 """Which sites use this key prefix: each says so, and whoever deletes looks first."""
 
 import time
+from typing import Any, cast
 
 from ratewindow import conf, connection, housekeeping, statekeys
+from ratewindow.connection.mending import mended
 
 ANNOUNCE_S = 60.0
 REMEMBERED_S = 24 * 3600
+OVERWRITTEN = "overwritten"  # beside the sites: when who had said so was forgotten, since another program wrote there
 
 
 class SharedPrefix(Exception):
@@ -20,25 +23,47 @@ def announce_site(now_s: float | None = None) -> None:
     if connection.in_memory():
         return
     seen_s = int(time.time() if now_s is None else now_s)
-    with connection.patient_client().pipeline(transaction=True) as pipe:
-        pipe.hset(statekeys.sites(), statekeys.fingerprint(), seen_s)
-        pipe.expire(statekeys.sites(), 2 * REMEMBERED_S)
-        pipe.execute()
+    client = connection.patient_client()
+    fields: dict[Any, Any] = {statekeys.fingerprint(): seen_s}
+
+    def ask() -> None:
+        with client.pipeline(transaction=True) as pipe:
+            pipe.hset(statekeys.sites(), mapping=fields)
+            pipe.expire(statekeys.sites(), 2 * REMEMBERED_S)
+            pipe.execute()
+
+    mended(client, {statekeys.sites(): "hash"}, ask, lambda: fields.update({OVERWRITTEN: seen_s}))
 
 
 def refuse_when_shared(now_s: float | None = None) -> None:
-    """Raise SharedPrefix when another site was here within the last day."""
+    """Raise SharedPrefix when another site was here within the last day, or may have been."""
     now_s = time.time() if now_s is None else now_s
-    ours, prefix = statekeys.fingerprint().encode(), conf.current().key_prefix
-    for site, seen in connection.patient_client().hgetall(statekeys.sites()).items():
+    for site, seen in _said(now_s).items():
         age_s = now_s - (int(seen) if seen.isdigit() else 0)
-        if site != ours and age_s < REMEMBERED_S:
+        if site == OVERWRITTEN.encode():
+            _wait_for_others(age_s)
+        elif site != statekeys.fingerprint().encode() and age_s < REMEMBERED_S:
             minutes = max(0, int(age_s)) // 60
             raise SharedPrefix(
-                f"Another site uses the key prefix {prefix!r} on this Redis (seen {minutes} minutes ago), and its counts would be"
-                " deleted as nobody's. Give each site its own RATEWINDOW['KEY_PREFIX']. If it was this one, before its SECRET_KEY"
-                f" or database changed, this ends by itself within a day, or now with: redis-cli DEL {statekeys.sites()}"
+                f"Another site uses the key prefix {conf.current().key_prefix!r} on this Redis (seen {minutes} minutes ago), and"
+                " its counts would be deleted as nobody's. Give each site its own RATEWINDOW['KEY_PREFIX']. If it was this one,"
+                " before its SECRET_KEY or database changed, this ends by itself within a day, or now with: redis-cli DEL"
+                f" {statekeys.sites()}"
             )
+
+
+def _said(now_s: float) -> dict[bytes, bytes]:
+    client, key = connection.patient_client(), statekeys.sites()
+    found = mended(client, {key: "hash"}, lambda: client.hgetall(key), lambda: client.hset(key, OVERWRITTEN, int(now_s)))
+    return cast("dict[bytes, bytes]", found)
+
+
+def _wait_for_others(age_s: float) -> None:
+    if age_s < 2 * ANNOUNCE_S:
+        raise SharedPrefix(
+            f"Another program wrote under {statekeys.sites()}, so it is not known which sites use the key prefix"
+            f" {conf.current().key_prefix!r}. They say so again within a minute: clean in two."
+        )
 
 
 def _announce_unless_tested() -> None:

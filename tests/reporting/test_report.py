@@ -147,6 +147,17 @@ def test_without_redis_the_rows_alone_are_reported_and_it_says_so(monkeypatch):
     assert (found.total, found.live) == (Sums(passed=7), False)
 
 
+@pytest.mark.parametrize("answer", [b"text", 5, None, [1, None], {b"a": b"b"}])
+def test_an_answer_that_is_no_list_of_minutes_or_no_counts_is_as_none(answer, monkeypatch):
+    sent(1, {"login": Sums(3)})
+    monkeypatch.setattr(redis.Redis, "zrange", lambda *_: answer)
+    assert not report(last("1h", NOW, conf.current().retention), now_s=NOW_S).live
+    monkeypatch.undo()
+    if not isinstance(answer, dict):
+        monkeypatch.setattr(redis.client.Pipeline, "execute", lambda *_: [answer])
+        assert not report(last("1h", NOW, conf.current().retention), now_s=NOW_S).live
+
+
 def test_in_memory_the_report_shows_what_this_process_counted(settings):
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "memory://"}):
         counters.record([decision("login"), decision("api", "refused")])
