@@ -24,7 +24,12 @@ SENTINEL = ("redis+sentinel://", "rediss+sentinel://")
 _OF_CELERY = ("sentinel://", "sentinels://")  # kombu's, which takes the service from another setting
 _PORTS = {"cluster": 6379, "sentinel": 26379}
 _NODE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:\[\]@]+)(?::(?P<port>\d{1,5}))?")
-_SLASH = "its port is no number, or its password has a / that is not written as %2F"  # names no part of the password
+# None of these names a part of the address, which may be one of the password.
+_SLASH = "its port is no number, or its password has a / that is not written as %2F"
+_SPACE = "there is a space in it"
+_NOBODY = "it names no server"
+_SEVERAL = "it lists several servers: redis+cluster:// or redis+sentinel:// says what they are"
+_NO_DATABASE = "what follows its host is no number of a database"
 
 
 @dataclass(frozen=True)
@@ -41,14 +46,17 @@ class Server:
 
 def parse(url: str, without: frozenset[str] = frozenset()) -> Server:
     """Take an address apart, leaving out the options named in `without`. ValueError says what is wrong with it."""
+    if re.search(r"\s", re.sub(r"\s*,\s*", ",", url)):
+        raise ValueError(_SPACE)
     scheme, separator, rest = url.partition("://")
     scheme += separator
     rest, _, query = rest.partition("?")
     options = [(name, value) for name, value in parse_qsl(query) if name.removeprefix("sentinel_") not in without]
     if scheme in PLAIN:
         plain = scheme + _with_query(rest, options)
-        _check_port(plain)
-        parse_url(plain)
+        if scheme != "unix://":
+            _check_host(plain)
+        _check_database(parse_url(plain).get("db"))
         return Server("plain", plain)
     if scheme in _OF_CELERY:
         raise ValueError(f"{scheme} names no service, whose master is meant: that goes with redis+sentinel://")
@@ -65,6 +73,7 @@ def parse(url: str, without: frozenset[str] = frozenset()) -> Server:
         raise ValueError(f"it names no service, as in {scheme}host:26379/mymaster/0")
     if kind == "cluster" and (service or db not in ("", "0")):
         raise ValueError("a Cluster has no databases: leave out what follows the last node")
+    _check_database(db)
     theirs = [(name.removeprefix("sentinel_"), value) for name, value in options if name.startswith("sentinel_")]
     own = [(name, value) for name, value in options if not name.startswith("sentinel_")]
     both = [(name, value) for name, value in own if name.startswith("ssl_")]
@@ -102,6 +111,7 @@ def _options(scheme: str, rest: str, options: list[tuple[str, str]]) -> dict[str
     found = dict(parse_url(scheme + _with_query(rest, options)))
     for name in ("host", "port", "connection_class"):
         found.pop(name, None)
+    _check_database(found.get("db"))
     return found | ({"ssl": True} if scheme == "rediss://" else {})
 
 
@@ -110,13 +120,25 @@ def _nodes(listed: str, usual_port: int) -> tuple[tuple[str, int], ...]:
     for each in listed.split(","):
         match = _NODE.fullmatch(each.strip())
         if match is None or int(match["port"] or usual_port) > 65535:
-            raise ValueError(_SLASH)
+            raise ValueError(_SLASH if each.strip() else _NOBODY)
         nodes.append((match["host"].strip("[]"), int(match["port"] or usual_port)))
     return tuple(nodes)
 
 
-def _check_port(url: str) -> None:
+def _check_host(url: str) -> None:
+    """What redis-py would read past: it takes anything for a host, and no number for database 0."""
+    parts = urlsplit(url)
+    if "," in parts.netloc.rpartition("@")[2]:
+        raise ValueError(_SEVERAL)
     try:
-        _ = urlsplit(url).port
+        _ = parts.port
     except ValueError:  # its text may hold a part of the password
         raise ValueError(_SLASH) from None
+    if "@" in parts.path:
+        raise ValueError(_SLASH)
+    _check_database(parts.path.removeprefix("/").removesuffix("/"))
+
+
+def _check_database(number: str | int | None) -> None:
+    if number not in (None, "") and not re.fullmatch(r"[0-9]{1,9}", str(number)):
+        raise ValueError(_NO_DATABASE)

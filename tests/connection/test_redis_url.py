@@ -33,6 +33,11 @@ def test_sentinels_are_followed_by_the_name_of_their_master_and_the_database() -
     assert "db" not in parse("redis+sentinel://one/mymaster").options
 
 
+@pytest.mark.parametrize("url", ["redis://", "redis:///3", "redis://h/", "redis://h/3/", "redis://[::1]:6379/3", "unix:///a/b"])
+def test_what_may_be_left_out_may_be(url: str) -> None:
+    assert parse(url).url == url
+
+
 def test_with_rediss_all_connections_use_tls_and_one_authority() -> None:
     server = parse("rediss+sentinel://one/mymaster?ssl_ca_certs=/ca.pem")
     assert server.options == server.sentinel_options == {"ssl": True, "ssl_ca_certs": "/ca.pem"}
@@ -45,9 +50,23 @@ def test_with_rediss_all_connections_use_tls_and_one_authority() -> None:
         ("redis-cluster://:hidden@one:7000", "its scheme is none of redis://, rediss://, unix://, redis\\+cluster://"),
         ("redis+cluster://:hidden@one:7000/3", "a Cluster has no databases"),
         ("redis+cluster://:hid/den@one:7000", "its port is no number, or its password has a /"),
-        ("redis+cluster://", "its port is no number"),
+        ("redis+cluster://", "it names no server"),
+        ("redis+cluster://one:7000,,two", "it names no server"),
         ("redis+cluster://one:70000", "its port is no number"),
-        ("redis+cluster://one:7000,", "its port is no number"),
+        ("redis+cluster://one:7000,", "it names no server"),
+        ("redis+cluster://:hidden@one :7000", "there is a space in it"),
+        (" redis://:hidden@one", "there is a space in it"),
+        ("redis://:hid den@one", "there is a space in it"),
+        ("redis://:hidden@one/prod", "no number of a database"),
+        ("redis://:hidden@one/-1", "no number of a database"),
+        ("redis://:hidden@one/0/1", "no number of a database"),
+        ("redis://:hidden@one?db=-1", "no number of a database"),
+        ("unix:///run/redis.sock?db=-1", "no number of a database"),
+        ("redis://:hidden@one,redis://two", "it lists several servers"),
+        ("redis://user/hidden@one/0", "its password has a /"),
+        ("redis+sentinel://:hidden@one/mymaster/x", "no number of a database"),
+        ("redis+sentinel://:hidden@one/mymaster?db=-1", "no number of a database"),
+        ("redis+sentinel://:hidden@one/mymaster/-1", "no number of a database"),
         ("redis+sentinel://:hidden@one:26379", "it names no service, as in redis\\+sentinel://host:26379/mymaster/0"),
         ("redis+sentinel://:hidden@one:26379/", "it names no service"),
         ("redis+sentinel://:hidden@one:26379/a/b/c", "it names no service"),
