@@ -96,7 +96,13 @@ def async_client() -> redis.asyncio.Redis:
     from redis.asyncio.retry import Retry as AsyncRetry
 
     server, extra = _server()
-    return redis_clients.aconnect(server, extra, _own_options(conf.current().timeout_s) | {"retry": AsyncRetry(NoBackoff(), 0)})
+    made = redis_clients.aconnect(server, extra, _own_options(conf.current().timeout_s) | {"retry": AsyncRetry(NoBackoff(), 0)})
+    if server.kind != "cluster":
+        try:
+            made.connection_pool.make_connection()  # its connections do not take all that those of threads do
+        except (TypeError, ValueError, AttributeError) as error:
+            raise redis.ConnectionError(f"an option of RATEWINDOW['REDIS'] is not for asyncio: {error}") from None
+    return made
 
 
 aclose = redis_clients.aclose

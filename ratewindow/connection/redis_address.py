@@ -1,13 +1,15 @@
 """Which Redis ``RATEWINDOW["REDIS"]`` means: a URL, or the one of a cache in ``CACHES``."""
 
+import re
 from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
+from redis.exceptions import RedisError
 
 from ratewindow import conf
-from ratewindow.connection import redis_url
+from ratewindow.connection import redis_clients, redis_url
 
 MEMORY = "memory://"
 # Options that are the limiter's own, whatever an address or a cache says: see process.py.
@@ -15,6 +17,9 @@ OWN = frozenset(
     "max_connections socket_timeout socket_connect_timeout timeout retry protocol decode_responses"
     " driver_info lib_name lib_version".split()
 )
+
+# Of a cache alone: how it keeps connections and values.
+_OF_CACHES = frozenset("serializer pool_class parser_class client_class connection_class queue_class".split())
 
 _DJANGO_BACKEND = "django.core.cache.backends.redis.RedisCache"
 _DJANGO_REDIS_BACKEND = "django_redis.cache.RedisCache"
@@ -31,7 +36,7 @@ def address() -> tuple[str, dict[str, Any]]:
     if name == MEMORY:
         return name, {}
     if "://" in name:
-        return _checked(name, "RATEWINDOW['REDIS']"), {}
+        return _checked(name, {}, "RATEWINDOW['REDIS']"), {}
     if name not in django_settings.CACHES:
         raise ImproperlyConfigured(f"RATEWINDOW['REDIS'] is {name!r}, which is no alias in CACHES. {_REMEDY}")
     cache = django_settings.CACHES[name]
@@ -39,12 +44,13 @@ def address() -> tuple[str, dict[str, Any]]:
     kind = _backend_kind(cache.get("BACKEND", ""))
     match kind:
         case "django":
-            extra = {key: value for key, value in options.items() if key not in ("serializer", "pool_class", "parser_class")}
+            extra = options
         case "django-redis":
             extra = dict(options.get("CONNECTION_POOL_KWARGS", {}))
             extra |= {name.lower(): options[name] for name in ("USERNAME", "PASSWORD") if name in options}
         case _:
             raise ImproperlyConfigured(f"CACHES[{name!r}] is {cache.get('BACKEND')}, which is not Redis. {_REMEDY}")
+    extra = {key: value for key, value in extra.items() if key not in OWN | _OF_CACHES}
     location = cache.get("LOCATION") or ""
     if isinstance(location, str):
         location = location.replace(";", ",").split(",")
@@ -52,17 +58,29 @@ def address() -> tuple[str, dict[str, Any]]:
     if kind == "django-redis" and _has_sentinels(options):
         first = _through_sentinels(first, options, name)
         extra["sentinel_kwargs"] = dict(options.get("SENTINEL_KWARGS") or {})
-    return _checked(first, f"the LOCATION of CACHES[{name!r}]"), extra
+    return _checked(first, extra, f"the LOCATION of CACHES[{name!r}]"), extra
 
 
-def _checked(url: str, place: str) -> str:
-    """The URL; ImproperlyConfigured, without the password, for a bad one."""
+def _checked(url: str, extra: dict[str, Any], place: str) -> str:
+    """The URL; ImproperlyConfigured, without the password, for a bad one, or for options that no connection takes."""
+    remedy = _SENTINEL_REMEDY if "sentinel" in url.partition("://")[0] else _REMEDY
     try:
-        redis_url.parse(url, OWN)
+        server = redis_url.parse(url, OWN)
     except ValueError as error:
-        remedy = _SENTINEL_REMEDY if "sentinel" in url.partition("://")[0] else _REMEDY
-        raise ImproperlyConfigured(f"{place} is no address of a Redis: {error}. {remedy}") from None
+        raise ImproperlyConfigured(f"{place} is no address of a Redis: {str(error).rstrip('.')}. {remedy}") from None
+    where = f"{place} and its OPTIONS have" if extra else f"{place} has"
+    try:
+        redis_clients.refuse_bad_options(server, extra)
+    except (TypeError, ValueError, RedisError) as error:
+        unknown = _UNKNOWN.search(str(error))
+        what = (
+            f"an option {unknown[1]!r}, which such a connection has not: leave it out" if unknown else f"a wrong option: {error}"
+        )
+        raise ImproperlyConfigured(f"{where} {what.rstrip('.')}. {remedy}") from None
     return url
+
+
+_UNKNOWN = re.compile(r"unexpected keyword argument '(\w+)'")
 
 
 def _has_sentinels(options: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from typing import Any, cast
 import redis
 import redis.asyncio
 from redis.asyncio.sentinel import Sentinel as AsyncSentinel
-from redis.connection import Connection, parse_url
+from redis.connection import Connection, SSLConnection, parse_url
 from redis.sentinel import Sentinel, SentinelManagedConnection, SentinelManagedSSLConnection
 
 from ratewindow.connection.redis_cluster import ClusterClient
@@ -57,6 +57,18 @@ def aconnect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redi
             return cast("redis.asyncio.Redis", redis.asyncio.RedisCluster(startup_nodes=nodes, **options))
 
 
+def refuse_bad_options(server: Server, extra: dict[str, Any]) -> None:
+    """Make a connection of each kind without opening it: only then does redis-py say, by an exception, what it takes."""
+    own = {"protocol": 2}
+    if server.kind == "cluster":
+        options = {**server.options, **extra, **own}
+        (SSLConnection if options.pop("ssl", False) else Connection)(**options)
+        return
+    pool = connect(server, extra, own).connection_pool
+    for each in (pool, *(sentinel.connection_pool for sentinel in _sentinels(pool))):
+        each.make_connection()
+
+
 def _for_sentinels(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return {**server.sentinel_options, **extra, **own, **_share(own, len(server.nodes))}
 
@@ -72,6 +84,10 @@ def _share(own: dict[str, Any], servers: int) -> dict[str, Any]:
 async def aclose(client: redis.asyncio.Redis) -> None:
     """Close a client, and those of the Sentinels that it asks for its master."""
     await client.aclose()
-    manager = getattr(getattr(client, "connection_pool", None), "sentinel_manager", None)
-    for sentinel in manager.sentinels if manager else ():
+    for sentinel in _sentinels(getattr(client, "connection_pool", None)):
         await sentinel.aclose()
+
+
+def _sentinels(pool: Any) -> list[Any]:
+    manager = getattr(pool, "sentinel_manager", None)
+    return manager.sentinels if manager else []

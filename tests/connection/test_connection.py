@@ -7,10 +7,13 @@ import pytest
 import redis
 from django.core.cache.backends.redis import RedisCache
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
 from django.test import override_settings
 
-from ratewindow import connection, stores
+import ratewindow
+from ratewindow import connection, rulebook, stores
 from ratewindow.connection import redis_address
+from ratewindow.models import RateRule
 
 
 class OurCache(RedisCache):
@@ -187,6 +190,69 @@ def test_the_limiters_own_time_limits_win_over_those_of_a_cache(setting: str, ca
     assert made["retry"].get_retries() == 0
     assert made["decode_responses"] is False
     assert made["max_connections"] == 2**31
+
+
+def test_how_a_cache_keeps_its_connections_is_left_out() -> None:
+    options = {
+        "CONNECTION_POOL_CLASS": "redis.BlockingConnectionPool",
+        "CONNECTION_POOL_KWARGS": {"timeout": 20, "queue_class": "queue.LifoQueue", "client_name": "shop"},
+    }
+    cache = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "redis://cache/1", "OPTIONS": options}
+    assert means("default", default=cache) == ("redis://cache/1", {"client_name": "shop"})
+    made = kwargs("default", default=cache)
+    assert made["client_name"] == "shop" and "timeout" not in made
+
+
+DJANGO_REDIS = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "redis://cache/1"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "caches", "told"),
+    [
+        ("redis://:hidden@h/0?foo=bar", {}, "RATEWINDOW['REDIS'] has an option 'foo'"),
+        ("redis://:hidden@h/0?ssl_ca_certs=/x", {}, "RATEWINDOW['REDIS'] has an option 'ssl_ca_certs'"),
+        ("redis+sentinel://:hidden@a/m?nope=1", {}, "RATEWINDOW['REDIS'] has an option 'nope'"),
+        ("redis+sentinel://a/m?sentinel_nope=1&sentinel_password=hidden", {}, "RATEWINDOW['REDIS'] has an option 'nope'"),
+        ("redis+cluster://:hidden@a?nope=1", {}, "RATEWINDOW['REDIS'] has an option 'nope'"),
+        ("rediss://:hidden@h?ssl_cert_reqs=bogus", {}, "RATEWINDOW['REDIS'] has a wrong option: Invalid SSL Certificate"),
+        ("rediss+cluster://:hidden@h?ssl_cert_reqs=bogus", {}, "has a wrong option: Invalid SSL Certificate"),
+        ("redis://:hidden@h?health_check_interval=x", {}, "Invalid value for 'health_check_interval' in connection URL. Write"),
+        (
+            "default",
+            {"default": {**DJANGO_REDIS, "OPTIONS": {"PASSWORD": "hidden", "CONNECTION_POOL_KWARGS": {"nope": 1}}}},
+            "the LOCATION of CACHES['default'] and its OPTIONS have an option 'nope'",
+        ),
+    ],
+)
+def test_an_option_that_no_connection_takes_is_named_with_what_to_do(setting: str, caches: dict[str, Any], told: str) -> None:
+    with pytest.raises(ImproperlyConfigured) as error:
+        means(setting, **caches)
+    assert told in str(error.value)
+    assert "hidden" not in str(error.value) and ".." not in str(error.value)
+    with override_settings(RATEWINDOW={"REDIS": setting}, CACHES=caches), pytest.raises(redis.ConnectionError):
+        connection.client()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_with_a_wrong_option_the_kill_switch_turns_and_requests_are_decided_as_without_redis(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with override_settings(RATEWINDOW={"REDIS": "redis://h/0?foo=bar"}):
+        RateRule.objects.define("api", "1/m", mode="enforce")
+        assert ratewindow.hit("api", "user:1").decisions[0].cause == "store:connection"
+        with pytest.raises(CommandError, match="No Redis is configured"):
+            call_command("ratewindow", "check")
+        call_command("ratewindow", "off")
+        assert "which such a connection has not: leave it out" in capsys.readouterr().out
+        assert rulebook.knowledge().off
+
+
+async def test_an_option_that_asyncio_does_not_take_is_a_server_that_does_not_answer() -> None:
+    with (
+        override_settings(RATEWINDOW={"REDIS": "rediss://h/0?ssl_validate_ocsp=yes"}),
+        pytest.raises(redis.ConnectionError, match="ssl_validate_ocsp"),
+    ):
+        connection.async_client()
 
 
 def test_background_work_may_wait_longer_than_decisions() -> None:
