@@ -4,11 +4,11 @@ from typing import Any, cast
 
 import redis
 import redis.asyncio
-from redis.asyncio.sentinel import Sentinel as AsyncSentinel
 from redis.connection import Connection, SSLConnection, parse_url
-from redis.sentinel import Sentinel, SentinelManagedConnection, SentinelManagedSSLConnection
+from redis.sentinel import SentinelManagedConnection, SentinelManagedSSLConnection
 
 from ratewindow.connection.redis_cluster import ClusterClient
+from ratewindow.connection.redis_sentinels import AsyncSentinels, Sentinels
 from ratewindow.connection.redis_url import Server
 from ratewindow.limiter.budget import timed
 
@@ -27,7 +27,7 @@ def connect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redis
             return redis.Redis.from_url(server.url, **options, connection_class=timed(usual))
         case "sentinel":
             usual = SentinelManagedSSLConnection if options.get("ssl") else SentinelManagedConnection
-            manager = Sentinel(server.nodes, sentinel_kwargs=for_sentinels)
+            manager: Any = Sentinels(server.nodes, sentinel_kwargs=for_sentinels)  # type: ignore[no-untyped-call]
             for each in manager.sentinels:
                 each.connection_pool.connection_class = timed(each.connection_pool.connection_class)
             return cast("redis.Redis", manager.master_for(server.service, **options, connection_class=timed(usual)))
@@ -48,7 +48,7 @@ def aconnect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redi
         case "plain":
             return redis.asyncio.Redis.from_url(server.url, **options)
         case "sentinel":
-            manager = AsyncSentinel(server.nodes, sentinel_kwargs=for_sentinels)
+            manager: Any = AsyncSentinels(server.nodes, sentinel_kwargs=for_sentinels)  # type: ignore[no-untyped-call]
             return cast("redis.asyncio.Redis", manager.master_for(server.service, **options))
         case "cluster":
             options |= _share(own, 1)  # further away than half of the time no decision could connect
