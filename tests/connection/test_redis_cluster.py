@@ -4,16 +4,18 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import redis
 from django.conf import settings
 from django.test import override_settings
+from redis.connection import Connection, SSLConnection
 
 from ratewindow import connection, stores
 from ratewindow.connection import redis_cluster
 from ratewindow.connection.redis_cluster import ClusterClient
-from ratewindow.limiter.budget import limited
+from ratewindow.limiter.budget import limited, timed
 from ratewindow.limiter.types import Check, Window
 from tests.faults.proxy import Proxy, proxied
 
@@ -110,6 +112,22 @@ def test_one_thread_asks_and_the_others_wait_no_longer_than_they_may(proxy: Prox
 def test_closing_one_that_was_never_used_asks_nobody(proxy: Proxy) -> None:
     ClusterClient((("127.0.0.1", proxy.port),)).close()
     assert proxy.connections == 0
+
+
+@pytest.mark.parametrize(("options", "kind"), [({"ssl": True, "ssl_ca_certs": "/ca.pem"}, SSLConnection), ({}, Connection)])
+def test_connections_to_every_server_are_timed_with_tls_or_without(
+    options: dict[str, Any], kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: dict[str, Any] = {}
+
+    def make(client: Any, **options: Any) -> None:
+        made.update(options)
+        client.nodes_manager = None
+
+    monkeypatch.setattr(redis.RedisCluster, "__init__", make)
+    assert ClusterClient((("::1", 7000), ("two", 7001)), **options).nodes_manager is None
+    assert made["connection_class"] is timed(kind) and "ssl" not in made
+    assert made["url"] == "redis://[::1]:7000" and [node.name for node in made["startup_nodes"]] == ["two:7001"]
 
 
 def test_what_it_has_not_is_told_as_of_any_object(cluster_ports: list[int]) -> None:
