@@ -4,6 +4,7 @@ from typing import Any, cast
 
 import redis
 import redis.asyncio
+from redis.asyncio.connection import SSLConnection as AsyncSSLConnection
 from redis.connection import Connection, SSLConnection, parse_url
 from redis.sentinel import SentinelManagedConnection, SentinelManagedSSLConnection
 
@@ -11,6 +12,7 @@ from ratewindow.connection.redis_cluster import ClusterClient
 from ratewindow.connection.redis_sentinels import AsyncSentinels, Sentinels
 from ratewindow.connection.redis_url import Server
 from ratewindow.limiter.budget import timed
+from ratewindow.limiter.handshake import prepared
 
 
 def connect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redis.Redis:
@@ -46,15 +48,30 @@ def aconnect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redi
     for_sentinels = _for_sentinels(server, options.pop("sentinel_kwargs", {}), own)
     match server.kind:
         case "plain":
-            return redis.asyncio.Redis.from_url(server.url, **options)
+            return _prepared(redis.asyncio.Redis.from_url(server.url, **options))
         case "sentinel":
             manager: Any = AsyncSentinels(server.nodes, sentinel_kwargs=for_sentinels)  # type: ignore[no-untyped-call]
-            return cast("redis.asyncio.Redis", manager.master_for(server.service, **options))
+            for each in manager.sentinels:
+                _prepared(each)
+            return _prepared(manager.master_for(server.service, **options))
         case "cluster":
             options |= _share(own, 1)  # further away than half of the time no decision could connect
             options.pop("db", None)
             nodes = [redis.asyncio.cluster.ClusterNode(host, port) for host, port in server.nodes]
-            return cast("redis.asyncio.Redis", redis.asyncio.RedisCluster(startup_nodes=nodes, **options))
+            made = redis.asyncio.RedisCluster(startup_nodes=nodes, **options)
+            kind = made.connection_kwargs.get("connection_class", Connection)
+            if issubclass(kind, AsyncSSLConnection):
+                made.connection_kwargs["connection_class"] = prepared(kind)  # of servers that it hears of
+                for node in made.nodes_manager.startup_nodes.values():
+                    node.connection_class = prepared(kind)
+            return cast("redis.asyncio.Redis", made)
+
+
+def _prepared(client: redis.asyncio.Redis) -> redis.asyncio.Redis:
+    pool = client.connection_pool
+    if issubclass(pool.connection_class, AsyncSSLConnection):
+        pool.connection_class = prepared(cast("type", pool.connection_class))
+    return client
 
 
 def refuse_bad_options(server: Server, extra: dict[str, Any]) -> None:

@@ -3,15 +3,20 @@
 import os
 import shutil
 import ssl
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
+from django.test import override_settings
+from redis.asyncio.connection import SSLConnection as AsyncSSLConnection
 from redis.connection import SSLConnection
 
+from ratewindow import connection as ratewindow_connection
 from ratewindow.limiter import budget, handshake
 from ratewindow.limiter.budget import limited, timed
+from ratewindow.limiter.handshake import prepared
 from tests.faults.tls import make_certificates
 
 
@@ -53,6 +58,42 @@ def test_a_certificate_that_was_renewed_is_read_anew(made: list[dict[str, Any]],
     second = handshake.context_for(connection(**options))
     assert second is not first and handshake.context_for(connection(**options)) is second
     assert len(made) == 2
+
+
+async def test_an_event_loop_shares_it_with_threads_and_reads_nothing_itself(
+    made: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers: list[threading.Thread] = []
+    read = handshake._read
+
+    def reading(options: Any) -> ssl.SSLContext:
+        readers.append(threading.current_thread())
+        return read(options)
+
+    monkeypatch.setattr(handshake, "_read", reading)
+    for _ in range(2):
+        asked = prepared(AsyncSSLConnection)(host="127.0.0.1", port=1, ssl_ciphers="DEFAULT")
+        with pytest.raises(OSError):
+            await asked._connect()
+        assert asked.ssl_context.context is handshake.context_for(connection(ssl_ciphers="DEFAULT"))
+    assert len(made) == 1 and readers != [threading.current_thread()]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["rediss://h/0", "rediss+sentinel://one,two/m/0", "rediss+cluster://one,two"],
+)
+async def test_all_connections_of_a_loop_are_prepared(url: str) -> None:
+    with override_settings(RATEWINDOW={"REDIS": url}):
+        client: Any = ratewindow_connection.async_client()
+        if "cluster" in url:
+            kinds = [node.connection_class for node in client.nodes_manager.startup_nodes.values()]
+            kinds.append(client.connection_kwargs["connection_class"])
+        else:
+            manager = getattr(client.connection_pool, "sentinel_manager", None)
+            kinds = [each.connection_pool.connection_class for each in [client, *(manager.sentinels if manager else ())]]
+        await ratewindow_connection.aclose(client)
+    assert all(issubclass(kind, handshake._Prepared) for kind in kinds)
 
 
 def test_where_certificates_are_asked_about_redis_py_does_it_itself() -> None:
