@@ -92,6 +92,7 @@ _BY_WORD = {
     "MOVED": "cluster",
     "ASK": "cluster",
     "WRONGTYPE": "wrongtype",
+    "DENIED": "denied",
 }
 _WORD = re.compile(r"(?:^|[ :]-?)(" + "|".join(_BY_WORD) + r")\b")
 _SENTENCES = {
@@ -99,7 +100,16 @@ _SENTENCES = {
     "master is now a slave": "readonly",  # redis-py's words behind Sentinels
     "ACL failure": "noperm",
     "can't run this command": "noperm",
+    "unknown command": "unsupported",
+    "Unknown Redis command": "unsupported",  # inside a script
+    "not allowed from script": "unsupported",
+    "DB index is out of range": "database",
+    "SELECT is not allowed": "cluster",
+    "don't hash to the same slot": "script",  # CROSSSLOT, whose word redis-py takes away
 }
+# Only a script that the server has run, or tried to, is ours to mend. What else nobody knows is the server's, or comes
+# from what stands before it, and whoever asks meets it.
+_OF_A_SCRIPT = re.compile(r"user_script:|\bf_[0-9a-f]{40}\b|[Ee]rror (running|compiling) script|from (the )?script\b")
 
 # The first that fits; each before its base.
 _BY_CLASS: tuple[tuple[type[BaseException], str], ...] = (
@@ -126,12 +136,17 @@ _BY_CLASS: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
+_CONCERNS = {"wrongtype": Concerns.CLIENT, "script": Concerns.OURSELVES, "internal": Concerns.OURSELVES}
+
+
 def of(error: BaseException) -> Fault:
     """The class of an error that a store raised."""
-    name = _name(error)
-    if name == "wrongtype":
-        return Fault(name, Concerns.CLIENT)
-    return Fault(name, Concerns.OURSELVES if name in ("script", "internal") else Concerns.SERVER)
+    return named(_name(error))
+
+
+def named(name: str) -> Fault:
+    """The class that has this name."""
+    return Fault(name, _CONCERNS.get(name, Concerns.SERVER))
 
 
 def _name(error: BaseException) -> str:
@@ -145,6 +160,7 @@ def _name(error: BaseException) -> str:
         if sentence in said:
             return name
     if isinstance(error, exceptions.ResponseError):
-        found = _WORD.search(said)
-        return _BY_WORD[found[1]] if found else "script"
+        if found := _WORD.search(said):
+            return _BY_WORD[found[1]]
+        return "script" if _OF_A_SCRIPT.search(said) else "error"
     return "connection" if isinstance(error, exceptions.RedisError | OSError) else "internal"

@@ -29,12 +29,22 @@ from ratewindow.limiter.faults import BadReply, Concerns, ServerAway, numbers
         ("TRYAGAIN Multiple keys request during rehashing of slot", "cluster"),
         ("WRONGTYPE Operation against a key holding the wrong kind of value", "wrongtype"),
         ("ERR user_script:12: attempt to index a nil value", "script"),
+        ("ERR Error compiling script (new function): user_script:3: '=' expected", "script"),
+        (f"ERR value is not an integer or out of range script: f_{'ab' * 20}, on @user_script:31.", "script"),
         ("CROSSSLOT Keys in request don't hash to the same slot", "script"),
         # As servers before 7 tell what happened inside a script.
         ("ERR Error running script (call to f_ab): @user_script:12: WRONGTYPE Operation against a key", "wrongtype"),
         ("ERR Error running script (call to f_ab): @user_script: 12: -OOM command not allowed", "oom"),
         ("ERR Error running script (call to f_ab): @user_script: 12: -READONLY You can't write", "readonly"),
         ("ERR The user executing the script can't run this command or subcommand", "noperm"),
+        ("DENIED Redis is running in protected mode because protected mode is enabled", "denied"),
+        ("ERR unknown command 'EVALSHA', with args beginning with: 'ab' '1'", "unsupported"),
+        ("ERR unknown command `SENTINEL`, with args beginning with: `masters`", "unsupported"),
+        (f"ERR Unknown Redis command called from script script: f_{'ab' * 20}, on @user_script:31.", "unsupported"),
+        ("ERR DB index is out of range", "database"),
+        ("ERR SELECT is not allowed in cluster mode", "cluster"),
+        ("NOSCRIPT No matching script. Please use EVAL.", "error"),
+        ("ERR upstream failure", "error"),
     ],
 )
 def test_what_a_server_says_has_a_class(said: str, name: str) -> None:
@@ -63,7 +73,12 @@ def test_so_has_what_happens_on_the_way(error: Exception, name: str) -> None:
 
 def test_a_wrong_type_concerns_one_client_and_a_mistake_ourselves() -> None:
     assert faults.of(exceptions.ResponseError("WRONGTYPE Operation")).concerns is Concerns.CLIENT
-    assert faults.of(exceptions.ResponseError("ERR unknown command")).concerns is Concerns.OURSELVES
+    assert faults.of(exceptions.ResponseError("user_script:12: attempt to index a nil value")).concerns is Concerns.OURSELVES
+
+
+@pytest.mark.parametrize("said", ["unknown command 'EVALSHA'", "DB index is out of range", "upstream failure", "ERR"])
+def test_an_error_that_no_script_has_raised_is_the_servers(said: str) -> None:
+    assert faults.of(exceptions.ResponseError(said)).concerns is Concerns.SERVER
 
 
 @pytest.mark.parametrize("reply", [None, [], [1, 2, 3], [1, 2, 3, 4, 5], b"text", [1, 2, 3, b"4"], [1, None, 3, 4], 4, "1234"])
