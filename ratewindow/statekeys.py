@@ -5,7 +5,7 @@ name                                   type    what
 =====================================  ======  ==========================================================
 ``rw:s:<rule><window>:{<identity>}``   string  state of one window of one rule for one client, of a log a list; expires
 ``rw:s:<rule><lock>:{<identity>}``     string  when a penalty began that locks one client out of one rule; expires
-``rw:probe``                           string  what a look at a silent server counts; expires
+``rw:s:probe``                         string  what a look at a silent server counts; expires
 ``rw:token``                           string  renewed by each rule edit; processes compare it
 ``rw:switch:{rw:token}``               string  the kill switch as it was last turned; read together with the token
 ``rw:{processes}``                       zset    the processes that have told of themselves: name -> when; expires
@@ -64,12 +64,13 @@ def sites() -> str:
     return f"{conf.current().key_prefix}:sites"
 
 
-def probe() -> str:
-    return f"{conf.current().key_prefix}:probe"
-
-
 def state_prefix() -> str:
     return f"{conf.current().key_prefix}:s:"
+
+
+def probe() -> str:
+    """Beside the states of clients: whoever may not touch those must not find that all is well."""
+    return f"{state_prefix()}probe"
 
 
 @lru_cache(maxsize=4096)

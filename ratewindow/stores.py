@@ -3,14 +3,16 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from django.core.signals import setting_changed
 
 from ratewindow import conf, connection, housekeeping, statekeys
 from ratewindow.breaker import PROBE_S, Breakers
+from ratewindow.limiter import faults
 from ratewindow.limiter.cluster_store import AsyncClusterStore, ClusterStore
+from ratewindow.limiter.faults import Concerns
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.redis_store import AsyncRedisStore, RedisStore
 from ratewindow.limiter.server import UNUSED_S
@@ -80,18 +82,43 @@ async def answered(answer: Any) -> Any:
 def probe() -> None:
     """Raises as a decision would. With a write: PING is answered by a server that is full or read-only, too. A cluster is
     only asked who is in it: its servers have breakers of their own."""
-    probed = store()
+    probed, key = store(), statekeys.probe()
     if isinstance(probed, ClusterStore):
         probed.renew()
-    else:
-        probed.run([Check("probe", (Window(1_000_000, 1000),), (statekeys.probe(),))], "hit")
+        return
+    check = Check("probe", (Window(1_000_000, 1000),), (key,))
+    _mended(lambda: probed.run([check], "hit"), lambda: probed.reset([key]))
+
+
+def probe_all() -> None:
+    """`probe`, and on a cluster each of its servers, too."""
+    probe()
+    if isinstance(probed := store(), ClusterStore):
+        for server in probed.servers():
+            _probe_shard(server)
 
 
 def _probe_shard(server: str) -> None:
     probed = store()
     if isinstance(probed, ClusterStore):
         probed.renew()  # a replica may have taken over, and then nothing of ours is here
-        probed.probe(server, statekeys.probe())
+        key = probed.probe_key(server, statekeys.probe())
+        if key is not None:
+            _mended(lambda: probed.probe(server, key), lambda: probed.forget_probe(server, key))
+
+
+def _mended(look: Callable[[], object], forget: Callable[[], object]) -> None:
+    """Look at a server. What somebody wrote under the key of the probe is no fault of the server's: it is removed, lest it
+    be taken for one for ever."""
+    for attempt in range(2):
+        try:
+            look()
+            return
+        except Exception as error:
+            if faults.of(error).concerns is Concerns.SERVER:
+                raise
+            if not attempt:
+                forget()
 
 
 shards = Breakers(_probe_shard, lambda: "requests of its clients are decided without it")

@@ -2,10 +2,14 @@
 
 import asyncio
 import gc
+from typing import Any
 
 import pytest
+from django.conf import settings
+from django.test import override_settings
+from redis.exceptions import ResponseError
 
-from ratewindow import housekeeping, stores
+from ratewindow import housekeeping, statekeys, stores
 from ratewindow.limiter.server import UNUSED_S
 from ratewindow.limiter.types import Check, Window
 
@@ -53,3 +57,41 @@ def test_a_process_closes_the_connections_that_its_threads_need_no_more(monkeypa
     stores._close_unused()
     assert asked == [UNUSED_S]
     assert "_close_unused" in {chore.run.__name__ for each in housekeeping._rounds.values() for chore in each.chores}
+
+
+def test_a_probe_looks_where_the_states_of_clients_are() -> None:
+    assert statekeys.probe().startswith(statekeys.state_prefix())
+
+
+@pytest.mark.parametrize("what", [("RPUSH", "x"), ("SET", "garbage"), ("SET", "-1"), ("HSET", "a", "b")], ids=str)
+def test_what_somebody_wrote_under_the_key_of_the_probe_is_no_fault_of_the_server(redis_client: Any, what: tuple[str, ...]) -> None:
+    redis_client.execute_command(what[0], statekeys.probe(), *what[1:])
+    stores.probe()
+    assert 0 < redis_client.pttl(statekeys.probe()) < 10_000 or not redis_client.exists(statekeys.probe())
+    stores.probe()
+
+
+def test_so_it_is_at_each_server_of_a_cluster(cluster_url: str, cluster: Any) -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": cluster_url}):
+        stores.probe_all()
+        store: Any = stores.store()
+        servers = store.servers()
+        assert len(servers) == 3
+        keys = [store.probe_key(server, statekeys.probe()) for server in servers]
+        assert [cluster.exists(key) for key in keys] == [1, 1, 1]
+        for server, key in zip(servers, keys, strict=True):
+            cluster.delete(key)
+            cluster.rpush(key, "x")
+            stores.shards.failed(server, TimeoutError())
+        stores.probe_all()
+        assert [cluster.type(key) for key in keys] == [b"string"] * 3
+
+
+def test_a_fault_of_the_server_is_raised_and_nothing_removed_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise ResponseError("upstream failure")
+
+    monkeypatch.setattr(stores.store(), "run", refuse)
+    monkeypatch.setattr(stores.store(), "reset", lambda _: pytest.fail("it was removed"))
+    with pytest.raises(ResponseError):
+        stores.probe()

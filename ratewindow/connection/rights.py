@@ -62,15 +62,17 @@ def acl_line(user: str, password: str, prefix: str) -> str:
 
 def missing(master: "redis.Redis") -> list[str]:
     """What the user lacks on this server, as ACL SETUSER takes it. RedisError or OSError when it does not answer."""
-    # Below the prefix and not of a rule; gone in five seconds.
+    # Beside the states, and of no rule; gone in five seconds.
     scratch = f"{statekeys.probe()}:{secrets.token_hex(8)}"
     with master.client() as connection:  # one connection: MULTI is its own
         return list(dict.fromkeys(_missing(connection, scratch)))
 
 
 def _missing(connection: "redis.Redis", scratch: str) -> Iterator[str]:
-    for name in ["set", *(each for each in COMMANDS if each != "set")]:
-        arguments = [word.replace(_KEY, scratch) for word in COMMANDS[name]]
+    asked = [(name, [word.replace(_KEY, scratch) for word in COMMANDS[name]]) for name in COMMANDS]
+    asked.sort(key=lambda each: each[0] != "set")
+    asked.append(("get", [statekeys.token()]))  # what is no client's state, either
+    for name, arguments in asked:
         try:
             connection.execute_command(name.upper(), *arguments)
         except ResponseError as error:  # others mean that it was allowed to, but the type is another, or the slot elsewhere

@@ -91,16 +91,24 @@ class ClusterStore:
             self._client.nodes_manager.initialize()
         self._slots.renewed()
 
-    def probe(self, server: str, name: str) -> bool:
-        """Decide something at one server, under a key of that name; False when it has no slots any more."""
-        host, _, port = server.rpartition(":")
-        address = host, int(port)
-        key = self._slots.key_at(address, name)
-        if key is not None:
-            checks = [Check("probe", (Window(1_000_000, 1000),), (key,))]
-            with limited(self._limit_s):
-                self._server(address).call(decide_call(checks, "hit", None))
-        return key is not None
+    def servers(self) -> list[str]:
+        """The names of those that have slots."""
+        return [name_of(address) for address in self._slots.servers()]
+
+    def probe_key(self, server: str, name: str) -> str | None:
+        """A key of that name that lies at this server; None when it has no slots any more."""
+        return self._slots.key_at(_address(server), name)
+
+    def probe(self, server: str, key: str) -> None:
+        """Decide something at one server, under a key that lies there."""
+        checks = [Check("probe", (Window(1_000_000, 1000),), (key,))]
+        with limited(self._limit_s):
+            self._server(_address(server)).call(decide_call(checks, "hit", None))
+
+    def forget_probe(self, server: str, key: str) -> None:
+        """Remove what lies there, whatever is known of the server."""
+        with limited(self._limit_s):
+            self._server(_address(server)).command("UNLINK", key)
 
     def _hold(self, conversation: Conversation) -> Any:
         try:
@@ -216,6 +224,11 @@ class ClusterStore:
             kind = timed(kind)
             options |= {"socket_timeout": self._limit_s, "socket_connect_timeout": self._limit_s}
         return ConnectionPool(kind, **options)
+
+
+def _address(server: str) -> Address:
+    host, _, port = server.rpartition(":")
+    return host, int(port)
 
 
 class AsyncClusterStore:

@@ -43,6 +43,11 @@ class Slots:
         """The client's map is newer than what servers said."""
         self._moved = {}
 
+    def servers(self) -> list[Address]:
+        """All that have slots."""
+        nodes = {nodes[0] for nodes in list(self._client.nodes_manager.slots_cache.values()) if nodes}
+        return sorted({(node.host, node.port) for node in nodes} | set(self._moved.values()))
+
     def key_at(self, address: Address, name: str) -> str | None:
         """A key of that name with a hash tag that this server has; None when it has no slots."""
         slots = {slot for slot, nodes in list(self._client.nodes_manager.slots_cache.items()) if nodes and _is(nodes[0], address)}

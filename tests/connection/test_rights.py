@@ -106,6 +106,9 @@ def test_every_right_that_lacks_is_named(boss: OwnServer) -> None:
             boss.tell("ACL", "SETUSER", USER, f"+{name}")
         boss.tell("ACL", "SETUSER", USER, "resetkeys", "~theirs:*")
         assert rights.missing(client) == ["~rw:*"]
+        for one_part in ("~rw:s:*", "~rw:token"):
+            boss.tell("ACL", "SETUSER", USER, "resetkeys", one_part)
+            assert rights.missing(client) == ["~rw:*"]
 
 
 @pytest.mark.django_db

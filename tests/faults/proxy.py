@@ -142,7 +142,7 @@ class Proxy:
     def _ask(self, client: socket.socket, server: socket.socket) -> None:
         def on(data: bytes) -> None:
             self.calls += 1
-            self.states += data.count(b"rw:s:")
+            self.states += data.count(b"rw:s:") - data.count(b"rw:s:probe")
             self._handle(client, server, data)
 
         self._pump(client, server, on)

@@ -54,12 +54,12 @@ def test_a_slot_that_nobody_is_known_to_have_is_a_connection_error() -> None:
 def test_a_probe_has_a_key_at_each_server_that_has_slots_and_none_elsewhere() -> None:
     slots = Slots(Client())
     for address in (ONE, TWO):
-        key = slots.key_at(address, "rw:probe")
-        assert key is not None and key.startswith("rw:probe:{")
+        key = slots.key_at(address, "rw:s:probe")
+        assert key is not None and key.startswith("rw:s:probe:{")
         assert slots.home(key) == address
-    assert slots.key_at(THREE, "rw:probe") is None
+    assert slots.key_at(THREE, "rw:s:probe") is None
     slots.move(5, THREE)
-    moved = slots.key_at(THREE, "rw:probe")
+    moved = slots.key_at(THREE, "rw:s:probe")
     assert moved is not None and key_slot(moved.encode()) == 5
 
 
