@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, router
 
-from ratewindow import connection, fallback, health, rulebook, switching
+from ratewindow import connection, fallback, health, rulebook, stores, switching
 from ratewindow.checks import TAG
 from ratewindow.checks.rows import check_rules
 from ratewindow.checks.server import check_server
@@ -85,6 +85,16 @@ def _server(stdout: Any) -> str:
     if lacking:
         stdout.write(f"Rights: our user lacks some. Write: ACL SETUSER <user> {' '.join(lacking)}")
         return "Our user of Redis lacks rights."
+    return _decision(stdout)
+
+
+def _decision(stdout: Any) -> str:
+    """A server may answer all that it is asked about itself, and decide nothing."""
+    try:
+        stores.probe_all()
+    except Exception as error:
+        stdout.write(f"Decisions: none can be made: {type(error).__name__}: {error}")
+        return f"Redis makes no decision: {fallback.in_words()} until it does."
     return ""
 
 

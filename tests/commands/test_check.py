@@ -14,6 +14,7 @@ from ratewindow import rulebook, statekeys, switching
 from ratewindow.models import LimitSwitch
 from ratewindow.switch import ON
 from testproject.redis_server import free_port
+from tests.faults.injectors import own_server
 
 pytestmark = pytest.mark.django_db
 
@@ -89,3 +90,20 @@ def test_another_process_that_decides_without_redis_fails_it(redis_client):
     assert "web 7 (gunicorn): decides without Redis since 2026-11-20T12:03:00+00:00" in said
     assert "in 1 of 2 processes: requests pass uncounted." in said
     assert complaint == "Limiting is degraded."
+
+
+def test_a_server_that_answers_and_decides_nothing_fails_it():
+    with own_server() as server:
+        server.stop()
+        server.start("--rename-command", "EVALSHA", "")
+        with with_settings(REDIS=server.url, TIMEOUT="5s"):
+            said, complaint = check()
+    assert "Decisions: none can be made: ResponseError: unknown command 'EVALSHA'" in said
+    assert complaint == "Redis makes no decision: requests pass uncounted until it does."
+
+
+def test_a_database_that_is_not_there_fails_it():
+    with own_server() as server, with_settings(REDIS=server.url.removesuffix("0") + "99"):
+        said, complaint = check()
+    assert "DB index is out of range" in said
+    assert complaint == "Redis does not answer: requests pass uncounted until it does."
