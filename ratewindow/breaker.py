@@ -1,6 +1,6 @@
 """The breaker: while Redis does not answer, requests do not wait for it, and one log line says so.
 
-Several failures in a row open it, since one may be a hiccup. While it is open no request touches a socket;
+Several failures open it, since one may be a hiccup (`ratewindow.evidence`). While it is open no request touches a socket;
 housekeeping looks whether the server is back, and closes it. On a cluster every server has one of its own.
 """
 
@@ -11,13 +11,17 @@ import weakref
 from collections.abc import Callable
 from typing import NamedTuple
 
+from redis.exceptions import ResponseError
+
+from ratewindow.evidence import FAILURES_TO_OPEN, Failures, Partial, Trial
 from ratewindow.limiter import faults
 from ratewindow.limiter.forks import renew_lock_after_fork
 
 logger = logging.getLogger("ratewindow")
 
-FAILURES_TO_OPEN = 3
 PROBE_S = 0.25
+MOST_PAUSE_S = 1.5  # before a server is tried again that has failed when it was
+MOST_RELAPSES = 8  # that are told apart
 
 
 class State(NamedTuple):
@@ -45,59 +49,135 @@ def any_open() -> bool:
 
 
 class Breaker:
-    """Open after `FAILURES_TO_OPEN` failures in a row, until `look` finds that `probe` raises nothing.
+    """Open in an outage, until `look` finds that `probe` raises nothing; then a trial, in which requests ask again.
 
-    `holds` says in words what holds while it is open.
+    The log and who listens are told of an outage's end only once a request was answered. A server that fails its trial
+    was away all the time: that is no news, and it is tried less and less often. `holds` says in words what holds while it
+    is open.
     """
 
-    def __init__(self, probe: Callable[[], object], holds: Callable[[], str], server: str = "Redis") -> None:
-        self._probe, self._holds = probe, holds
+    def __init__(
+        self,
+        probe: Callable[[], object],
+        holds: Callable[[], str],
+        server: str = "Redis",
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._probe, self._holds, self._clock_s = probe, holds, clock_s
         self._lock = threading.Lock()
         renew_lock_after_fork(self)
-        self._failures = 0
-        self._opened_at_s = 0.0
-        self._since_s: float | None = None
         self.server = server
+        self._begin_anew()
+        _all.add(self)
+
+    def _begin_anew(self) -> None:
         self.open = False
         self.cause = ""  # of the last failure, such as store:timeout
-        _all.add(self)
+        self._listens = False  # whether an answer is news
+        self._failures, self._trial, self._partial = Failures(), None, Partial()
+        self._relapses = 0
+        self._opened_at_s = self._try_at_s = 0.0
+        self._since_s: float | None = None
+
+    _trial: Trial | None
 
     @property
     def state(self) -> State:
         with self._lock:
-            return State(self.server, self.open, self._since_s, self.cause)
+            away = self.open or (self._trial is not None and not self._trial.passed)
+            return State(self.server, away, self._since_s, self.cause)
 
     def succeeded(self) -> None:
-        if self._failures:
-            self._failures = 0
+        if self._listens:
+            self._answered()
+
+    def _answered(self) -> None:
+        with self._lock:
+            if self.open:  # it was asked before
+                return
+            self._listens = not self._failures.add_answer()
+            passed = self._go_on(Trial.add_answer)
+        if passed:
+            self._tell_end()
 
     def failed(self, error: BaseException) -> None:
+        fault, answered, now_s = faults.of(error).name, isinstance(error, ResponseError), self._clock_s()
         with self._lock:
-            self._failures += 1
-            self.cause = f"store:{faults.of(error).name}"
-            if self.open or self._failures < FAILURES_TO_OPEN:
+            if self.open:  # it was asked before
+                self.cause = f"store:{fault}"
                 return
-            self.open, self._opened_at_s, self._since_s = True, time.monotonic(), time.time()
-        told = f"{type(error).__name__}: {error}"
-        logger.error("ratewindow: %s does not answer, %s until it does: %s", self.server, self._holds(), told)
-        self._tell()
+            self._listens, trial = True, self._trial
+            if self._partial.has(fault, now_s):
+                if trial is not None:
+                    trial.add_partial(now_s)
+                return
+            if trial is not None:
+                trial.add_failure(now_s)
+            outage = self._failures.add(answered, now_s)
+            if trial is not None and outage and answered and self.cause == f"store:{fault}":
+                self._partial.add(fault, now_s)  # the probe asks as they do, and was answered
+                return
+            self.cause = f"store:{fault}"
+            if not outage and (answered or trial is None or not trial.relapses):
+                return
+            news = self._open(trial, now_s)
+        if news:
+            told = f"{type(error).__name__}: {error}"
+            logger.error("ratewindow: %s does not answer, %s until it does: %s", self.server, self._holds(), told)
+            self._tell()
+
+    def _open(self, trial: Trial | None, now_s: float) -> bool:
+        """Whether that is news."""
+        if trial is not None:
+            self._relapses = min(trial.relapses + 1, MOST_RELAPSES)
+        else:  # one that answers now and then will do so to a request that tries, too
+            self._relapses = int(self._failures.in_a_row < FAILURES_TO_OPEN)
+        self._try_at_s = now_s + (min(MOST_PAUSE_S, PROBE_S * 2**self._relapses) if self._relapses else 0.0)
+        self.open, self._trial, self._failures = True, None, Failures()
+        if trial is not None and not trial.passed:
+            return False
+        self._opened_at_s, self._since_s = now_s, time.time()
+        return True
 
     def reset(self) -> None:
         """Forget what happened: the server is another one now."""
         with self._lock:
-            self.open, self._failures, self._since_s, self.cause = False, 0, None, ""
+            self._begin_anew()
 
     def look(self) -> None:
-        """Whether the server is back: what housekeeping does while the breaker is open."""
-        if not self.open:
+        """Whether the server is back: what housekeeping does again and again."""
+        if self._trial is not None:
+            with self._lock:
+                passed = self._go_on(lambda trial: trial.look(self._clock_s()))
+            if passed:
+                self._tell_end()
+        if not self.open or self._clock_s() < self._try_at_s:
             return
         try:
             self._probe()
         except Exception:  # whatever is wrong, it is still wrong, and the log has said so
             return
         with self._lock:
-            self.open, self._failures, self._since_s = False, 0, time.time()
-        lasted_s = time.monotonic() - self._opened_at_s
+            self._trial, self._listens, self.open = Trial(self._relapses, self._clock_s()), True, False
+
+    def _go_on(self, step: Callable[[Trial], object]) -> bool:
+        """A step of the trial, if there is one; whether it has passed by it."""
+        trial = self._trial
+        if trial is None:
+            return False
+        before = trial.passed
+        step(trial)
+        if trial.is_over(self._clock_s()):
+            self._trial = None
+        else:
+            self._listens = True
+        if trial.passed and not before:
+            self._since_s = time.time()
+            return True
+        return False
+
+    def _tell_end(self) -> None:
+        lasted_s = self._clock_s() - self._opened_at_s
         logger.warning("ratewindow: %s answers again after %.1f s, requests are counted", self.server, lasted_s)
         self._tell()
 

@@ -49,6 +49,8 @@ def test_who_listens_is_told_of_each_transition_once_with_cause_and_time(server:
     server.away.clear()
     one.look()
     one.look()
+    one.succeeded()
+    one.succeeded()
     assert [(state.open, state.cause) for state in told] == [(True, "store:timeout"), (False, "store:timeout")]
     assert told[0].since_s is not None and told[1].since_s is not None and told[0].since_s <= told[1].since_s
 
@@ -88,6 +90,8 @@ def test_each_server_of_a_cluster_has_a_breaker_of_its_own(server: Server, caplo
     server.away.clear()
     several.look()
     assert several.away("one:7000") is None
+    several.succeeded("one:7000")
+    several.succeeded("two:7000")
     assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]
     assert {state.server for state in several.states} == {"one:7000", "two:7000"}
 

@@ -70,7 +70,7 @@ def test_each_rule_answers_as_it_says(
     if is_open:
         open_breaker()
     else:
-        monkeypatch.setattr("ratewindow.breaker.FAILURES_TO_OPEN", 1000)
+        monkeypatch.setattr("ratewindow.evidence.FAILURES_TO_OPEN", 1000)
     assert statuses(behind_middleware(plain(is_async)), 5) == answers
 
 

@@ -119,4 +119,5 @@ def test_one_failure_is_a_hiccup_and_several_in_a_row_open_the_breaker(caplog: p
         healthy = True
         breaker.look()
         assert not breaker.open
+        breaker.succeeded()
     assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]

@@ -64,7 +64,9 @@ def test_a_probe_looks_where_the_states_of_clients_are() -> None:
 
 
 @pytest.mark.parametrize("what", [("RPUSH", "x"), ("SET", "garbage"), ("SET", "-1"), ("HSET", "a", "b")], ids=str)
-def test_what_somebody_wrote_under_the_key_of_the_probe_is_no_fault_of_the_server(redis_client: Any, what: tuple[str, ...]) -> None:
+def test_what_somebody_wrote_under_the_key_of_the_probe_is_no_fault_of_the_server(
+    redis_client: Any, what: tuple[str, ...]
+) -> None:
     redis_client.execute_command(what[0], statekeys.probe(), *what[1:])
     stores.probe()
     assert 0 < redis_client.pttl(statekeys.probe()) < 10_000 or not redis_client.exists(statekeys.probe())

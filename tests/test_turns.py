@@ -40,6 +40,7 @@ def test_listeners_hear_once_of_each_turn_and_may_fail(caplog: pytest.LogCapture
         turns._turns.send()
         turns._turns.send()
         gate.breaker.look()
+        gate.breaker.succeeded()
         turns._turns.send()
     finally:
         for signal, listener in ((degraded, failing), (degraded, on_degraded), (recovered, failing), (recovered, on_recovered)):

@@ -23,7 +23,7 @@ from tests.servers import until
 
 Touched = Callable[[], AbstractContextManager[list[str]]]
 
-BEFORE = 2  # requests before the fault
+BEFORE, AFTER = 2, 1  # requests around the fault
 
 # Of the server: how, what it is called, and how many of the requests that got no answer may have counted.
 OF_SERVER = [
@@ -79,6 +79,7 @@ def suffer(
         assert gate.breaker.open
         assert [record.levelname for record in caplog.records] == ["ERROR"]
     until(_is_back, "the server is back and was not found")
+    assert visitor.ask(AFTER) == [Answer(200, "")] * AFTER
     assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]
 
 
@@ -102,7 +103,7 @@ def test_a_server_in_trouble_fails_no_request_and_is_used_again_when_it_is_over(
     with site_on(server.url):
         suffer(fault(server), name, visitor, touched, caplog)
         # What was sent and not answered may have counted once, and no more often.
-        assert LIMIT - BEFORE - lost <= visitor.admitted() <= LIMIT - BEFORE
+        assert LIMIT - BEFORE - AFTER - lost <= visitor.admitted() <= LIMIT - BEFORE - AFTER
 
 
 @pytest.mark.parametrize("fault, name, lost", ON_THE_WAY, ids=NAMES)
@@ -117,7 +118,7 @@ def test_a_bad_way_to_the_server_is_a_fault_like_any_other(
 ) -> None:
     with site_on(f"redis://127.0.0.1:{proxy.port}/0"):
         suffer(fault(proxy), name, visitor, touched, caplog)
-        assert LIMIT - BEFORE - lost <= visitor.admitted() <= LIMIT - BEFORE
+        assert LIMIT - BEFORE - AFTER - lost <= visitor.admitted() <= LIMIT - BEFORE - AFTER
 
 
 def test_a_server_that_was_started_again_without_its_data_locks_nobody_out(
