@@ -10,12 +10,13 @@ from typing import Any
 from django.core.signals import setting_changed
 
 from ratewindow import conf, connection, fallback, housekeeping, leasing, stores
-from ratewindow.breaker import PROBE_S, Breaker
+from ratewindow.breaker import PROBE_S, Breaker, listen
 from ratewindow.limiter import faults
 from ratewindow.limiter.deadline import within
 from ratewindow.limiter.refusals import Refusals
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import What, decision
+from ratewindow.misses import FEW, Misses
 from ratewindow.question import Question
 
 logger = logging.getLogger("ratewindow")
@@ -81,17 +82,28 @@ class _Asked:
     def failed(self, error: Exception) -> Decision:
         """What holds now that the store was asked and gave no answer."""
         fault = faults.of(error)
-        if isinstance(error, faults.ServerAway):
-            pass  # one of a cluster, whose own breaker has been told
-        elif fault.concerns is faults.Concerns.SERVER:
-            breaker.failed(error)
+        if isinstance(error, faults.ServerAway):  # one of a cluster, whose own breaker has been told
+            is_outage = stores.shards.away(error.server) is not None
         else:
-            _report(fault, error)
+            if fault.concerns is faults.Concerns.SERVER:
+                breaker.failed(error)
+            is_outage = breaker.open
+        if not is_outage:
+            self._miss(fault, error)
         told = fallback.unanswered(self.question, self.what, f"store:{fault.name}")
         took_s = time.time() - self.at_s
         for part in told.decisions:
             part.took_s = took_s if part.cause else 0.0
         return told
+
+    def _miss(self, fault: faults.Fault, error: Exception) -> None:
+        """Nobody else tells of this one."""
+        rules = ", ".join(sorted({check.rule for check in self.question.checks}))[:100]
+        count = misses.note(f"store:{fault.name}", rules, len(self.question.checks))
+        if fault.concerns is not faults.Concerns.SERVER:
+            _report(fault, error, str(error)[:60])
+        elif count >= FEW:
+            _report(fault, error, rules)
 
     def _dated(self, told: Decision, took_s: float = 0.0) -> Decision:
         told.at_s, told.took_s = self.at_s, took_s
@@ -104,27 +116,36 @@ _TOLD_AGAIN_S = 60.0  # a fault that stays away for so long is news when it come
 _reported: dict[str, float] = {}
 
 
-def _report(fault: faults.Fault, error: Exception) -> None:
-    """Redis answers, but not this call: a wrong type under our key, a mistake in the script or in what calls it."""
-    kind, now_s = f"{fault.name} {str(error)[:60]}", time.monotonic()
+def _report(fault: faults.Fault, error: Exception, about: str) -> None:
+    """Redis decides, but not this: a wrong type under our key, a right that a rule needs, a mistake in the script or in what
+    calls it."""
+    kind, now_s = f"{fault.name} {about}", time.monotonic()
     known_s = _reported.pop(kind, None)
     if known_s is None and len(_reported) >= 100:
         del _reported[next(iter(_reported))]
     _reported[kind] = now_s
-    if known_s is None or now_s - known_s > _TOLD_AGAIN_S:
-        ours = fault.name == "internal"
+    if known_s is not None and now_s - known_s <= _TOLD_AGAIN_S:
+        return
+    ours, holds = fault.name == "internal", fallback.in_words()
+    if fault.concerns is faults.Concerns.SERVER:
+        told = f"{type(error).__name__}: {error}"
+        logger.error("ratewindow: some decisions about %s fail (%s), %s (told once): %s", about, fault.name, holds, told)
+    else:
         who = "an error of ours spoils" if ours else "Redis refuses"
-        logger.error("ratewindow: %s a decision, %s (told once): %s", who, fallback.in_words(), error, exc_info=ours)
+        logger.error("ratewindow: %s a decision, %s (told once): %s", who, holds, error, exc_info=ours)
 
 
+misses = Misses()
 breaker = Breaker(stores.probe, fallback.in_words)
 housekeeping.every(lambda: PROBE_S, breaker.look, apart="probes")
+listen(lambda _: misses.forget())  # what has become an outage, or came of it
 refusals = Refusals()
 
 
 def _forget(*, setting: str, **_: Any) -> None:
     if setting in (conf.SETTING, "CACHES"):
         breaker.reset()
+        misses.forget()
         refusals.forget()
 
 

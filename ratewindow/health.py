@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from ratewindow import conf, connection, fallback, processes, rulebook, storestate
+from ratewindow.misses import FEW
 from ratewindow.switch import clock
 
 logger = logging.getLogger("ratewindow")
@@ -49,7 +50,13 @@ def _status() -> dict[str, Any]:
         "since": since,
         "summary": " ".join(problems) if problems else _all_well(found),
         "problems": problems,
-        "warnings": [*storestate.warnings(store), *_missed(found, long=True), *_sharing(found), *_warnings(found)],
+        "warnings": [
+            *storestate.warnings(store),
+            *_failing(found, serious=False),
+            *_missed(found, long=True),
+            *_sharing(found),
+            *_warnings(found),
+        ],
         "policy": fallback.in_words(),
         "store": store,
         "processes": found,
@@ -100,10 +107,35 @@ def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str)
         told.append(_away(away, len(found)))
     elif not store["reachable"]:
         told.append(f"Redis does not answer here ({store['error']}): {fallback.in_words()} where it does not.")
+    told += _failing(found, serious=True)
     told += _missed(found, long=False)
     if rules_error:
         told.append(f"The rules cannot be read, those held stay in force: {rules_error}")
     return told
+
+
+def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
+    """Decisions that a Redis which is there has not made. One that got no answer may be a hiccup, if it is one of many; what
+    somebody wrote under a client's key concerns that client; anything else is met again by whoever asks the same."""
+    failed, decided = Counter[str](), 0
+    for each in found:
+        lately = each.get("lately") or {}  # a process of another version does not tell it
+        failed.update(lately.get("failed") or {})
+        decided += lately.get("decisions") or 0
+    count, decided = failed.total(), max(failed.total(), decided)
+    lasting = sum(failed[cause] for cause in failed if cause not in (*_OF_HICCUPS, *_OF_ONE_CLIENT))
+    many = sum(failed[cause] for cause in _OF_HICCUPS)
+    is_serious = lasting >= FEW or many >= max(FEW, decided * _SHARE)
+    if not count or is_serious is not serious:
+        return []
+    how = ", ".join(f"{cause.removeprefix('store:')} {number}" for cause, number in failed.most_common())
+    verb = "was" if count == 1 else "were"
+    return [f"{count} of {decided} decisions of the last minute {verb} made without Redis ({how}): {fallback.in_words()}."]
+
+
+_OF_HICCUPS = ("store:timeout", "store:connection")
+_OF_ONE_CLIENT = ("store:wrongtype",)
+_SHARE = 0.01
 
 
 def _missed(found: Sequence[Process], *, long: bool) -> list[str]:

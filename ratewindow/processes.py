@@ -11,6 +11,7 @@ import secrets
 import socket
 import sys
 import time
+from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +21,7 @@ from ratewindow.breaker import State
 from ratewindow.connection.mending import mended
 from ratewindow.identity import addresswatch
 from ratewindow.limiter.budget import limited
+from ratewindow.misses import MINUTE_S
 from ratewindow.reporting import counters
 
 BEAT_S = 1.5
@@ -35,6 +37,16 @@ class _Self:
         self.token, self.since_s = secrets.token_hex(6), time.time()
         self.has_told = False
         self.others = 0  # when Redis was last heard of
+        self._totals: deque[tuple[float, int]] = deque([(time.monotonic(), counters.total())])
+
+    def decided(self) -> int:
+        """How many decisions of the last minute this process has counted, as far as it has looked now and again."""
+        now_s, total = time.monotonic(), counters.total()
+        if now_s - self._totals[-1][0] >= 1.0:
+            self._totals.append((now_s, total))
+        while len(self._totals) > 1 and self._totals[1][0] <= now_s - MINUTE_S:
+            self._totals.popleft()
+        return max(0, total - self._totals[0][1])
 
     @property
     def name(self) -> str:
@@ -62,6 +74,7 @@ def own() -> dict[str, Any]:
         "rules_error": held.error,
         "switch": "off" if held.off else "on",
         "fallback": counters.causes(),
+        "lately": {"decisions": _self.decided(), "failed": gate.misses.by_cause()},
         "warnings": addresswatch.address_warnings(),
     }
 

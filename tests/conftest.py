@@ -64,6 +64,7 @@ def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPat
     userfunctions.failing.clear()
     gate.breaker.reset()
     gate._reported.clear()
+    gate.misses.forget()
     stores.shards.reset()
     gate.refusals.forget()
     with counters._process._sending:

@@ -84,6 +84,7 @@ class Counters:
         self._sheets: dict[int, _Sheet] = {}
         self._told: set[str] = set()
         self._causes: dict[str, int] = {}
+        self._gone = 0  # changes of minutes that are sent, or dropped
 
     def forget(self) -> None:
         """Drop what has not been sent."""
@@ -93,6 +94,7 @@ class Counters:
     def record(self, decisions: Iterable[Decision]) -> None:
         """Count what the rules of one request decided."""
         if not conf.current().stats:
+            self._record_causes(decisions)
             return
         minute = int(self._clock_s()) // minutes.MINUTE_S
         with self._lock:
@@ -110,6 +112,13 @@ class Counters:
                 if decision.took_s:
                     latency.count(line.spans, decision.took_s)
                 sheet.changes += 1
+
+    def _record_causes(self, decisions: Iterable[Decision]) -> None:
+        """Without statistics, too, the state of the limiter says what was decided without the store."""
+        for decision in decisions:
+            if decision.cause:
+                with self._lock:
+                    self._causes[decision.cause] = self._causes.get(decision.cause, 0) + 1
 
     def note(self, rule: str, cause: str) -> None:
         """Count what went wrong for a rule, beside its decisions: a function of the site's own."""
@@ -153,11 +162,9 @@ class Counters:
             with self._lock:
                 for _, sheet, changes, _ in news:
                     sheet.sent = changes
-                self._sheets = {
-                    minute: sheet
-                    for minute, sheet in self._sheets.items()
-                    if minute >= now_s // minutes.MINUTE_S or sheet.changes > sheet.sent
-                }
+                for minute, sheet in list(self._sheets.items()):
+                    if minute < now_s // minutes.MINUTE_S and sheet.changes <= sheet.sent:
+                        self._drop(minute)
 
     def held(self) -> dict[int, dict[str, Sums]]:
         """What this process counted, by minute and rule: all there is when no server is used."""
@@ -169,10 +176,18 @@ class Counters:
         with self._lock:
             return dict(self._causes)
 
+    def total(self) -> int:
+        """How many decisions this process has counted."""
+        with self._lock:
+            return self._gone + sum(sheet.changes for sheet in self._sheets.values())
+
+    def _drop(self, minute: int) -> None:
+        self._gone += self._sheets.pop(minute).changes
+
     def _open(self, minute: int) -> _Sheet:
         sheet = self._sheets[minute] = _Sheet(f"{self._token}.{next(self._serial)}")
         while len(self._sheets) > MOST_MINUTES:
-            del self._sheets[min(self._sheets)]
+            self._drop(min(self._sheets))
             if not connection.in_memory():
                 self._tell(f"Redis is away for more than {MOST_MINUTES} minutes: the oldest counts are dropped")
         return sheet
@@ -188,6 +203,7 @@ record = _process.record
 flush = _process.flush
 held = _process.held
 causes = _process.causes
+total = _process.total
 
 
 def flush_last() -> None:

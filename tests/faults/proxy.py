@@ -1,6 +1,7 @@
 """A small TCP proxy in front of a Redis, which does to the traffic what networks and bad servers do."""
 
 import contextlib
+import itertools
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -74,6 +75,18 @@ class Proxy:
     def lost_replies(self) -> Iterator[None]:
         """The server is asked, and what it answers is lost."""
         with self._doing(reply=lambda *_: None):
+            yield
+
+    @contextlib.contextmanager
+    def every_second_reply_lost(self) -> Iterator[None]:
+        """Of those to scripts."""
+        turns = itertools.count()
+
+        def handle(client: socket.socket, server: socket.socket, data: bytes) -> None:
+            if b"EVALSHA" not in data or next(turns) % 2:
+                server.sendall(data)
+
+        with self._doing(handle=handle):
             yield
 
     @contextlib.contextmanager
