@@ -79,13 +79,17 @@ def wait(request: Any, rules: Sequence[Rule], decision: Decision) -> None:
 def count(request: HttpRequest, status: int | None) -> None:
     """Charge what an answer of this status makes count; None when there is none."""
     if due := _answered(request, status):
-        _learn(request, due, gate.decide(charging.question_of(due), "charge"))
+        _learn(request, due, gate.decide(charging.question_of(due), "charge", _vain(request)))
 
 
 async def acount(request: HttpRequest, status: int | None) -> None:
     """`count`, awaited."""
     if due := _answered(request, status):
-        _learn(request, due, await gate.adecide(charging.question_of(due), "charge"))
+        _learn(request, due, await gate.adecide(charging.question_of(due), "charge", _vain(request)))
+
+
+def _vain(request: Any) -> str:
+    return gate.waited(request.ratewindow.decisions)
 
 
 def _learn(request: Any, due: list[Decision], told: Decision) -> None:
@@ -126,7 +130,7 @@ def _login_failed(sender: Any, request: Any = None, **_: Any) -> None:
         waiting = getattr(request, "_ratewindow_waiting", None)
     waiting = waiting or _asking.get()
     if waiting is not None and (due := waiting.failed()):
-        charging.learn(due, gate.decide(charging.question_of(due), "charge"))
+        charging.learn(due, gate.decide(charging.question_of(due), "charge", gate.waited(due)))
 
 
 def connect() -> None:

@@ -40,19 +40,19 @@ def hit(rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception
     which the middleware answers.
     """
     what: What = "force" if force else "hit"
-    told = gate.decide(_question(rulebook.current(), rule, who, cost, force), what)
+    told = gate.decide(_question(rulebook.current(), rule, who, cost, force), what, _vain(who))
     return _admitted(_told(who, told), raise_exception)
 
 
 def peek(rule: str, who: Who, cost: int = 1) -> Decision:
     """What `hit` would answer; charges nothing, locks nobody, and is not counted in reports."""
-    return _of_the_rule(gate.decide(_question(rulebook.current(), rule, who, cost), "peek"))
+    return _of_the_rule(gate.decide(_question(rulebook.current(), rule, who, cost), "peek", _vain(who)))
 
 
 def refund(rule: str, who: Who, cost: int = 1) -> None:
     """Give back units: the oldest that count, never more than were charged. While Redis is away nothing is given back."""
     if refunds := _refunds(_counted(rulebook.current(), rule, who, cost)):
-        charging.give_back(refunds)
+        charging.give_back(refunds, _vain(who))
 
 
 def reset(rule: str, who: Who) -> None:
@@ -72,7 +72,7 @@ def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta) -> 
     """
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
     while True:
-        told = gate.decide(_question(rulebook.current(), rule, who, cost))
+        told = gate.decide(_question(rulebook.current(), rule, who, cost), "hit", _vain(who))
         if (wait_s := _next_try_s(told, deadline_s)) is None:
             return _told(who, told)
         time.sleep(wait_s)
@@ -81,19 +81,19 @@ def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta) -> 
 async def ahit(rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False) -> Decision:
     """`hit`, awaited."""
     what: What = "force" if force else "hit"
-    told = await gate.adecide(await _aquestion(rule, who, cost, force), what)
+    told = await gate.adecide(await _aquestion(rule, who, cost, force), what, _vain(who))
     return _admitted(await _atold(who, told), raise_exception)
 
 
 async def apeek(rule: str, who: Who, cost: int = 1) -> Decision:
     """`peek`, awaited."""
-    return _of_the_rule(await gate.adecide(await _aquestion(rule, who, cost), "peek"))
+    return _of_the_rule(await gate.adecide(await _aquestion(rule, who, cost), "peek", _vain(who)))
 
 
 async def arefund(rule: str, who: Who, cost: int = 1) -> None:
     """`refund`, awaited."""
     if refunds := _refunds(_counted(await _abook(rule, who), rule, who, cost)):
-        await charging.agive_back(refunds)
+        await charging.agive_back(refunds, _vain(who))
 
 
 async def areset(rule: str, who: Who) -> None:
@@ -107,7 +107,7 @@ async def aacquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedel
     """`acquire`, awaited."""
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
     while True:
-        told = await gate.adecide(await _aquestion(rule, who, cost))
+        told = await gate.adecide(await _aquestion(rule, who, cost), "hit", _vain(who))
         if (wait_s := _next_try_s(told, deadline_s)) is None:
             return await _atold(who, told)
         await asyncio.sleep(wait_s)
@@ -190,6 +190,11 @@ def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:
     if row is None or not row.windows or row.mode == "off" or not conf.current().enabled:
         return None
     return row if row.count_when is None else row.at_once
+
+
+def _vain(who: Who) -> str:
+    """Why this request has waited for Redis in vain, if it has."""
+    return gate.waited(met.decisions_of(original(who))) if _is_request(who) else ""
 
 
 def _told(who: Who, told: Decision) -> Decision:

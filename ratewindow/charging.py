@@ -1,12 +1,14 @@
 """Charging a request more, or giving back, once the cost of its work is known: `request.ratewindow.charge` and `.refund`."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from redis.exceptions import RedisError
 
 from ratewindow import coderules, gate, rulebook, stores
+from ratewindow.limiter import faults
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import Refunds
@@ -32,29 +34,29 @@ class RequestDecision(Decision):
     def charge(self, units: int, rule: str | None = None) -> None:
         """Charge `units` more, whatever stands against it."""
         if parts := _to_charge(self, check_cost(units), rule):
-            learn(parts, gate.decide(question_of(parts, units), "charge"))
+            learn(parts, gate.decide(question_of(parts, units), "charge", gate.waited(self.decisions)))
             look_anew(self)
 
     def refund(self, units: int, rule: str | None = None) -> None:
         """Give back up to `units` of what this request was charged, the newest charges first."""
         if refunds := _to_give_back(self, check_cost(units), rule):
-            give_back(refunds)
             parts = _refunded(self, refunds)
-            show(parts, gate.decide(question_of(parts, 0), "peek"))
+            if _is_done(give_back(refunds, gate.waited(self.decisions)), parts):
+                show(parts, gate.decide(question_of(parts, 0), "peek"))
             look_anew(self)
 
     async def acharge(self, units: int, rule: str | None = None) -> None:
         """`charge`, awaited."""
         if parts := _to_charge(self, check_cost(units), rule):
-            learn(parts, await gate.adecide(question_of(parts, units), "charge"))
+            learn(parts, await gate.adecide(question_of(parts, units), "charge", gate.waited(self.decisions)))
             look_anew(self)
 
     async def arefund(self, units: int, rule: str | None = None) -> None:
         """`refund`, awaited."""
         if refunds := _to_give_back(self, check_cost(units), rule):
-            await agive_back(refunds)
             parts = _refunded(self, refunds)
-            show(parts, await gate.adecide(question_of(parts, 0), "peek"))
+            if _is_done(await agive_back(refunds, gate.waited(self.decisions)), parts):
+                show(parts, await gate.adecide(question_of(parts, 0), "peek"))
             look_anew(self)
 
 
@@ -70,7 +72,7 @@ def learn(parts: Sequence[Decision], told: Decision) -> None:
     show(parts, told)
     for part, new in zip(parts, told.decisions, strict=True):
         if new.reason == "store":
-            part.reason, part.cause = part.reason or "store", part.cause or new.cause  # counted as decided without it
+            _mark(part, new.cause, new.took_s)
         elif new.windows:
             part.later += (new,)
 
@@ -86,29 +88,58 @@ def show(parts: Sequence[Decision], told: Decision) -> None:
         part.windows = tuple(answer._replace(charged_at_ms=at_ms) for answer, at_ms in zip(new.windows, charged, strict=True))
 
 
-def give_back(refunds: Refunds) -> None:
-    """Give back units, and believe no refusal of before; while Redis is away nothing is given back."""
-    if not gate.breaker.open:
-        with _kept_from_callers():
-            stores.store().refund(refunds)
-            gate.refusals.forget()
+class GivenBack(NamedTuple):
+    """Whether units were given back: why not, and how long it took to find out."""
+
+    cause: str = ""
+    took_s: float = 0.0
 
 
-async def agive_back(refunds: Refunds) -> None:
-    """`give_back`, awaited."""
-    if not gate.breaker.open:
-        with _kept_from_callers():
-            await stores.answered((await stores.astore()).refund(refunds))
-            gate.refusals.forget()
-
-
-@contextmanager
-def _kept_from_callers() -> Iterator[None]:
-    """A refund that cannot be made must not fail the work it is about."""
+def give_back(refunds: Refunds, vain: str = "") -> GivenBack:
+    """Give back units, and believe no refusal of before; while Redis is away, or where the request has waited for it in
+    vain, nothing is given back."""
+    began_s = time.monotonic()
+    if gate.breaker.open or vain:
+        return GivenBack(vain or gate.breaker.cause)
     try:
-        yield
+        stores.store().refund(refunds)
     except (RedisError, OSError) as error:
-        logger.warning("ratewindow: a refund could not be made: %s", error)
+        return _kept_from_callers(error, began_s)
+    gate.refusals.forget()
+    return GivenBack()
+
+
+async def agive_back(refunds: Refunds, vain: str = "") -> GivenBack:
+    """`give_back`, awaited."""
+    began_s = time.monotonic()
+    if gate.breaker.open or vain:
+        return GivenBack(vain or gate.breaker.cause)
+    try:
+        await stores.answered((await stores.astore()).refund(refunds))
+    except (RedisError, OSError) as error:
+        return _kept_from_callers(error, began_s)
+    gate.refusals.forget()
+    return GivenBack()
+
+
+def _kept_from_callers(error: Exception, began_s: float) -> GivenBack:
+    """A refund that cannot be made must not fail the work it is about."""
+    logger.warning("ratewindow: a refund could not be made: %s", error)
+    gate.tell_breaker(error)
+    return GivenBack(f"store:{faults.of(error).name}", time.monotonic() - began_s)
+
+
+def _is_done(given: GivenBack, parts: Sequence[Decision]) -> bool:
+    """Whether it is; what has waited in vain says so, lest the request waits again."""
+    for part in parts if given.took_s else ():
+        _mark(part, given.cause, given.took_s)
+    return not given.cause
+
+
+def _mark(part: Decision, cause: str, took_s: float) -> None:
+    """Count this as decided without the store."""
+    part.reason, part.cause = part.reason or "store", part.cause or cause
+    part.took_s = max(part.took_s, took_s)
 
 
 def _parts(decision: Decision, rule: str | None) -> list[Decision]:

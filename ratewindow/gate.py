@@ -5,6 +5,7 @@ What does not need the answer is shared; only the call itself is written for syn
 
 import logging
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.signals import setting_changed
@@ -22,10 +23,11 @@ from ratewindow.question import Question
 logger = logging.getLogger("ratewindow")
 
 
-def decide(question: Question, what: What = "hit") -> Decision:
-    """The decision on a question; one call to the store, and none while it is known to be away."""
+def decide(question: Question, what: What = "hit", vain: str = "") -> Decision:
+    """The decision on a question; one call to the store, and none while it is known to be away, or where the request has
+    waited in vain already."""
     asked = _Asked(question, what)
-    told = asked.known()
+    told = asked.known(vain)
     if told is not None:
         return told
     try:
@@ -36,10 +38,10 @@ def decide(question: Question, what: What = "hit") -> Decision:
         return asked.failed(error)
 
 
-async def adecide(question: Question, what: What = "hit") -> Decision:
+async def adecide(question: Question, what: What = "hit", vain: str = "") -> Decision:
     """`decide` on the running event loop."""
     asked = _Asked(question, what)
-    told = asked.known()
+    told = asked.known(vain)
     if told is not None:
         return told
     try:
@@ -52,6 +54,20 @@ async def adecide(question: Question, what: What = "hit") -> Decision:
         return asked.failed(error)
 
 
+def waited(parts: Iterable[Decision]) -> str:
+    """Why a request has waited in vain, which it shall not do twice: its later questions are answered without asking. An
+    error that came at once cost nothing, and may be about another server or rule; one about this client is about it alone."""
+    return next((each.cause for part in parts for each in (part, *part.later) if each.cause and _was_long(each)), "")
+
+
+def _was_long(part: Decision) -> bool:
+    concerns = faults.named(part.cause.removeprefix("store:")).concerns
+    return part.took_s >= LONG * conf.current().timeout_s and concerns is faults.Concerns.SERVER
+
+
+LONG = 0.1  # of `TIMEOUT`
+
+
 class _Asked:
     """A question, and when it was asked by this process's clocks."""
 
@@ -61,7 +77,7 @@ class _Asked:
         self.question, self.what = question, what
         self.at_s, self.asked_ms = time.time(), refusals.clock_ms()
 
-    def known(self) -> Decision | None:
+    def known(self, vain: str) -> Decision | None:
         """The answer, if the store need not be asked."""
         question = self.question
         if not question.checks or (question.settled and question.refused):
@@ -69,7 +85,9 @@ class _Asked:
         told = refusals.recall(question.checks) if refusals and self.what == "hit" else None
         if told is not None:
             return self._dated(told)
-        return fallback.unanswered(question, self.what, breaker.cause) if breaker.open else None
+        if breaker.open:
+            return fallback.unanswered(question, self.what, breaker.cause)
+        return fallback.unanswered(question, self.what, vain) if vain else None
 
     def learn(self, reply: list[int]) -> Decision:
         """The answer in the store's reply; a refusal is remembered."""
@@ -82,13 +100,7 @@ class _Asked:
     def failed(self, error: Exception) -> Decision:
         """What holds now that the store was asked and gave no answer."""
         fault = faults.of(error)
-        if isinstance(error, faults.ServerAway):  # one of a cluster, whose own breaker has been told
-            is_outage = stores.shards.away(error.server) is not None
-        else:
-            if fault.concerns is faults.Concerns.SERVER:
-                breaker.failed(error)
-            is_outage = breaker.open
-        if not is_outage:
+        if not tell_breaker(error):
             self._miss(fault, error)
         told = fallback.unanswered(self.question, self.what, f"store:{fault.name}")
         took_s = time.time() - self.at_s
@@ -110,6 +122,15 @@ class _Asked:
         for part in told.parts:
             part.at_s, part.took_s = self.at_s, took_s
         return Decision.of([*told.decisions, *self.question.settled]) if self.question.settled else told
+
+
+def tell_breaker(error: Exception) -> bool:
+    """The store was asked in vain; whether that is an outage by now, of which a breaker tells."""
+    if isinstance(error, faults.ServerAway):  # one of a cluster, whose own breaker has been told
+        return stores.shards.away(error.server) is not None
+    if faults.of(error).concerns is faults.Concerns.SERVER:
+        breaker.failed(error)
+    return breaker.open
 
 
 _TOLD_AGAIN_S = 60.0  # a fault that stays away for so long is news when it comes back

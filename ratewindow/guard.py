@@ -37,7 +37,7 @@ class Door(Protocol):
 class Visit:
     """One request passing one guard."""
 
-    __slots__ = ("counts_later", "door", "outermost", "overrides", "refused", "request", "rules", "seen", "told")
+    __slots__ = ("counts_later", "door", "outermost", "overrides", "refused", "request", "rules", "seen", "told", "vain")
 
     def __init__(self, request: HttpRequest, door: Door) -> None:
         self.seen = request  # with the user that it was authenticated as here
@@ -47,6 +47,7 @@ class Visit:
         self.rules: list[Rule] = []
         self.overrides: Overrides | None = None
         self.refused = self.counts_later = False
+        self.vain = ""  # why the request has waited for Redis in vain, at a guard outside
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
@@ -57,7 +58,8 @@ class Visit:
         self.rules = list(self.door.rules(book, self.seen))
         self.counts_later, self.overrides = book.counts_later, book.overrides
         if not self.outermost:
-            told = {(part.rule, part.mode) for part in met.decisions_of(self.request)}
+            parts = met.decisions_of(self.request)
+            self.vain, told = gate.waited(parts), {(part.rule, part.mode) for part in parts}
             self.rules = [rule for rule in self.rules if told.isdisjoint(rule.told_as)]
         return bool(self.rules) or self.overrides is not None
 
@@ -116,7 +118,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
                             await rule.recipe.load(request)
                     if visit.overrides is not None:
                         await visit.overrides.load(request)
-                    decision = await gate.adecide(visit.question())
+                    decision = await gate.adecide(visit.question(), "hit", visit.vain)
                     visit.settle(decision)
                     if not decision.allowed:
                         await responses.aannounce(visit.request, decision)
@@ -138,7 +140,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
         visit = Visit(request, door)
         try:
             if visit.meet(rulebook.current()):
-                decision = gate.decide(visit.question())
+                decision = gate.decide(visit.question(), "hit", visit.vain)
                 visit.settle(decision)
                 if not decision.allowed:
                     responses.announce(visit.request, decision)

@@ -87,7 +87,7 @@ class Sitting:
         door, now = _Door(throttles, self.view, block), Decision()
         visit = guard.Visit(request, door)  # type: ignore[arg-type]
         if visit.meet(rulebook.current()):
-            now = gate.decide(visit.question(), what)
+            now = gate.decide(visit.question(), what, visit.vain)
             if what == "peek":
                 return now, visit
             if block and not now.allowed:  # before they are told as refused
