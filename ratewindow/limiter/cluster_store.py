@@ -56,7 +56,7 @@ class ClusterStore:
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
         """The reply of ``lua/decide.lua``."""
-        with limited(self._limit_s):
+        with still_limited(self._limit_s):
             return cast("list[int]", self._hold(groups.decide(checks, what, now_ms)))
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
 
-from ratewindow.limiter.budget import limit_of, shortened, still_limited, untimed
+from ratewindow.limiter.budget import limit_of, running, shortened, still_limited, untimed
 from ratewindow.limiter.exchange import exchange
 from ratewindow.limiter.faults import BadReply, numbers
 from ratewindow.limiter.wire import Call, Words, packed
@@ -42,7 +42,7 @@ class Server:
             connection, used_s = self._idle.pop()
         except IndexError:
             return self._carefully(lambda connection: _numbers(connection, command, parts))
-        if now_s - used_s > IDLE_S or self._pid != os.getpid():
+        if now_s - used_s > IDLE_S or self._pid != os.getpid() or running.until_s:  # the last: some of the time is gone
             self._idle.append((connection, used_s))
             return self._carefully(lambda connection: _numbers(connection, command, parts))
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,6 +12,7 @@ import redis
 import redis.asyncio
 
 from ratewindow.limiter import AsyncClusterStore, AsyncRedisStore, ClusterStore, RedisStore, SlidingCounter, Window
+from ratewindow.limiter.budget import limited, running
 from ratewindow.limiter.keys import identity_tag
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import Call, decision, merged
@@ -255,3 +257,11 @@ def test_a_counter_counts_on_a_cluster_as_on_one_server(cluster: redis.RedisClus
     counter = SlidingCounter("1h", name="calls", store=cluster)
     counter.add(3)
     assert SlidingCounter("1h", name="calls", store=cluster).get() == 3
+
+
+def test_a_second_call_of_a_decision_has_what_the_first_has_left_of_the_time(cluster: redis.RedisCluster) -> None:
+    store, limits_s = Interrupted(cluster), []
+    store.before[0] = lambda: limits_s.append(running.until_s)
+    with limited(60.0, time.monotonic() - 55.0):
+        store.ask(rule("one", 5))
+    assert len(limits_s) == 1 and 0.0 < limits_s[0] < time.monotonic() + 6.0

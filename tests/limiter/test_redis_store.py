@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import redis
@@ -12,11 +13,14 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import MaxConnectionsError
 
 from ratewindow.limiter import AsyncRedisStore, Limiter, RedisStore, Window, faults
+from ratewindow.limiter.budget import limited, timed
+from ratewindow.limiter.exchange import exchange
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Check
 from ratewindow.limiter.wire import What, decide_call, packed_decide
 
 LIMIT = [Window(1000, period_ms=3_600_000)]
+CHECKS = [Check("rule", (LIMIT[0],), ("rw:s:test",))]
 
 
 def test_one_thread_keeps_one_connection(redis_url: str) -> None:
@@ -182,3 +186,25 @@ async def test_a_pool_that_gives_out_no_more_is_a_fault_with_a_name_and_told_at_
         assert faults.of(told.value).name == "pool"
         await client.connection_pool.release(taken)
         assert await Limiter(AsyncRedisStore(client)).ahit("user:42", LIMIT)
+
+
+def test_a_second_call_of_a_decision_has_what_the_first_has_left_of_the_time(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = redis.ConnectionPool.from_url(redis_url, connection_class=timed(redis.Connection), socket_timeout=60.0)
+    waits_s: list[float] = []
+
+    def watching(connection: Any, command: bytes) -> list[int]:
+        waits_s.append(connection._sock.gettimeout())
+        return exchange(connection, command)
+
+    with redis.Redis(connection_pool=pool) as client:
+        store = RedisStore(client)
+        store.run(CHECKS, "hit")  # the server knows the script, and a connection rests
+        monkeypatch.setattr("ratewindow.limiter.server.exchange", watching)
+        store.run(CHECKS, "hit")
+        with limited(60.0, time.monotonic() - 55.0):
+            store.run(CHECKS, "hit")
+        store.run(CHECKS, "hit")
+        store.close()
+    assert [wait_s > 5.0 for wait_s in waits_s] == [True, False, True]
