@@ -75,6 +75,7 @@ class Breaker:
         self.cause = ""  # of the last failure, such as store:timeout
         self._listens = False  # whether an answer is news
         self._failures, self._trial, self._partial = Failures(), None, Partial()
+        self._suspect = ""  # the fault that opened it, if it may be about some calls alone
         self._relapses = 0
         self._opened_at_s = self._try_at_s = 0.0
         self._since_s: float | None = None
@@ -114,12 +115,10 @@ class Breaker:
             if trial is not None:
                 trial.add_failure(now_s)
             outage = self._failures.add(answered, now_s)
-            if trial is not None and outage and answered and self.cause == f"store:{fault}":
-                self._partial.add(fault, now_s)  # the probe asks as they do, and was answered
-                return
             self.cause = f"store:{fault}"
             if not outage and (answered or trial is None or not trial.relapses):
                 return
+            self._suspect = fault if answered else ""
             news = self._open(trial, now_s)
         if news:
             told = f"{type(error).__name__}: {error}"
@@ -156,8 +155,11 @@ class Breaker:
         try:
             self._probe()
         except Exception:  # whatever is wrong, it is still wrong, and the log has said so
+            self._suspect = ""
             return
         with self._lock:
+            if self._suspect:
+                self._partial.suspect(self._suspect, self._clock_s())
             self._trial, self._listens, self.open = Trial(self._relapses, self._clock_s()), True, False
 
     def _go_on(self, step: Callable[[Trial], object]) -> bool:

@@ -71,19 +71,21 @@ class Trial:
 
 
 class Partial:
-    """Faults that the server answers to some calls, though not to a probe: a right that one script needs, say. No outage."""
+    """Faults that the server answers to some calls, though a probe asks as they do and is answered: a right that the script
+    of one rule needs, say. No outage, as long as they are met again."""
 
+    SUSPECTED_S = 3.0
     KEPT_S = 60.0
 
     def __init__(self) -> None:
-        self._seen_s: dict[str, float] = {}
+        self._until_s: dict[str, float] = {}
 
-    def add(self, fault: str, now_s: float) -> None:
-        self._seen_s[fault] = now_s
+    def suspect(self, fault: str, now_s: float) -> None:
+        self._until_s[fault] = now_s + self.SUSPECTED_S
 
     def has(self, fault: str, now_s: float) -> bool:
-        seen_s = self._seen_s.pop(fault, None)
-        if seen_s is None or now_s - seen_s > self.KEPT_S:
+        until_s = self._until_s.pop(fault, 0.0)
+        if now_s > until_s:
             return False
-        self._seen_s[fault] = now_s
+        self._until_s[fault] = now_s + self.KEPT_S
         return True

@@ -187,3 +187,34 @@ def test_while_every_call_is_answered_by_an_error_nothing_is_said_to_be_well(
         site.breaker.look()
         assert site.breaker.state.open
     assert levels(caplog) == ["ERROR"]
+
+
+def test_an_error_that_the_probe_was_answered_too_opens_it_again_when_it_comes_back(site: Site) -> None:
+    def full() -> Exception:
+        return ResponseError("OOM command not allowed")
+
+    site.fail(full)
+    site.answers_probes = False
+    site.now_s += PROBE_S
+    site.breaker.look()
+    site.answers_probes = True
+    site.try_again()
+    site.answer()
+    site.fail(full)
+    assert site.breaker.open
+    site.answers_probes = False
+    site.now_s += 2 * PROBE_S
+    site.breaker.look()
+    assert site.breaker.open
+
+
+def test_a_suspicion_that_is_not_met_again_soon_is_dropped(site: Site) -> None:
+    def denied() -> Exception:
+        return NoPermissionError("no permissions")
+
+    site.fail(denied)
+    site.try_again()
+    site.answer(HEALED)
+    site.now_s += evidence.Partial.SUSPECTED_S + 1
+    site.fail(denied)
+    assert site.breaker.open

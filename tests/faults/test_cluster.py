@@ -25,7 +25,7 @@ def cluster_of_six() -> Iterator[Cluster]:
 
 def _back(visitor: Visitor, client: str) -> bool:
     probe()
-    return visitor.ask(client=client)[0].cause == ""
+    return not any(state.open for state in stores.shards.states) and visitor.ask(client=client)[0].cause == ""
 
 
 def test_a_master_that_is_killed_concerns_its_own_clients_until_its_replica_takes_over(

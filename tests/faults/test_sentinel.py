@@ -24,7 +24,7 @@ def mortal() -> Iterator[Watched]:
 
 def _is_back() -> bool:
     probe()
-    return not gate.breaker.open
+    return not gate.breaker.state.open
 
 
 @pytest.mark.slow
