@@ -74,13 +74,12 @@ class Breaker:
         self.open = False
         self.cause = ""  # of the last failure, such as store:timeout
         self._listens = False  # whether an answer is news
-        self._failures, self._trial, self._partial = Failures(), None, Partial()
+        self._failures, self._partial = Failures(), Partial()
+        self._trial: Trial | None = None
         self._suspect = ""  # the fault that opened it, if it may be about some calls alone
         self._relapses = 0
         self._opened_at_s = self._try_at_s = 0.0
         self._since_s: float | None = None
-
-    _trial: Trial | None
 
     @property
     def state(self) -> State:
@@ -157,7 +156,12 @@ class Breaker:
         except Exception:  # whatever is wrong, it is still wrong, and the log has said so
             self._suspect = ""
             return
+        self._let_ask()
+
+    def _let_ask(self) -> None:
         with self._lock:
+            if not self.open:  # forgotten meanwhile
+                return
             if self._suspect:
                 self._partial.suspect(self._suspect, self._clock_s())
             self._trial, self._listens, self.open = Trial(self._relapses, self._clock_s()), True, False

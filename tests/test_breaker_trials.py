@@ -218,3 +218,11 @@ def test_a_suspicion_that_is_not_met_again_soon_is_dropped(site: Site) -> None:
     site.now_s += evidence.Partial.SUSPECTED_S + 1
     site.fail(denied)
     assert site.breaker.open
+
+
+def test_a_server_that_is_forgotten_while_it_is_probed_has_no_trial(site: Site) -> None:
+    breaker = Breaker(lambda: breaker.reset(), lambda: "requests pass")
+    for _ in range(FAILURES_TO_OPEN):
+        breaker.failed(TimeoutError())
+    breaker.look()
+    assert not breaker.open and not breaker.state.open

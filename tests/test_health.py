@@ -172,6 +172,51 @@ def test_decisions_without_redis_are_counted_by_cause() -> None:
     assert health.status()["fallback"] == {"store:timeout": 3}
 
 
+def test_so_they_are_without_statistics() -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "STATS": False}):
+        rulebook._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
+        open_breaker()
+        for _ in range(3):
+            ratewindow.hit("api", "user:1")
+        assert health.status()["fallback"] == {"store:timeout": 3}
+
+
+@pytest.mark.parametrize(
+    ("failed", "decisions", "ok", "warned"),
+    [
+        ({}, 1000, True, False),
+        ({"store:timeout": 2}, 2, True, True),
+        ({"store:timeout": 3}, 3, False, False),
+        ({"store:timeout": 9}, 1000, True, True),
+        ({"store:timeout": 10}, 1000, False, False),
+        ({"store:noperm": 2}, 1000, True, True),
+        ({"store:noperm": 3}, 100_000, False, False),
+        ({"store:wrongtype": 500}, 1000, True, True),
+    ],
+)
+def test_decisions_that_fail_though_redis_is_there_are_a_problem_unless_they_may_be_hiccups(
+    failed: dict[str, int], decisions: int, ok: bool, warned: bool
+) -> None:
+    another("web", 100, lately={"failed": failed, "decisions": decisions})
+    told = health.status()
+    assert (told["ok"], any("of the last minute" in text for text in told["warnings"])) == (ok, warned)
+    if not ok:
+        assert told["summary"].startswith(f"{sum(failed.values())} of {decisions} decisions of the last minute were made without")
+        assert health.glance().problems
+
+
+def test_what_was_decided_in_an_outage_that_is_over_is_no_problem_any_more() -> None:
+    rulebook._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
+    gate.misses.note("store:timeout", "api", 2)
+    open_breaker()
+    ratewindow.hit("api", "user:1")
+    gate.breaker.look()
+    assert not health.status()["ok"]
+    ratewindow.hit("api", "user:1")
+    told = health.status()
+    assert (told["ok"], told["warnings"]) == (True, [])
+
+
 def test_rules_that_cannot_be_read_are_a_problem() -> None:
     rulebook._held.unreadable = "no such table"
     told = health.status()
