@@ -19,7 +19,7 @@ from ratewindow.answers import responses
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import named, original
 from ratewindow.limiter.durations import parse_duration
-from ratewindow.limiter.limiter import check_cost
+from ratewindow.limiter.limiter import check_cost, payable
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import Refunds, What
 from ratewindow.overrides import Overrides, Ruling
@@ -136,7 +136,10 @@ def _question(book: rulebook.Rulebook, name: str, who: Who, cost: int, force: bo
         rules, settled = judge(_rulings(book.overrides, who), rules, force)
         if settled:
             return Question([], settled, ())
-    return _asked(who, rules[0], cost) if rules else _nothing(who)
+    if not rules:
+        return _nothing(who)
+    question = _asked(who, rules[0], cost)
+    return question._replace(checks=[payable(check) for check in question.checks]) if force else question
 
 
 def _counted(book: rulebook.Rulebook, name: str, who: Who, cost: int) -> Question:

@@ -9,7 +9,7 @@ from redis.exceptions import RedisError
 
 from ratewindow import coderules, gate, rulebook, stores
 from ratewindow.limiter import faults
-from ratewindow.limiter.limiter import check_cost
+from ratewindow.limiter.limiter import check_cost, payable
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import Refunds
 from ratewindow.question import Question
@@ -176,7 +176,7 @@ def _refunded(decision: Decision, refunds: Refunds) -> list[Decision]:
 
 def _check(part: Decision, units: int | None) -> Check:
     assert part.check is not None
-    return part.check._replace(cost=part.check.cost if units is None else units, only_looks=False)
+    return payable(part.check._replace(cost=part.check.cost if units is None else units, only_looks=False))
 
 
 def look_anew(decision: Decision) -> None:

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 from ratewindow import conf, statekeys, userfunctions
 from ratewindow.identity import has_failed, ip
-from ratewindow.limiter.limiter import MOST_COST, check_cost
+from ratewindow.limiter.limiter import MOST_UNITS, check_cost
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import merged, refusal_code
 from ratewindow.overrides import Overrides
@@ -87,8 +87,8 @@ def _told(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: Seque
     names = [rule.name for rule in rules]
     try:
         factor = cost(request)
-        if isinstance(factor, int) and factor > MOST_COST:
-            factor = MOST_COST  # as dear as can be: what nobody could pay must not become free
+        if isinstance(factor, int) and factor > MOST_UNITS:
+            factor = MOST_UNITS  # as dear as can be: what nobody could pay must not become free
         check_cost(factor)
     except Exception as error:
         holds = "requests cost what the rule says, or are refused with 503 if that is what it says of errors"
@@ -101,7 +101,7 @@ def _told(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: Seque
 
 def _units(rule: Rule, factor: int) -> int:
     """What a request costs: an edited rule must not raise in a view, so a product beyond the bound is the bound."""
-    return min(rule.cost * factor, MOST_COST)
+    return min(rule.cost * factor, MOST_UNITS)
 
 
 def _check(rule: Rule, prefix: str, identity: str, cost: int) -> Check:

@@ -175,12 +175,30 @@ def test_nor_does_it_matter_while_limits_are_off() -> None:
     assert get(ratelimit("export", "1/m")(doing(False, ("charge", 3)))).status_code == 200
 
 
-@pytest.mark.parametrize("units", [-1, 1.5, True, None, "3", 10**9])
+@pytest.mark.parametrize("units", [-1, 1.5, True, None, "3", 10**18])
 def test_a_bad_number_of_units_is_named(units: Any) -> None:
     define("export", "5/m", prefix="/")
     for word in ("charge", "refund"):
-        with pytest.raises(ValueError, match="write a whole number from 0 to 1000000"):
+        with pytest.raises(ValueError, match="write a whole number from 0 to 4503599627370496"):
             get(behind_middleware(doing(False, (word, units))))
+
+
+@is_async
+def test_bytes_are_units_too_where_the_limit_is_of_as_many(is_async: bool) -> None:
+    define("export", "10000000/h", prefix="/")
+    get(behind_middleware(doing(is_async, ("charge", 3_000_000))))
+    assert left() == 6_999_999
+    assert not ratewindow.hit("export", "ip:127.0.0.1", cost=7_000_000)
+    assert ratewindow.hit("export", "ip:127.0.0.1", cost=6_999_999)
+
+
+def test_a_log_takes_a_million_at_once_and_no_view_fails_for_more() -> None:
+    rule = define("export", "5/h", prefix="/")
+    rule.windows.update(algorithm="sliding_log")
+    rule.save()
+    get(behind_middleware(doing(False, ("charge", 3_000_000))))
+    assert left() == 0
+    assert ratewindow.hit("export", "ip:127.0.0.2", cost=3_000_000, force=True)
 
 
 @is_async

@@ -18,6 +18,7 @@ from ratewindow.limiter.types import Check, Decision, Window
 from ratewindow.limiter.wire import Refunds, What, decision, merged
 
 MOST_COST = 1_000_000  # a log remembers every unit: one call must not write for seconds
+MOST_UNITS = MOST_UNIT_MS  # that can be counted at all
 
 
 class Store(Protocol):
@@ -42,17 +43,22 @@ class AsyncStore(Protocol):
     def reset(self, keys: Sequence[str]) -> Awaitable[None]: ...
 
 
-def check_cost(cost: int, most: int = MOST_COST) -> int:
-    """The cost itself; ValueError when it is no whole number of units from 0 to a million, or to `most`."""
+def check_cost(cost: int, most: int = MOST_UNITS) -> int:
+    """The cost itself; ValueError when it is no whole number of units from 0 to `most`."""
     if not isinstance(cost, int) or isinstance(cost, bool) or not 0 <= cost <= most:
         raise ValueError(f"cost {cost!r}: write a whole number from 0 to {most}")
     return cost
 
 
+def payable(check: Check) -> Check:
+    """The check, with no more units than one call may charge whatever the limits are."""
+    return check._replace(cost=min(check.cost, *map(_most_charge, check.windows)))
+
+
 def _most_charge(window: Window) -> int:
-    """What one call may charge whatever the limit is: a log keeps each unit, and all else is counted exactly."""
+    """A log keeps each unit, and all else is counted exactly."""
     keeps_each = algorithm(window.algorithm).most_limit is not None
-    return MOST_COST if keeps_each else max(MOST_COST, MOST_UNIT_MS // window.period_ms)
+    return MOST_COST if keeps_each else max(MOST_COST, MOST_UNITS // window.period_ms)
 
 
 def _check_penalty(penalty_ms: int) -> int:
@@ -249,7 +255,7 @@ class Limiter:
                 raise
             return self._checks(*usual, cost, penalty_ms, count_refused)
         lock = self._lock_key(windows, who) if _check_penalty(penalty_ms) else ""
-        check = Check("limiter", tuple(windows), keys, check_cost(cost, MOST_UNIT_MS), True, count_refused, penalty_ms, lock)
+        check = Check("limiter", tuple(windows), keys, check_cost(cost), True, count_refused, penalty_ms, lock)
         return [check] if len(set(keys)) == len(keys) else merged([check])
 
     def _lock_key(self, windows: Iterable[Window], who: str) -> str:

@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from ratewindow import afterwards, charging, gate, guard, met, rulebook
 from ratewindow.answers import headers, responses
 from ratewindow.identity import original
-from ratewindow.limiter.limiter import MOST_COST
+from ratewindow.limiter.limiter import MOST_UNITS
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import What
 from ratewindow.rule import Rule
@@ -91,7 +91,7 @@ class Sitting:
             if what == "peek":
                 return now, visit
             if block and not now.allowed:  # before they are told as refused
-                for charged in filter(None, [each.take_back(MOST_COST) for each in self.charged]):
+                for charged in filter(None, [each.take_back(MOST_UNITS) for each in self.charged]):
                     charging.give_back(charged)
             self.charged.append(now)
             visit.settle(now)
