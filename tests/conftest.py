@@ -50,6 +50,14 @@ def redis_client(_redis_session: redis.Redis) -> redis.Redis:
     return _redis_session
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_housekeeping() -> Iterator[None]:
+    """Tests do the chores they are about themselves. Nor may a live server's last request, after its test, start threads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(housekeeping, "ensure_running", lambda: None)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """No rules, no names in code, no counts and no bad memories of Redis from earlier tests."""
@@ -60,7 +68,6 @@ def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(edits, "_heard", edits._Heard())
     _ = get_resolver().url_patterns  # what the site's views give stays; what tests give goes with them
     monkeypatch.setattr(coderules, "_uses", coderules.uses())
-    monkeypatch.setattr(housekeeping, "ensure_running", lambda: None)  # tests do the chores they are about themselves
     userfunctions.failing.clear()
     gate.breaker.reset()
     gate._reported.clear()

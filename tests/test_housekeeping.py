@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 import redis
+from django.db import OperationalError
 from django.test import override_settings
 
 from ratewindow import breaker, housekeeping
@@ -26,13 +27,15 @@ def test_a_chore_that_fails_is_told_once_and_again_after_it_has_worked(caplog: p
     assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == ["one", "three"]
 
 
-def test_a_server_that_is_away_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_database_that_is_away_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     def chore() -> None:
-        raise redis.ConnectionError("refused")
+        raise OperationalError("refused")
 
-    housekeeping._attempt(housekeeping._Chore(chore, lambda: 1.0))
+    away = housekeeping._Chore(chore, lambda: 1.0)
+    for _ in range(3):
+        housekeeping._attempt(away)
     (record,) = caplog.records
-    assert record.getMessage().endswith("fails; it is tried again: refused")
+    assert record.getMessage().endswith("fails, and is tried again: refused")
     assert not record.exc_info
 
 
@@ -83,6 +86,7 @@ def test_an_outage_that_decisions_met_is_the_breakers_line_and_no_chores(
     outage.pass_by()
     outage.pass_by()
     known.look()
+    known.succeeded()
     outage.pass_by()  # what was under way
     outage.on = False
     outage.pass_by()

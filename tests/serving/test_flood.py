@@ -57,7 +57,14 @@ def test_a_process_that_has_seen_many_clients_holds_no_more_for_as_many_again(ha
 
 def test_every_cache_that_requests_fill_has_an_end() -> None:
     """Others hold one entry for each thing that code or settings name."""
-    named = {"algorithms.algorithm", "budget.timed", "scripts._join", "givenrate._imported", "statekeys._secret"}
+    named = {
+        "algorithms.algorithm",
+        "budget.timed",
+        "handshake.prepared",
+        "scripts._join",
+        "givenrate._imported",
+        "statekeys._secret",
+    }
     endless = {
         f"{each.__module__}.{each.__qualname__}"
         for each in gc.get_objects()
