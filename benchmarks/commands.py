@@ -21,8 +21,9 @@ def admits(window: Window, reply: list[int]) -> bool:
 
 
 def teach(client: redis.Redis, window: Window) -> None:
-    """Let the server know the script."""
-    client.script_load(decide_call([_check(window, "", 1)], "hit", None).script.source)
+    """Let the server know the scripts, also the one for times that are told to it."""
+    for now_ms in (None, 0):
+        client.script_load(decide_call([_check(window, "", 1)], "hit", now_ms).script.source)
 
 
 def send(client: redis.Redis, commands: Iterable[Words]) -> list[Any]:
