@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import redis
@@ -11,6 +12,7 @@ from django.test import override_settings
 from django.urls import get_resolver
 
 from ratewindow import coderules, edits, gate, housekeeping, rulebook, stores, userfunctions
+from ratewindow.limiter.server import Server
 from ratewindow.reporting import counters
 from testproject.redis_server import redis_server
 from tests.demo import start_demo
@@ -76,6 +78,22 @@ def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPat
     gate.refusals.forget()
     with counters._process._sending:
         counters._process.begin_anew()
+
+
+@pytest.fixture(autouse=True)
+def _closing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Connections that a test's stores have made end with it: of what is left to the garbage collector, it may take the
+    socket before the store that would close it."""
+    begin, made = Server.__init__, list[Server]()
+
+    def begun(server: Server, like: Any) -> None:
+        begin(server, like)
+        made.append(server)
+
+    monkeypatch.setattr(Server, "__init__", begun)
+    yield
+    for server in made:
+        server.close()
 
 
 @pytest.fixture(scope="session")
