@@ -37,14 +37,19 @@ def clients(server: redis.Redis) -> set[str]:
     return {each["id"] for each in server.client_list()}
 
 
+def needed_by_a_crowd(client: redis.Redis) -> RedisStore:
+    """A store with eight connections that have rested for a minute."""
+    store, crowd = RedisStore(client), [client.connection_pool.make_connection() for _ in range(8)]
+    for each in crowd:
+        each.connect()
+    store._server._idle = [(each, time.monotonic() - 60) for each in crowd]
+    return store
+
+
 def test_connections_that_a_crowd_needed_are_closed_when_it_has_gone(redis_url: str, redis_client: redis.Redis) -> None:
     before = clients(redis_client)
     with redis.Redis.from_url(redis_url) as client:
-        store = RedisStore(client)
-        crowd = [client.connection_pool.make_connection() for _ in range(8)]
-        for each in crowd:
-            each.connect()
-        store._server._idle = [(each, time.monotonic() - 60) for each in crowd]
+        store = needed_by_a_crowd(client)
         store.close_unused(120)
         assert len(clients(redis_client) - before) == 8
         store.close_unused(30)
@@ -161,11 +166,7 @@ def test_connections_that_a_crowd_needed_are_closed_where_nobody_looks_after_the
 ) -> None:
     before = clients(redis_client)
     with redis.Redis.from_url(redis_url) as client:
-        store = RedisStore(client)
-        crowd = [client.connection_pool.make_connection() for _ in range(8)]
-        for each in crowd:
-            each.connect()
-        store._server._idle = [(each, time.monotonic() - 60) for each in crowd]
+        store = needed_by_a_crowd(client)
         for remaining in (999, 998):
             assert Limiter(store).hit("user:42", LIMIT).remaining == remaining
         while len(clients(redis_client) - before) > 1:
