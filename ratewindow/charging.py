@@ -95,9 +95,9 @@ class GivenBack(NamedTuple):
     took_s: float = 0.0
 
 
-def give_back(refunds: Refunds, vain: str = "") -> GivenBack:
-    """Give back units, and believe no refusal of before; while Redis is away, or where the request has waited for it in
-    vain, nothing is given back."""
+def give_back(refunds: Refunds, vain: str = "", forget: bool = True) -> GivenBack:
+    """Give back units, and believe no refusal of before, unless `forget` is false; while Redis is away, or where the
+    request has waited for it in vain, nothing is given back."""
     began_s = time.monotonic()
     if gate.breaker.open or vain:
         return GivenBack(vain or gate.breaker.cause)
@@ -105,11 +105,12 @@ def give_back(refunds: Refunds, vain: str = "") -> GivenBack:
         stores.store().refund(refunds)
     except (RedisError, OSError) as error:
         return _kept_from_callers(error, began_s)
-    gate.refusals.forget()
+    if forget:
+        gate.refusals.forget()
     return GivenBack()
 
 
-async def agive_back(refunds: Refunds, vain: str = "") -> GivenBack:
+async def agive_back(refunds: Refunds, vain: str = "", forget: bool = True) -> GivenBack:
     """`give_back`, awaited."""
     began_s = time.monotonic()
     if gate.breaker.open or vain:
@@ -118,7 +119,8 @@ async def agive_back(refunds: Refunds, vain: str = "") -> GivenBack:
         await stores.answered((await stores.astore()).refund(refunds))
     except (RedisError, OSError) as error:
         return _kept_from_callers(error, began_s)
-    gate.refusals.forget()
+    if forget:
+        gate.refusals.forget()
     return GivenBack()
 
 

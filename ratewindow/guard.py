@@ -14,6 +14,7 @@ from ratewindow import afterwards, conf, gate, handlers, met, rulebook
 from ratewindow.answers import headers, responses
 from ratewindow.identity import original
 from ratewindow.limiter.types import Decision
+from ratewindow.limiter.wire import Refunds
 from ratewindow.overrides import Overrides
 from ratewindow.question import Cost, Question, ask
 from ratewindow.reporting import counters
@@ -37,7 +38,19 @@ class Door(Protocol):
 class Visit:
     """One request passing one guard."""
 
-    __slots__ = ("counts_later", "door", "outermost", "overrides", "refused", "request", "rules", "seen", "told", "vain")
+    __slots__ = (
+        "counts_later",
+        "door",
+        "outermost",
+        "overrides",
+        "refunds",
+        "refused",
+        "request",
+        "rules",
+        "seen",
+        "told",
+        "vain",
+    )
 
     def __init__(self, request: HttpRequest, door: Door) -> None:
         self.seen = request  # with the user that it was authenticated as here
@@ -48,6 +61,7 @@ class Visit:
         self.overrides: Overrides | None = None
         self.refused = self.counts_later = False
         self.vain = ""  # why the request has waited for Redis in vain, at a guard outside
+        self.refunds: Refunds = []  # what guards outside have charged a request that is refused here
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
@@ -72,7 +86,7 @@ class Visit:
             self.request.limited = True  # type: ignore[attr-defined]
         self.refused = self.door.block and not decision.allowed
         if self.refused:
-            met.tell_refused(self.request)
+            self.refunds = met.tell_refused(self.request)
         met.join(self.request, decision, self.door.block)
         if self.counts_later and not self.refused:
             afterwards.wait(self.request, self.rules, decision)
@@ -120,6 +134,8 @@ def guarded(handler: Handler, door: Door) -> Handler:
                         await visit.overrides.load(request)
                     decision = await gate.adecide(visit.question(), "hit", visit.vain)
                     visit.settle(decision)
+                    if visit.refunds:
+                        await met.agive_back(visit.request, visit.refunds)
                     if not decision.allowed:
                         await responses.aannounce(visit.request, decision)
                 response = await (visit.arefusal() if visit.refused else handler(request, *args, **kwargs))
@@ -142,6 +158,8 @@ def guarded(handler: Handler, door: Door) -> Handler:
             if visit.meet(rulebook.current()):
                 decision = gate.decide(visit.question(), "hit", visit.vain)
                 visit.settle(decision)
+                if visit.refunds:
+                    met.give_back(visit.request, visit.refunds)
                 if not decision.allowed:
                     responses.announce(visit.request, decision)
             response = visit.refusal() if visit.refused else handler(request, *args, **kwargs)

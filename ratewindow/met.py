@@ -8,8 +8,10 @@ from collections.abc import Iterable, Sequence
 
 from django.http import HttpRequest
 
+from ratewindow import charging, gate
 from ratewindow.charging import RequestDecision
 from ratewindow.limiter.types import Decision
+from ratewindow.limiter.wire import Refunds
 
 
 def begin(request: HttpRequest) -> bool:
@@ -50,17 +52,56 @@ def knows(request: HttpRequest, decision: Decision) -> bool:
     return any(part is each for part in decision.decisions for each in decisions_of(request))
 
 
-def tell_refused(request: HttpRequest) -> None:
-    """What has been decided so far let the request pass, or would have refused it; now another rule refuses it."""
+def tell_refused(request: HttpRequest) -> Refunds:
+    """What has been decided so far let the request pass, or would have refused it; now another rule refuses it.
+
+    Returns what guards outside have charged it, to be given back, since a refused request costs nothing; but what counts
+    refused requests keeps its charge, as it does in one call. What code has charged by name, or late, stays charged: the
+    work may be done.
+    """
+    refunds = [
+        refund
+        for decision in getattr(request, "_ratewindow_charged", ())
+        for part in decision.decisions
+        if part.check is not None and not part.check.counts_refused
+        for refund in part.take_back(part.check.cost, with_later=False)
+    ]
     for part in decisions_of(request):
         for each in (part, *(early for early in part.later if early.check is not None and early.check.only_looks)):
             if each.outcome in ("passed", "would_refuse"):
                 each.outcome = "other"
+    return refunds
+
+
+def give_back(request: HttpRequest, refunds: Refunds) -> None:
+    """Give back what guards outside have charged a refused request, and say what is left then.
+
+    The refusals that this process knows stay known: who hammers would else make it forget them each time.
+    """
+    if not charging.give_back(refunds, gate.waited(decisions_of(request)), forget=False).cause:
+        _show_given_back(request, refunds)
+
+
+async def agive_back(request: HttpRequest, refunds: Refunds) -> None:
+    """`give_back`, awaited."""
+    if not (await charging.agive_back(refunds, gate.waited(decisions_of(request)), forget=False)).cause:
+        _show_given_back(request, refunds)
+
+
+def _show_given_back(request: HttpRequest, refunds: Refunds) -> None:
+    units = {check.keys: check.cost for check, _ in refunds}
+    for part in decisions_of(request):
+        if part.check is not None and part.remaining is not None and (back := units.get(part.check.keys, 0)):
+            part.remaining += back
+            part.windows = tuple(
+                answer._replace(remaining=answer.remaining + back, wait_ms=0, charged_at_ms=-1) for answer in part.windows
+            )
 
 
 def join(request: HttpRequest, decision: Decision, bars: bool = True) -> None:
     """Make `request.ratewindow` the decision of all rules that the request has met by now."""
     _make(request, decisions_of(request), decision)
+    vars(request).setdefault("_ratewindow_charged", []).append(decision)
     if not bars:
         request._ratewindow_optional = (*getattr(request, "_ratewindow_optional", ()), *decision.decisions)  # type: ignore[attr-defined]
 

@@ -41,7 +41,8 @@ class RateWindowMiddleware:
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | HttpResponse | None:
         if not isinstance(exception, RateLimited):
             return None
-        met.tell_refused(request)
+        if refunds := met.tell_refused(request):
+            met.give_back(request, refunds)
         if not met.knows(request, exception.decision):  # else it has been announced
             responses.announce(request, exception.decision)
         return responses.refusal(request, exception.decision, met.barring(request))

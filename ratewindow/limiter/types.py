@@ -209,15 +209,16 @@ class Decision:
             return self.parts
         return (self,) if self.rule else ()
 
-    def take_back(self, cost: int) -> list[tuple[Check, list[int]]]:
+    def take_back(self, cost: int, with_later: bool = True) -> list[tuple[Check, list[int]]]:
         """What to give back for `cost` units of this decision's charge: of each rule, and the times it was counted
-        at, the newest charges first. All refunds of one decision together give back no more than it charged, and a
-        refusal, which may have been counted but bought nothing, gives nothing back."""
+        at, the newest charges first, without what was charged `later` if so wished. All refunds of one decision together
+        give back no more than it charged, and a refusal, which may have been counted but bought nothing, gives nothing
+        back."""
         refunds = []
         with _refunds._lock:
             for part in self.decisions:
                 left = cost
-                for charge in part._charges():
+                for charge in part._charges() if with_later else (part,):
                     check, times = charge.check, [answer.charged_at_ms for answer in charge.windows]
                     charged = charge.outcome == "passed" and not (charge.forced and charge.mode == "shadow")
                     if check is None or not charged or max(times, default=-1) < 0:

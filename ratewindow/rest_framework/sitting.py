@@ -15,10 +15,9 @@ from django.http import HttpRequest, HttpResponseBase
 from rest_framework.exceptions import ErrorDetail, Throttled
 from rest_framework.request import Request
 
-from ratewindow import afterwards, charging, gate, guard, met, rulebook
+from ratewindow import afterwards, gate, guard, met, rulebook
 from ratewindow.answers import headers, responses
 from ratewindow.identity import original
-from ratewindow.limiter.limiter import MOST_UNITS
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import What
 from ratewindow.rule import Rule
@@ -59,7 +58,6 @@ class Sitting:
         self.waiting = [type(each) for each in others]
         self._listed = {type(throttle), *map(type, listed)}
         self.asked = {type(throttle), *self.waiting}
-        self.charged: list[Decision] = []
         self.decision, self.visit = self._ask((throttle, *others), request)
         if not self.decision.allowed:
             self._tell(self.decision)
@@ -90,11 +88,9 @@ class Sitting:
             now = gate.decide(visit.question(), what, visit.vain)
             if what == "peek":
                 return now, visit
-            if block and not now.allowed:  # before they are told as refused
-                for charged in filter(None, [each.take_back(MOST_UNITS) for each in self.charged]):
-                    charging.give_back(charged)
-            self.charged.append(now)
             visit.settle(now)
+            if visit.refunds:
+                met.give_back(self.plain, visit.refunds)
         parts = [part for part in met.decisions_of(self.plain) if (part.rule, part.mode) in door.names or part.reason == "block"]
         return (Decision.of(parts) if parts else now), visit
 

@@ -81,6 +81,13 @@ def test_a_request_that_one_throttle_refuses_is_charged_by_none(throttles: Any) 
     assert left("burst") == 7
 
 
+@pytest.mark.usefixtures("_rows")
+def test_a_request_that_a_throttle_refuses_is_not_charged_by_the_middleware() -> None:
+    RateRule.objects.define("site", "9/m", prefix="/", mode="enforce")
+    assert statuses(RateWindowMiddleware(throttled(DAY)), 5, ANN) == [200, 200, 429, 429, 429]
+    assert left("site", "ip:127.0.0.1") == 7
+
+
 def test_all_throttles_of_a_view_are_one_call(calls: list[list[str]]) -> None:
     RateRule.objects.define("export", "9/m", mode="enforce")
     view = throttled(BURST, DAY, ScopedRateThrottle, RuleThrottle, AnonRateThrottle, throttle_rules=["export"])
