@@ -31,6 +31,10 @@ class Released:
     unforgotten: str = ""  # why not all that was counted could be forgotten
 
     def __str__(self) -> str:
+        return self.in_words()
+
+    def in_words(self, name_blocks: bool = True) -> str:
+        """What was done. Without `name_blocks` it is for people who may not see whom other blocks are about."""
         done = []
         if self.rules:
             done.append(f"what {', '.join(self.rules)} counted is forgotten")
@@ -41,18 +45,19 @@ class Released:
         else:
             done.append("no block named it")
         how_far = "Released only in part" if self.unforgotten else "Released"
-        return f"{how_far} {self.who}: {', '.join(done)}.{self._left()}{self._wider()}"
+        return f"{how_far} {self.who}: {', '.join(done)}.{self._left()}{self._wider(name_blocks)}"
 
     def _left(self) -> str:
         if not self.unforgotten:
             return ""
         return f" What was counted stays, since Redis does not answer ({self.unforgotten}): release it again once it does."
 
-    def _wider(self) -> str:
+    def _wider(self, name_blocks: bool) -> str:
         if not self.blocked_by:
             return ""
         where = "" if "" in self.blocked_from else f" from {', '.join(self.blocked_from)}"
-        return f" It is still blocked{where}, by a block of {' and of '.join(self.blocked_by)}."
+        whose = f"a block of {' and of '.join(self.blocked_by)}" if name_blocks else "a block that does not name it"
+        return f" It is still blocked{where}, by {whose}."
 
 
 def release(identity: str, rule: str = "") -> Released:

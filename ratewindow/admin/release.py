@@ -13,6 +13,7 @@ from django.template.response import TemplateResponse
 
 from ratewindow import releasing
 from ratewindow.admin import codepaths
+from ratewindow.admin.identities import may_see
 from ratewindow.models import Override, RateRule
 from ratewindow.overrides.subjects import EXAMPLES, masked
 
@@ -76,7 +77,7 @@ def _release(request: HttpRequest, form: ReleaseForm) -> bool:
     except ValueError as error:
         form.add_error("rule" if rule and "rule" in str(error) else "identity", f"{error}.")
         return False
-    (messages.warning if told.unforgotten else messages.success)(request, str(told))
+    (messages.warning if told.unforgotten else messages.success)(request, told.in_words(name_blocks=may_see(request)))
     LogEntry.objects.create(
         user_id=str(request.user.pk),
         content_type=ContentType.objects.get_for_model(Override),

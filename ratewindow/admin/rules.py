@@ -142,7 +142,8 @@ class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
         return self.extra if obj is not None else max(0, len(incode.windows(request)) - self.min_num)
 
     def get_formset(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> Any:
-        return super().get_formset(request, obj, **{"validate_min": True, "absolute_max": 2 * self.max_num, **kwargs})
+        """Who may not add limits has a `max_num` of 0, which must not count against those that are there."""
+        return super().get_formset(request, obj, **{"validate_min": True, "absolute_max": 2 * type(self).max_num, **kwargs})
 
 
 COUNTING = "Counting"  # the first fieldset that few rules need

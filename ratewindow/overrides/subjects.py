@@ -110,9 +110,12 @@ def masked(text: str) -> str:
     if network is None:
         parts = [part if is_hashed(part) else hashed(part) for part in split(subject.text)]
         return " + ".join(parts) if subject.key else subject.text
-    if not subject.one_client:
-        return subject.text
-    return f"ip:{network.first.rpartition('.')[0]}.x" if network.version == 4 else f"ip:{network.shortened(48)}"
+    if network.version == 4:
+        return f"ip:{network.first.rpartition('.')[0]}.x" if network.length > _SHOWN[4] else subject.text
+    return f"ip:{network.shortened(_SHOWN[6])}"
+
+
+_SHOWN = {4: 24, 6: 48}  # how much of an address everybody may see who sees the list of blocks
 
 
 def users_in(subject: Subject) -> list[str]:

@@ -111,6 +111,18 @@ def test_who_may_release_and_nothing_else_finds_the_way(client: Client) -> None:
     assert client.get(RELEASE).status_code == 200
 
 
+@pytest.mark.parametrize("granted, named", [([], False), (["view_identity"], True)])
+def test_a_wider_block_is_named_to_those_who_may_see_identities(client: Client, granted: list[str], named: bool) -> None:
+    Override.objects.block("ip:198.51.100.0/24")
+    rulebook.reload()
+    user = User.objects.create_user("ann", is_staff=True)
+    client.force_login(user)
+    user.user_permissions.set(Permission.objects.filter(codename__in=["release_identity", *granted]))
+    told = text_of(client.post(RELEASE, {**ANN, "identity": "ip:198.51.100.9"}, follow=True))
+    assert "It is still blocked, by a block " in told
+    assert ("198.51.100.0" in told) is named
+
+
 def test_it_is_a_post_with_a_token() -> None:
     User.objects.create_superuser("root", password="secret")
     client = Client(enforce_csrf_checks=True)

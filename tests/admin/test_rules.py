@@ -575,6 +575,20 @@ class TestWhoMayEnforce:
         rule.refresh_from_db()
         assert rule.mode == "shadow"
 
+    @pytest.mark.parametrize("granted", ["view", "change", "change delete", "add", "delete", ""])
+    def test_who_may_change_rules_saves_them_whatever_of_their_limits_he_may(self, client: Client, granted: str) -> None:
+        user = User.objects.create_user("editor", is_staff=True)
+        names = ["view_raterule", "change_raterule", *(f"{verb}_rulewindow" for verb in granted.split())]
+        user.user_permissions.set(Permission.objects.filter(codename__in=names))
+        client.force_login(user)
+        rule = define("login", "5/m; 20/h", path="/login/")
+        fields = {"description": "why it is there", "windows-TOTAL_FORMS": "2"}
+        response = client.post(change(rule), typed(("7", "1m"), ("20", "1h"), stored=rule, **fields))
+        assert response.status_code == 302, errors(response)
+        rule.refresh_from_db()
+        assert rule.description == "why it is there"
+        assert sorted(rule.windows.values_list("limit", flat=True)) == ([7, 20] if "change" in granted else [5, 20])
+
     def test_who_may_only_look_is_forbidden_to_act(self, viewer: Client) -> None:
         rule = define()
         assert viewer.post(change(rule), typed(("5", "1m"), stored=rule, mode="off")).status_code == 403

@@ -111,14 +111,18 @@ def test_the_setting_says_which_are_hashed(settings: dict[str, Any], typed: str,
     [
         ("ip:203.0.113.9", "ip:203.0.113.x"),
         ("ip:203.0.113.0/24", "ip:203.0.113.0/24"),
+        ("ip:203.0.113.8/31", "ip:203.0.113.x"),
+        ("ip:203.0.0.0/16", "ip:203.0.0.0/16"),
         ("ip:2001:db8:1:2::/64", "ip:2001:db8:1::/48"),
+        ("ip:2001:db8:1:2::/56", "ip:2001:db8:1::/48"),
+        ("ip:2001:db8::/32", "ip:2001:db8::/32"),
         ("ip:2001:db8:1:2::3/128", "ip:2001:db8:1::/48"),
         ("group:staff", "group:staff"),
         ("*", "*"),
         ("what is this", "somebody"),
     ],
 )
-def test_who_may_not_see_identities_sees_networks_and_groups(kept: str, seen: str) -> None:
+def test_who_may_not_see_identities_sees_wide_networks_and_groups(kept: str, seen: str) -> None:
     assert masked(kept) == seen
 
 
