@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 
+from ratewindow import ipv4in6
 from ratewindow.limiter.durations import parse_duration
 
 logger = logging.getLogger("ratewindow")
@@ -123,9 +124,10 @@ def _network(item: Any) -> Network:
     if not isinstance(item, str | Network):
         raise ValueError  # ip_network() would take 1 for 0.0.0.1
     network = ipaddress.ip_network(item, strict=False)
-    mapped = network.network_address.ipv4_mapped if isinstance(network, ipaddress.IPv6Network) else None
-    # Clients' addresses are unmapped before they are compared, so the networks must be, too.
-    return ipaddress.IPv4Network((mapped, network.prefixlen - 96)) if mapped and network.prefixlen >= 96 else network
+    first = int(network.network_address)
+    if network.version == 6 and network.prefixlen >= 96 and ipv4in6.is_ipv4(first):  # as clients' addresses are compared
+        return ipaddress.IPv4Network((ipv4in6.ipv4_of(first), network.prefixlen - 96))
+    return network
 
 
 def _families(value: Any) -> tuple[str, ...]:

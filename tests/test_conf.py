@@ -116,8 +116,9 @@ def test_a_setting_that_is_no_dict_says_what_to_write() -> None:
     assert found.hint == 'Write RATEWINDOW = {"REDIS": "..."}.'
 
 
-def test_a_proxy_network_written_as_mapped_ipv6_is_the_ipv4_network() -> None:
-    (network,) = conf.read({"TRUSTED_PROXIES": ["::ffff:10.0.0.0/104"]})[0].trusted_proxies  # type: ignore[misc]
+@pytest.mark.parametrize("written", ["::ffff:10.0.0.0/104", "64:ff9b:1::10.0.0.0/104"])
+def test_a_proxy_network_of_ipv4_written_as_ipv6_is_the_ipv4_network(written: str) -> None:
+    (network,) = conf.read({"TRUSTED_PROXIES": [written]})[0].trusted_proxies  # type: ignore[misc]
     assert ip_address("10.1.2.3") in network
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.signals import setting_changed
 from django.http import HttpRequest
 
-from ratewindow import conf
+from ratewindow import conf, ipv4in6
 from ratewindow.identity import addresswatch
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -70,7 +70,7 @@ def is_one_client(text: str) -> bool:
 
 
 def parse_address(text: str) -> Address | None:
-    """An address without port, brackets and scope, an IPv4 address mapped into IPv6 as itself; None for junk."""
+    """An address without port, brackets and scope, an IPv4 address written as one of IPv6 as itself; None for junk."""
     return _parsed(text) if len(text) <= LONGEST else None
 
 
@@ -106,8 +106,8 @@ def _parsed(text: str) -> Address | None:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return None
-    if isinstance(address, ipaddress.IPv6Address):
-        return address.ipv4_mapped or address
+    if address.version == 6 and ipv4in6.is_ipv4(int(address)):
+        return ipaddress.IPv4Address(ipv4in6.ipv4_of(int(address)))
     return address
 
 

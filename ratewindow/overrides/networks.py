@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
+from ratewindow import ipv4in6
 from ratewindow.identity.address import parse_address
 
 Held = TypeVar("Held")
@@ -38,16 +39,17 @@ class Network(NamedTuple):
 def parse_network(text: str, ipv4_length: int = 32, ipv6_length: int = 128) -> Network:
     """``203.0.113.0/24`` as a network; an address alone is as much of one as the lengths say.
 
-    An IPv4 network mapped into IPv6 is itself, as clients' addresses are. ValueError names what is neither.
+    An IPv4 network written as one of IPv6 is itself, as clients' addresses are. ValueError names what is neither.
     """
     written, slash, told = text.strip().partition("/")
     version, number = _number(written)
     if not version or (slash and not (told.isascii() and told.isdigit() and len(told) < 4)):
         raise ValueError(f"{text[:64]!r} is no address and no network: write for example 203.0.113.9 or 203.0.113.0/24")
-    if not slash:
-        length = ipv4_length if version == 4 else ipv6_length
-    else:
-        length = int(told) - (96 if version == 4 and ":" in written else 0)
+    length = int(told) if slash else 128 if version == 6 else ipv4_length
+    if version == 6 and length in range(96, 129) and ipv4in6.is_ipv4(number):
+        version, number, length = 4, ipv4in6.ipv4_of(number), length - 96 if slash else ipv4_length
+    elif version == 6 and not slash:
+        length = ipv6_length
     if not 0 <= length <= _BITS[version]:
         raise ValueError(f"{text[:64]!r}: an IPv{version} network ends in /0 to /{_BITS[version]}")
     free = _BITS[version] - length
@@ -59,12 +61,15 @@ def _number(text: str) -> tuple[int, int]:
     try:
         if ":" not in text:
             return 4, int.from_bytes(socket.inet_pton(socket.AF_INET, text), "big")
-        if "." not in text and not text.startswith("::"):  # else IPv4 mapped into IPv6, perhaps
-            return 6, int.from_bytes(socket.inet_pton(socket.AF_INET6, text), "big")
+        return 6, int.from_bytes(socket.inet_pton(socket.AF_INET6, text), "big")
     except (OSError, ValueError):
         pass  # what only people write: brackets, a port, a scope
     address = parse_address(text)
-    return (address.version, int(address)) if address is not None else (0, 0)
+    if address is None:
+        return 0, 0
+    if address.version == 4 and text.count(":") > 1:
+        return 6, 0xFFFF << 32 | int(address)
+    return address.version, int(address)
 
 
 class Networks(Generic[Held]):

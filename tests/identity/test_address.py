@@ -107,6 +107,11 @@ def test_with_a_number_of_hops_so_many_are_counted_from_the_right(hops: int, for
         ("::ffff:1.2.3.4", "1.2.3.4"),
         ("::FFFF:0102:0304", "1.2.3.4"),
         ("[::ffff:1.2.3.4]:443", "1.2.3.4"),
+        ("64:ff9b::1.2.3.4", "1.2.3.4"),
+        ("64:FF9B:0:0:0:0:102:304", "1.2.3.4"),
+        ("[64:ff9b:1::102:304]:443", "1.2.3.4"),
+        ("::ffff:0:1.2.3.4", "1.2.3.4"),
+        ("64:ff9b:0:0:1::102:304", "64:ff9b::/64"),
         ("2001:db8::1", "2001:db8::/64"),
         ("2001:DB8:0000:0000:ffff:0:0:1", "2001:db8::/64"),
         ('"[2001:db8::1]:4711"', "2001:db8::/64"),
@@ -128,9 +133,10 @@ def test_other_ways_to_write_digits_are_no_address(digits: str) -> None:
     assert behind_proxy(digits) == PROXY
 
 
-def test_two_mapped_addresses_are_two_clients() -> None:
-    # Masked to /64 before it is unmapped, all of IPv4 would be one client.
-    assert client("::ffff:1.2.3.4") != client("::ffff:1.2.3.5")
+@pytest.mark.parametrize("network", ["::ffff:", "::ffff:0:", "64:ff9b::", "64:ff9b:1::"])
+def test_two_addresses_of_ipv4_in_ipv6_are_two_clients(network: str) -> None:
+    # Masked to /64 before they are translated, all of IPv4 would be one client.
+    assert client(f"{network}1.2.3.4") != client(f"{network}1.2.3.5")
 
 
 def test_addresses_of_one_network_of_64_bits_are_one_client() -> None:
