@@ -15,8 +15,8 @@
 --          full, 2 = was locked), lock_wait_ms; then for each window: remaining, wait_ms, reset_ms, charged_at_ms.
 --          They describe the state after the call and count from now, but for charged_at_ms, the time under
 --          which the window counted the charge, -1 if not all of it, so that a refund gives back none. wait_ms is 0
---          when there is room, and -1 when there never will be, because the cost is above the capacity; less than
---          that is told of who took the last unit: another one fits after -1 - wait_ms, where reset_ms is not that.
+--          when there is room, and -1 when there never will be, because the cost is above the capacity. reset_ms is
+--          when remaining next grows, but not before wait_ms; 0 when nothing counts, or the limit is 0.
 --
 -- One full window or lock of an enforcing rule refuses the request, and a refused request is charged
 -- nowhere. A shadow rule is judged alone, only when the request passes, and charged only when all of its own

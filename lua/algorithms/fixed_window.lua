@@ -53,7 +53,7 @@ algorithms.fixed_window = {
     elseif cost > room then
       wait = stop - now
     end
-    if room < limit then reset = stop - now end
+    if wait > 0 or room < limit and limit > 0 then reset = stop - now end
     return room > 0 and room or 0, wait, reset, time
   end,
 }

@@ -32,25 +32,25 @@ algorithms.meter = {
   end,
 
   answer = function(what, cost, key, limit, period, _, now, room, capacity, time, level)
-    local wait, reset, charged_at, fits = 0, 0, -1, cost <= room
-    if what ~= 'peek' and (fits or what ~= 'hit') then
+    local wait, reset, charged_at = 0, 0, -1
+    if what ~= 'peek' and (cost <= room or what ~= 'hit') then
       local units = cost
-      fits = true
       if what == 'force' and cost > room then units = math.max(0, room) end
       if units > 0 then
         room, level = room - units, level + units * period
         write(key, limit, now, time, level)
       end
       if units == cost then charged_at = time end
-    end
-    if fits then cost = 1 end -- what is waited for next, if nothing is left
-    if cost > capacity then
-      if not fits then wait = -1 end
+    elseif cost > capacity then
+      wait = -1
     elseif cost > room then
       wait = time + math.ceil((level + (cost - capacity) * period) / limit) - now
-      if fits then wait = -1 - wait end
     end
-    if level > 0 and limit > 0 then reset = time + math.ceil(level / limit) - now end
-    return room > 0 and room or 0, wait, reset < wait and wait or reset, charged_at
+    local remaining = room > 0 and room or 0
+    if wait > 0 then reset = wait end -- which is for at least as many units, unless the cost is 0
+    if remaining < capacity and (reset == 0 or cost == 0) then
+      reset = time + math.ceil((level + (remaining + 1 - capacity) * period) / limit) - now
+    end
+    return remaining, wait, reset, charged_at
   end,
 }

@@ -13,6 +13,14 @@ local function write(key, period, now, start, current, previous)
   redis.call('SET', key, state, 'PX', start + 2 * period - now)
 end
 
+-- How long it is until so many units fit, of which there is no room now.
+local function until_fit(units, limit, period, now, start, current, previous)
+  if current + units <= limit then
+    return start + period - math.floor((limit - current - units) * period / previous) - now
+  end
+  return start + 2 * period - math.min(period, math.floor((limit - units) * period / current)) - now
+end
+
 algorithms.sliding_estimate = {
   read = function(key, limit, period, _, now)
     local state, start, time, current, previous = redis.call('GET', key), now - now % period, now, 0, 0
@@ -32,25 +40,23 @@ algorithms.sliding_estimate = {
   end,
 
   answer = function(what, cost, key, limit, period, _, now, room, _, start, current, previous, time)
-    local wait, reset, fits = 0, 0, cost <= room
-    if what ~= 'peek' and (fits or what ~= 'hit') then
-      room, current, fits = room - cost, current + cost, true
+    local wait, reset = 0, 0
+    if what ~= 'peek' and (cost <= room or what ~= 'hit') then
+      room, current = room - cost, current + cost
       write(key, period, now, start, current, previous)
     else
       time = -1
-    end
-    if fits then cost = 1 end -- what is waited for next, if nothing is left
-    if cost > limit then
-      if not fits then wait = -1 end
-    elseif cost > room then
-      if current + cost <= limit then
-        wait = start + period - math.floor((limit - current - cost) * period / previous) - now
-      else
-        wait = start + 2 * period - math.min(period, math.floor((limit - cost) * period / current)) - now
+      if cost > limit then
+        wait = -1
+      elseif cost > room then
+        wait = until_fit(cost, limit, period, now, start, current, previous)
       end
-      if fits then wait = -1 - wait end
     end
-    if current + previous > 0 then reset = start + period - now end
-    return room > 0 and room or 0, wait, reset < wait and wait or reset, time
+    local remaining = room > 0 and room or 0
+    if wait > 0 then reset = wait end -- which is for at least as many units, unless the cost is 0
+    if remaining < limit and (reset == 0 or cost == 0) then
+      reset = until_fit(remaining + 1, limit, period, now, start, current, previous)
+    end
+    return remaining, wait, reset, time
   end,
 }

@@ -166,12 +166,9 @@ def _reset_s(decision: Decision) -> int | None:
 
 
 def _wait_ms(decision: Decision) -> int:
-    """When who was refused is admitted, else when one unit more is if none is left, else when more units are."""
+    """When who was refused is admitted, else when more is left next."""
     if decision.retry_after is not None:
         return round(decision.retry_after * 1000)
-    answer = _deciding(decision)
-    if answer is not None and not (answer.refuses or decision.remaining or decision.reason or decision.forced):
-        return answer.free_ms
     return round((decision.reset_after or 0) * 1000)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from redis.crc import key_slot
 from redis.exceptions import RedisError
 
-from ratewindow.limiter.types import Check, refuses
+from ratewindow.limiter.types import Check
 from ratewindow.limiter.wire import Call, Refunds, What, decide_call, refund_call, width
 
 # Says which calls go out at the same moment, is sent their replies, in the end returns the whole reply.
@@ -115,7 +115,7 @@ def _nothing(check: Check) -> list[int]:
 
 
 def _refuses(check: Check, part: list[int]) -> bool:
-    return part[0] > 0 if check.tells_verdict else any(map(refuses, part[1::4]))
+    return part[0] > 0 if check.tells_verdict else any(part[1::4])
 
 
 def _times(check: Check, part: list[int]) -> list[int]:

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ratewindow.limiter.types import Check, refuses
+from ratewindow.limiter.types import Check
 
 LONGEST_MS = 1000  # units that are not used within a second, or a tenth of the period, are lost
 MOST_KEPT = 1000  # keys; the ones used least recently go first
@@ -157,4 +157,4 @@ def _parts(checks: Sequence[Check], reply: Sequence[int]) -> Iterator[list[int]]
 def _refuses(check: Check, reply: list[int]) -> bool:
     if not check.enforce:
         return False
-    return reply[0] > 0 if check.tells_verdict else any(map(refuses, reply[1::_OF_WINDOW]))
+    return reply[0] > 0 if check.tells_verdict else any(reply[1::_OF_WINDOW])

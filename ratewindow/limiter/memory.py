@@ -10,7 +10,7 @@ from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.base import Reading
 from ratewindow.limiter.clocks import told_by
 from ratewindow.limiter.forks import renew_lock_after_fork
-from ratewindow.limiter.types import Check, Window
+from ratewindow.limiter.types import Check
 from ratewindow.limiter.wire import Refunds, What, tells_verdict
 
 
@@ -138,7 +138,7 @@ class _Rule:
                 reading.count(check.cost)
                 self.states.put(check.keys[number], reading.stored)
                 charged_at_ms = reading.time
-            reply += self._numbers(window, reading, charged) if reading is not None and judged else [0, 0, 0]
+            reply += self._numbers(reading, charged) if reading is not None and judged else [0, 0, 0]
             reply.append(charged_at_ms)
         if judged and not charged and not self.open:
             for key in (*check.keys, check.lock):
@@ -151,15 +151,15 @@ class _Rule:
             reading.charge(units)
             self.states.put(self.check.keys[number], reading.stored)
 
-    def _numbers(self, window: Window, reading: Reading, charged: bool) -> list[int]:
+    def _numbers(self, reading: Reading, charged: bool) -> list[int]:
         wait, cost = 0, self.check.cost
         if not charged and cost > reading.capacity:
             wait = -1
         elif not charged and cost > reading.room:
             wait = reading.wait(cost) - self.now
-        elif reading.room < 1 <= reading.capacity and algorithm(window.algorithm).resets_apart:
-            wait = -1 - (reading.wait(1) - self.now)
-        return [max(0, reading.room), wait, max(wait, reading.reset() - self.now)]
+        remaining = max(0, reading.room)
+        grows = reading.wait(remaining + 1) - self.now if remaining < reading.capacity else 0
+        return [remaining, wait, max(wait, grows)]
 
 
 class _States:

@@ -132,28 +132,23 @@ class Check(NamedTuple):
         return self.counts_refused or self.penalty_ms > 0
 
 
-def refuses(wait_ms: int) -> bool:
-    """Whether a window for which a reply says this refuses."""
-    return wait_ms > 0 or wait_ms == -1
-
-
 class WindowAnswer(NamedTuple):
     """How one window stood after a decision; milliseconds count from the decision."""
 
     window: Window
     remaining: int
-    wait_ms: int  # 0 = there was room; -1 = there never is, the cost is above the capacity; less: see `free_ms`
-    reset_ms: int
+    wait_ms: int  # 0 = there was room; -1 = there never is, the cost is above the capacity
+    reset_ms: int  # when `remaining` next grows, but not before `wait_ms`; 0 = it does not
     charged_at_ms: int = -1  # the server's time under which a charge was counted; -1 = nothing was charged
 
     @property
     def refuses(self) -> bool:
-        return refuses(self.wait_ms)
+        return self.wait_ms != 0
 
     @property
     def free_ms(self) -> int:
         """Where nothing remains: when what was asked for fits or, if it did, one unit more. Not of what never does."""
-        return -1 - self.wait_ms if self.wait_ms < -1 else self.wait_ms or self.reset_ms
+        return self.wait_ms or self.reset_ms
 
 
 class _Refunds:
@@ -173,9 +168,10 @@ class Decision:
 
     `limit`, `remaining` and `reset_after` describe one window, `window` as a rate: the one with the longest
     wait if the request is refused, else the one with the least room. Times are seconds from the decision.
-    At 5 per minute, the third request within a second has ``remaining`` 2, ``reset_after`` 60 to 61 (when
-    ``remaining`` next grows: a bucket of a second leaves as a whole) and no ``retry_after``; the sixth has the
-    same as its ``retry_after``: it is admitted then, and not a millisecond earlier, if nobody else calls.
+    `reset_after` is when `remaining` next grows, by every algorithm, and after a refusal never before `retry_after`.
+    At 5 per minute, the third request within a second has ``remaining`` 2, ``reset_after`` 59 to 61 and no
+    ``retry_after``; the sixth has the same as its ``retry_after``: it is admitted then, and not a millisecond
+    earlier, if nobody else calls.
     """
 
     allowed: bool = True

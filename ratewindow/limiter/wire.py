@@ -234,7 +234,7 @@ def _usual(check: Check, reply: Sequence[int]) -> Decision:
         windows = _answers(check, reply)
         window, remaining, wait_ms, reset_ms, _ = _deciding(windows)
     limit, reset_s, rule, text = window.limit, reset_ms / 1000, check[0], window.text
-    if not wait_ms or wait_ms < -1:
+    if not wait_ms:
         return Decision(True, limit, remaining, None, reset_s, rule, text, "", "enforce", False, "", "passed", windows, (), check)
     wait_s, reason = (wait_ms / 1000, "limit") if wait_ms > 0 else (None, "limit" if not limit else "cost")
     code, reset_s = refusal_code(), max(reset_s, wait_s or 0)
@@ -259,12 +259,8 @@ def _deciding(answers: tuple[WindowAnswer, ...]) -> WindowAnswer:
     """The one that a decision describes: with the longest wait, else with the least room."""
     told = answers[0]
     _, remaining, wait_ms, reset_ms, _ = told
-    if wait_ms < -1:
-        wait_ms = 0
     for answer in answers[1:]:
         _, room, wait, reset, _ = answer
-        if wait < -1:
-            wait = 0
         if wait_ms or wait:
             if wait and (not wait_ms or _longer(wait, wait_ms)):
                 told, wait_ms = answer, wait
@@ -279,8 +275,6 @@ def _part(check: Check, numbers: Sequence[int], what: What) -> Decision:
         verdict, lock_wait_ms, *numbers = numbers
     answers = _answers(check, numbers)
     window, remaining, wait_ms, reset_ms, _ = _deciding(answers)
-    if wait_ms < -1:
-        wait_ms = 0
     refuses = wait_ms != 0 if verdict < 0 else verdict > 0
     forced = refuses and what in ("force", "charge")
     reason = ""

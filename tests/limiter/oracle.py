@@ -84,13 +84,6 @@ class Units:
         gone = set(named[:cost])
         self.charged = [unit for number, unit in enumerate(own) if number not in gone]
 
-    def reset_at(self, limit: Limit, now: int) -> int | None:
-        if not limit.limit:
-            return None
-        held = max(Fraction(0), limit.limit - self.used(limit, now))
-        last = max(self.leaves(limit, unit) for unit in self.counting(limit, now))
-        return first(now, last, lambda t: max(Fraction(0), limit.limit - self.used(limit, t)) > held)
-
 
 class Fixed:
     """fixed_window: charges since the window began; all leave at its end."""
@@ -147,10 +140,6 @@ class Fixed:
             if not self.total:
                 self.start = None
 
-    def reset_at(self, limit: Limit, now: int) -> int | None:
-        assert self.start is not None
-        return self.bounds(limit, self.start)[1]
-
 
 class Estimate:
     """sliding_estimate: units of each aligned window; those of the one before count in proportion."""
@@ -188,9 +177,6 @@ class Estimate:
                 gone = min(cost, self.counts[at])
                 self.counts[at] -= gone
                 cost = cost - gone if time is None else cost
-
-    def reset_at(self, limit: Limit, now: int) -> int | None:
-        return now - now % limit.period + limit.period
 
 
 class Level:
@@ -231,12 +217,6 @@ class Level:
         self.level, self.time = max(Fraction(0), level - cost + drained), now
         if not self.level:
             self.time = None
-
-    def reset_at(self, limit: Limit, now: int) -> int | None:
-        if not limit.limit:
-            return None
-        last = now + math.ceil(self.used(limit, now) * limit.period / limit.limit)
-        return first(now, last, lambda t: self.used(limit, t) == 0)
 
 
 KINDS: dict[str, Callable[[], "Units | Fixed | Estimate | Level"]] = {
@@ -357,18 +337,14 @@ class Oracle:
     def _numbers(self, key: str, limit: Limit, cost: int, now: int, charged: bool) -> list[int]:
         state, effective = self.states[key], self._effective(key, limit, now)
         room = math.floor(limit.capacity - state.used(limit, effective))
+        longest = math.ceil(state.used(limit, effective) * limit.period / max(1, limit.limit))
+        last = effective + max(4 * limit.period, longest + limit.period)
         wait = reset = 0
         if not charged and cost > limit.capacity:
             wait = -1
         elif not charged and cost > room:
-            longest = (
-                max(3 * limit.period, math.ceil(state.used(limit, effective) * limit.period / max(1, limit.limit))) + limit.period
-            )
-            wait = first(effective, effective + longest, lambda t: self._fits(key, limit, cost, t)) - now
-        elif room < 1 <= limit.capacity and limit.algorithm in ("sliding_estimate", "token_bucket", "leaky_bucket"):
-            last = effective + 3 * limit.period + math.ceil(state.used(limit, effective) * limit.period / limit.limit)
-            wait = -1 - (first(effective, last, lambda t: self._fits(key, limit, 1, t)) - now)
-        if not state.empty(limit, effective):
-            at = state.reset_at(limit, effective)
-            reset = at - now if at is not None else 0
-        return [max(0, room), wait, max(wait, reset)]
+            wait = first(effective, last, lambda t: self._fits(key, limit, cost, t)) - now
+        remaining = max(0, room)
+        if remaining < limit.capacity:  # when that grows, which one unit more says
+            reset = first(effective, last, lambda t: self._fits(key, limit, remaining + 1, t)) - now
+        return [remaining, wait, max(wait, reset)]

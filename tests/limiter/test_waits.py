@@ -67,7 +67,7 @@ def test_retry_after_is_exact_where_windows_of_several_algorithms_meet(store: St
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_who_took_the_last_unit_is_told_exactly_when_the_next_one_fits(store: Store, algorithm: str) -> None:
-    """Of an admitted call that left nothing, whatever else `reset_after` promises: headers tell clients this wait."""
+    """Of an admitted call that left nothing: headers tell clients this wait."""
     dice, told_of = random.Random(17), 0
     for _ in range(12 if isinstance(store, MemoryStore) else 4):
         clock, windows = Clock(), [some_window(dice, [algorithm])]
@@ -87,3 +87,33 @@ def test_who_took_the_last_unit_is_told_exactly_when_the_next_one_fits(store: St
             assert limiter.peek("user:42", windows)
         limiter.reset("user:42", windows)
     assert told_of > 20
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_reset_after_is_when_more_is_left_next_by_every_algorithm(store: Store, algorithm: str) -> None:
+    """Not a millisecond earlier, whatever is left and however much is used; after a refusal it is the wait."""
+    dice, grown = random.Random(19), 0
+    for _ in range(12 if isinstance(store, MemoryStore) else 4):
+        clock, windows = Clock(), [some_window(dice, [algorithm])]
+        limiter = Limiter(store, clock_ms=clock)
+        for _ in range(WAITS):
+            clock.now_ms += dice.choice([0, 0, 1, 3, dice.randrange(400), dice.randrange(windows[0].period_ms)])
+            decision = limiter.hit("user:42", windows, dice.choice([1, 1, 2]), force=dice.random() < 0.1)
+            if not decision:
+                assert decision.reset_after == (decision.retry_after or decision.reset_after)
+                continue
+            reset_ms = round((decision.reset_after or 0) * 1000)
+            assert reset_ms > 0
+            now_ms, clock.now_ms = clock.now_ms, clock.now_ms + reset_ms - 1
+            assert limiter.peek("user:42", windows).remaining == decision.remaining
+            clock.now_ms += 1
+            assert (limiter.peek("user:42", windows).remaining or 0) > (decision.remaining or 0)
+            clock.now_ms, grown = now_ms, grown + 1
+        limiter.reset("user:42", windows)
+    assert grown > 20
+
+
+def test_three_of_a_bucket_of_ten_a_minute_are_followed_by_more_after_six_seconds(store: Store) -> None:
+    """Not after the eighteen in which all of it drains."""
+    limiter, bucket = Limiter(store, clock_ms=Clock()), [Window(10, 60_000, "token_bucket")]
+    assert [limiter.hit("user:42", bucket).reset_after for _ in range(3)] == [6.0, 6.0, 6.0]

@@ -70,9 +70,6 @@ class Reading(Protocol):
     def wait(self, cost: int) -> int:
         """When there will be room for `cost` units, if nobody else calls."""
 
-    def reset(self) -> int:
-        """When `room` next grows; the time of reading when nothing counts."""
-
 
 def no_parameter(window: Measure, now_ms: int) -> int:
     """For algorithms that know enough by limit and period."""
@@ -95,7 +92,6 @@ class Algorithm:
     script: str  # its file in lua/algorithms
     parameter: Callable[[Any, int], int | str] = no_parameter  # of a window and the time, for the script
     edges: Callable[[Any], tuple[int, int]] = no_edges  # when units can stop counting: step and one of these times
-    resets_apart: bool = False  # when nothing is left, the next unit fits at another time than `Reading.reset` says
     takes_what_is_left: bool = False  # a forced charge above the room takes the room alone
     default_buckets: int | None = None
     most_buckets: int = 0

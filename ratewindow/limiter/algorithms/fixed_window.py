@@ -93,9 +93,6 @@ class FixedWindow:
     def wait(self, cost: int) -> int:
         return self.stop
 
-    def reset(self) -> int:
-        return self.stop if self.used else self.now
-
 
 def _seconds(window: Measure) -> tuple[int, int]:
     """A window that begins with the clock ends at a whole second; another one, whenever it was that it began."""

@@ -17,7 +17,7 @@ class Meter:
     """`stored`: the time of the newest charge, and the level then."""
 
     def __init__(self, window: Measure, stored: tuple[int, int] | None, now_ms: int) -> None:
-        self.limit, self.period, self.raw_now = window.limit, window.period_ms, now_ms
+        self.limit, self.period = window.limit, window.period_ms
         self._before, self._changed = stored, False
         self.capacity = burst(window) if window.limit else 0
         self.time, self.level = -1, 0
@@ -62,9 +62,6 @@ class Meter:
 
     def wait(self, cost: int) -> int:
         return self.newest + self._drains(self.level + (cost - self.capacity) * self.period)
-
-    def reset(self) -> int:
-        return self.newest + self._drains(self.level) if self.level and self.limit else self.raw_now
 
     def _drains(self, level: int) -> int:
         """Milliseconds until so much has drained, rounded up."""

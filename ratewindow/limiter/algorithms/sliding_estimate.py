@@ -10,7 +10,7 @@ class SlidingEstimate:
     """`stored`: when the newest counter's window began, its units, and the units of the window before."""
 
     def __init__(self, window: Measure, stored: tuple[int, int, int] | None, now_ms: int) -> None:
-        self.period, self.raw_now, self.capacity = window.period_ms, now_ms, window.limit
+        self.period, self.capacity = window.period_ms, window.limit
         self.time = -1
         self.start, self.current, self.previous = now_ms - now_ms % self.period, 0, 0
         self.discarded = stored is not None and stored[0] - now_ms > self.period
@@ -59,9 +59,6 @@ class SlidingEstimate:
             return self.start + self.period - (free - self.current) * self.period // self.previous
         return self.start + 2 * self.period - min(self.period, free * self.period // self.current)
 
-    def reset(self) -> int:
-        return self.start + self.period if self.current + self.previous else self.raw_now
-
 
 ALGORITHM = Algorithm(
     name="sliding_estimate",
@@ -72,5 +69,4 @@ ALGORITHM = Algorithm(
     ),
     reading=SlidingEstimate,
     script="sliding_estimate",
-    resets_apart=True,
 )

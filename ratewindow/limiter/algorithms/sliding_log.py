@@ -42,9 +42,6 @@ class SlidingLog:
     def wait(self, cost: int) -> int:
         return self._left(cost - self.room)
 
-    def reset(self) -> int:
-        return self._left(max(1, 1 - self.room)) if self.used and self.capacity else self.now
-
     def _left(self, units: int) -> int:
         assert self.stored is not None
         return self.stored[units - 1] + self.period

@@ -69,9 +69,6 @@ class SlidingWindow:
     def wait(self, cost: int) -> int:
         return self._left(cost - self.room)
 
-    def reset(self) -> int:
-        return self._left(max(1, 1 - self.room)) if self.used and self.capacity else self.now
-
     def _left(self, units: int) -> int:
         """When so many of the oldest units will have stopped counting; a bucket leaves as a whole."""
         for index, count in self.stored or ():

@@ -13,7 +13,6 @@ ALGORITHM = Algorithm(
     reading=Meter,
     script="meter",
     parameter=burst,
-    resets_apart=True,
     takes_what_is_left=True,
     default_burst=lambda limit: max(1, limit),
 )
