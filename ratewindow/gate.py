@@ -152,7 +152,7 @@ def _report(fault: faults.Fault, error: Exception, about: str) -> None:
         told = f"{type(error).__name__}: {error}"
         logger.error("ratewindow: some decisions about %s fail (%s), %s (told once): %s", about, fault.name, holds, told)
     else:
-        who = "an error of ours spoils" if ours else "Redis refuses"
+        who = {"internal": "an error of ours spoils", "toomany": "too many limits spoil"}.get(fault.name, "Redis refuses")
         logger.error("ratewindow: %s a decision, %s (told once): %s", who, holds, error, exc_info=ours)
 
 

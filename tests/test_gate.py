@@ -12,7 +12,10 @@ from django.test import override_settings
 
 from ratewindow import gate, stores
 from ratewindow.breaker import FAILURES_TO_OPEN, Breaker
-from ratewindow.limiter import AsyncRedisStore, RedisStore
+from ratewindow.limiter import AsyncRedisStore, RedisStore, Window
+from ratewindow.limiter.types import Check
+from ratewindow.question import Question
+from ratewindow.rule import Rule
 from tests.doors import decorated, get, statuses
 
 is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
@@ -96,6 +99,19 @@ def test_a_wrong_type_under_one_key_concerns_that_client_alone(redis_client: Any
     assert [get(view, REMOTE_ADDR="203.0.113.2").status_code for _ in range(2)] == [200, 429]
     assert not gate.breaker.open
     assert caplog.text.count("Redis refuses a decision") == 1
+
+
+def test_a_request_that_meets_too_many_limits_is_answered_as_on_error_says(caplog: pytest.LogCaptureFixture) -> None:
+    """They would hold up the server for everybody, and one decision cannot be taken in parts."""
+    rules = [f"rule{number}" for number in range(11)]
+    windows = tuple(Window(5, 1000 + number) for number in range(10))
+    checks = [Check(rule, windows, tuple(f"rw:{rule}:{number}:{{c}}" for number in range(10))) for rule in rules]
+    decisions = [gate.decide(Question(checks, [], [Rule(rule, windows) for rule in rules])) for _ in range(5)]
+    assert [each.allowed for each in decisions] == [True] * 5
+    assert decisions[0].decisions[0].cause == "store:toomany"
+    assert not gate.breaker.open
+    assert caplog.text.count("110 limits in one decision (rule0, rule1, rule10") == 1
+    assert "at most 100, so let a request meet fewer rules" in caplog.text
 
 
 def test_one_failure_is_a_hiccup_and_several_in_a_row_open_the_breaker(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,5 +1,6 @@
 """Reading the rules when the database, Redis or the server of the site is not as it should be."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -86,3 +87,12 @@ def test_a_bad_row_is_told_once_and_again_when_it_says_something_else(caplog: py
         RateRule.objects.filter(pk=rule.pk).update(key=key)
         rulebook.reload()
     assert [record.getMessage().partition(": '")[2].partition("'")[0] for record in caplog.records] == ["shoe_size", "hat_size"]
+
+
+def test_a_row_with_more_limits_than_a_rule_may_have_is_no_rule(caplog: pytest.LogCaptureFixture) -> None:
+    rule, _ = RateRule.objects.define("many", ";".join(f"5/{seconds}s" for seconds in range(1, 21)))
+    rulebook.reload()
+    assert not caplog.text
+    rule.windows.create(limit=5, period=timedelta(minutes=5))  # which no form and no rate would have let in
+    rulebook.reload()
+    assert "rule 'many' has 21 limits: at most 20, split it into several rules" in caplog.text

@@ -39,6 +39,7 @@ _FAILED = {
     "store:protocol": "The answer was none of Redis",
     "store:wrongtype": "Another program wrote under our key",
     "store:script": "Redis refused the script",
+    "store:toomany": "A request met more limits than one decision may have, see the log",
     "store:internal": "An error of the limiter itself, see the log",
     "function:cost": "The site's function for a cost failed",
     "function:rate": "The site's function for a rate failed",

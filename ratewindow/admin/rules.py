@@ -21,6 +21,7 @@ from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.limiter.algorithms import algorithm, algorithm_choices
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
 from ratewindow.limiter.limiter import MOST_COST
+from ratewindow.limiter.types import MOST_WINDOWS
 from ratewindow.models import Mode, RateRule, RuleWindow
 
 
@@ -136,7 +137,7 @@ class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
     formfield_overrides = {models.PositiveBigIntegerField: {"form_class": CountField}}
     verbose_name_plural = "limits (a request must be within all of them)"
     extra = 0
-    min_num, max_num = 1, 20
+    min_num, max_num = 1, MOST_WINDOWS
 
     def get_extra(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> int:
         return self.extra if obj is not None else max(0, len(incode.windows(request)) - self.min_num)

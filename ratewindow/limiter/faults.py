@@ -8,6 +8,8 @@ from redis import exceptions
 from redis.asyncio.sentinel import MasterNotFoundError as AsyncMasterNotFoundError
 from redis.sentinel import MasterNotFoundError
 
+from ratewindow.limiter.types import TooManyWindows
+
 
 class Concerns(Enum):
     """Whom a fault concerns, and so what is to be done about it."""
@@ -133,10 +135,16 @@ _BY_CLASS: tuple[tuple[type[BaseException], str], ...] = (
     (exceptions.TryAgainError, "cluster"),
     (exceptions.RedisClusterException, "cluster"),
     (TimeoutError, "timeout"),
+    (TooManyWindows, "toomany"),
 )
 
 
-_CONCERNS = {"wrongtype": Concerns.CLIENT, "script": Concerns.OURSELVES, "internal": Concerns.OURSELVES}
+_CONCERNS = {
+    "wrongtype": Concerns.CLIENT,
+    "script": Concerns.OURSELVES,
+    "toomany": Concerns.OURSELVES,
+    "internal": Concerns.OURSELVES,
+}
 
 
 def of(error: BaseException) -> Fault:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 MOST_REMEMBERED = 128  # characters
-LAYOUT = "1"  # part of every window's name: a new layout of the state is a new key
+LAYOUT = "2"  # part of every window's name: a new layout of the state is a new key
 
 
 def digest(text: str, size: int, secret: bytes = b"") -> str:

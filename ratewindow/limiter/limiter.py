@@ -14,10 +14,10 @@ from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.refusals import BELIEVED_MS, Refusals
 from ratewindow.limiter.storing import AnyClient, store_of
-from ratewindow.limiter.types import Check, Decision, Window
+from ratewindow.limiter.types import Check, Decision, Window, check_number
 from ratewindow.limiter.wire import Refunds, What, decision, merged
 
-MOST_COST = 1_000_000  # a log remembers every unit: one call must not write for seconds
+MOST_COST = 1_000_000  # of what a log is charged at once, which keeps that many units and no more
 MOST_UNITS = MOST_UNIT_MS  # that can be counted at all
 
 
@@ -255,6 +255,7 @@ class Limiter:
                 raise
             return self._checks(*usual, cost, penalty_ms, count_refused)
         lock = self._lock_key(windows, who) if _check_penalty(penalty_ms) else ""
+        check_number(len(windows), ["limiter"])
         check = Check("limiter", tuple(windows), keys, check_cost(cost), True, count_refused, penalty_ms, lock)
         return [check] if len(set(keys)) == len(keys) else merged([check])
 

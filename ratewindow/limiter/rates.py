@@ -3,7 +3,7 @@
 import re
 
 from ratewindow.limiter.durations import format_duration, parse_duration, unit_ms
-from ratewindow.limiter.types import Window
+from ratewindow.limiter.types import MOST_WINDOWS, TooManyWindows, Window
 
 _RATE = re.compile(r"(\d+)\s*(?:/|\bper\b)\s*(\d*\s*[a-z]+(?:\d+[a-z]+)*)", re.ASCII)
 
@@ -14,7 +14,10 @@ def parse_rates(text: str) -> tuple[Window, ...]:
     """The windows of ``"5/m; 20/h"``; empty text has none. ValueError names the text and the remedy."""
     if not isinstance(text, str):
         raise ValueError(f"{text!r} is no rate: write text such as {EXAMPLES}")
-    windows = tuple(_parse(part.strip()) for part in text.split(";") if part.strip())
+    parts = [part.strip() for part in text.split(";") if part.strip()]
+    if len(parts) > MOST_WINDOWS:
+        raise TooManyWindows(f"{text[:64]!r} has {len(parts)} limits: write at most {MOST_WINDOWS}, or several rules")
+    windows = tuple(map(_parse, parts))
     periods = [window.period_ms for window in windows]
     for window in windows:
         if periods.count(window.period_ms) > 1:

@@ -12,6 +12,9 @@ from ratewindow.limiter.durations import format_duration
 from ratewindow.limiter.forks import renew_lock_after_fork
 from ratewindow.limiter.keys import LAYOUT, digest
 
+MOST_WINDOWS = 20  # of one rule
+MOST_IN_A_CALL = 100  # of all rules that a request meets: a server that decides them answers nobody else for a millisecond
+
 
 @dataclass(frozen=True)
 class Window:
@@ -149,6 +152,18 @@ class WindowAnswer(NamedTuple):
     def free_ms(self) -> int:
         """Where nothing remains: when what was asked for fits or, if it did, one unit more. Not of what never does."""
         return self.wait_ms or self.reset_ms
+
+
+class TooManyWindows(ValueError):
+    """More windows than one rule may have, or one decision."""
+
+
+def check_number(windows: int, rules: Iterable[str]) -> None:
+    """TooManyWindows when one decision has more of them than a server may be held up for."""
+    if windows > MOST_IN_A_CALL:
+        names = ", ".join(sorted(set(rules)))
+        remedy = "let a request meet fewer rules, or give these fewer limits"
+        raise TooManyWindows(f"{windows} limits in one decision ({names:.200}): at most {MOST_IN_A_CALL}, so {remedy}")
 
 
 class _Refunds:

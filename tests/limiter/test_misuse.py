@@ -22,6 +22,8 @@ from ratewindow.limiter import (
     Window,
     is_action_allowed,
 )
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.types import MOST_IN_A_CALL, Check
 
 MINUTE, DAY = Window(5, period_ms=60_000), Window(100, period_ms=86_400_000)
 
@@ -177,3 +179,28 @@ def test_a_timeout_that_is_no_number_is_named(limiter: Limiter, timeout_s: Any) 
 def test_other_wrong_types_are_named_too(make: Callable[[], object], error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
         make()
+
+
+def test_more_limits_than_a_server_may_be_held_up_for_are_an_error() -> None:
+    """It decides them one behind the other, while all others wait."""
+    for store in (MemoryStore(), RedisStore(fakeredis.FakeRedis())):
+        limiter = Limiter(store)
+        many = [Window(5, period_ms=1000 + number) for number in range(MOST_IN_A_CALL + 1)]
+        assert limiter.hit("user:42", many[:MOST_IN_A_CALL], penalty_ms=1000)
+        with pytest.raises(ValueError, match=r"101 limits in one decision .*at most 100, so let a request meet fewer rules"):
+            limiter.hit("user:42", many)
+        checks = [
+            Check(f"rule{number}", tuple(many[:20]), tuple(f"{number}:{each}" for each in range(20))) for number in range(6)
+        ]
+        if isinstance(store, RedisStore):
+            for what in ("hit", "peek", "charge"):
+                with pytest.raises(ValueError, match=r"120 limits in one decision \(rule0, rule1, "):
+                    store.run(checks, what)
+                assert len(store.run(checks[:5], what)) >= 400
+
+
+def test_a_rate_has_at_most_twenty_limits() -> None:
+    rates = [f"5/{seconds}s" for seconds in range(1, 22)]
+    assert len(parse_rates(";".join(rates[:20]))) == 20
+    with pytest.raises(ValueError, match="has 21 limits: write at most 20, or several rules"):
+        parse_rates(";".join(rates))
