@@ -20,6 +20,7 @@ class CodeRate:
     place: str  # module and function, for people
     normalise: bool = False
     shared: bool = False  # a throttle, whose scope other throttles may have, too
+    made_of: int | None = None  # which view the name was made of, where code gives none
 
     @property
     def words(self) -> str:

@@ -7,17 +7,20 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from types import MethodType
 from typing import Any, Never, ParamSpec, Protocol, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from django.http import HttpRequest
-from django.utils.decorators import method_decorator
 
 from ratewindow import coderules, handlers, userfunctions
+from ratewindow import methods as methods_of
 from ratewindow.coderules import CodeRate
 from ratewindow.givenrate import GivenRate, Rate
 from ratewindow.guard import guarded
 from ratewindow.identity import incode, recipe
 from ratewindow.identity.incode import Key
+from ratewindow.limiter.keys import digest
 from ratewindow.limiter.limiter import check_cost
+from ratewindow.methods import Place
 from ratewindow.question import Cost
 from ratewindow.rule import Rule, check_name, parse_methods
 from ratewindow.rulebook import Rulebook
@@ -86,23 +89,83 @@ def ratelimit(
         raise ValueError(f"{cost!r} is async, and a cost is asked for without waiting: give a plain function")
     if not callable(cost):
         check_cost(cost)
-    given = GivenRate(rate, key, allowed_methods, normalise)  # for a method of a class, `decorate` runs at each call
+    limit = _Limit(called, GivenRate(rate, key, allowed_methods, normalise), key, allowed_methods, normalise, cost, block)
 
     def decorate(view: View) -> View:
-        handlers.check(view)
-        door = _Door(called or _name_of(view), given, cost, block)
-        if called or not _is_stand_in(view):
-            coderules.register(CodeRate(door.name, given.words, key, allowed_methods, _place_of(view), normalise))
-        if isinstance(view, type):
-            return cast("View", _guard_class(view, door))
-        wrapped: Any = guarded(view, door)
-        if not hasattr(view, "__name__"):  # Django names a route without a name after its view
-            for each in ("__module__", "__name__", "__qualname__"):
-                setattr(wrapped, each, getattr(handlers.called(view), each))
-        wrapped._ratewindow_doors = getattr(view, "_ratewindow_doors", 0) + 1
-        return cast("View", wrapped)
+        return cast("View", limit.around(view))
 
     return decorate
+
+
+class _Limit:
+    """What one decorator says, whatever it decorates."""
+
+    def __init__(
+        self, called: str | None, given: GivenRate, key: str, methods: frozenset[str], normalise: bool, cost: Cost, block: bool
+    ) -> None:
+        self._called, self._given, self._key, self._methods, self._normalise = called, given, key, methods, normalise
+        self._cost, self._block = cost, block
+        # The same for a decorator that is made anew at each request, by a decorator of the site's.
+        said = (called, given.rate, key, sorted(methods), normalise, cost, block)
+        self._mark = methods_of.MARK + digest(repr(said), 12)
+        self._doors: WeakKeyDictionary[type, _Door] = WeakKeyDictionary()  # of classes whose methods are limited
+
+    def around(self, view: Any) -> Any:
+        """The view, limited; of a class all its methods."""
+        if (owner := methods_of.owner(view)) is not None:
+            return _guarded(view, self._door_of(owner, view))
+        handlers.check(view)
+        if methods_of.is_stand_in(view):
+            if self._called:
+                self._register(self._called, "a method of a class")
+            setattr(view, self._mark, self._register_at)
+            return view
+        door = self._door(self._called or _name_of(view))
+        self._register(door.name, handlers.place_of(view), view)
+        return _guard_class(view, door) if isinstance(view, type) else _guarded(view, door)
+
+    def _door_of(self, owner: type, view: Any) -> "_Door":
+        """At each request the method comes anew, bound to a view of this class."""
+        if (door := self._doors.get(owner)) is None:
+            name, place = self._called, methods_of.place(owner, self._mark)
+            if name is None and place is not None:
+                name = _name_at(place)
+                self._register_at(place)
+            elif name is None:  # decorators that are made for each request, or hide what they decorate
+                position = getattr(view, "_ratewindow_doors", 0) + 1
+                name = _name_at(Place(owner, view.__name__, position))
+                self._register(name, f"{owner.__module__}.{owner.__qualname__}", owner)
+            door = self._doors[owner] = self._door(name)
+        return door
+
+    def _door(self, name: str) -> "_Door":
+        return _Door(name, self._given, self._cost, self._block)
+
+    def _register_at(self, place: Place) -> None:
+        if not self._called:
+            where = f"{place.view.__module__}.{place.view.__qualname__}.{place.method}"
+            self._register(_name_at(place), where, place.view)
+
+    def _register(self, name: str, place: str, view: Any = None) -> None:
+        made_of = id(view) if view is not None and not self._called else None
+        coderules.register(CodeRate(name, self._given.words, self._key, self._methods, place, self._normalise, made_of=made_of))
+
+
+def _register_methods() -> None:
+    for place, register in methods_of.of_urlconf():
+        register(place)
+
+
+coderules.seek_with(_register_methods)
+
+
+def _guarded(view: Any, door: "_Door") -> Any:
+    wrapped: Any = guarded(view, door)
+    if not hasattr(view, "__name__"):  # Django names a route without a name after its view
+        for each in ("__module__", "__name__", "__qualname__"):
+            setattr(wrapped, each, getattr(handlers.called(view), each))
+    wrapped._ratewindow_doors = getattr(view, "_ratewindow_doors", 0) + 1
+    return wrapped
 
 
 class _Door:
@@ -134,11 +197,6 @@ def _guard_class(view: Any, door: _Door) -> Any:
     return view
 
 
-def _is_stand_in(view: Any) -> bool:
-    """Whether this is what ``method_decorator`` tries a decorator on; the method itself comes at each call."""
-    return bool(view.__module__ == method_decorator.__module__)
-
-
 def _one_of(ours: str, value: Any, theirs: str, other: Any) -> Any:
     if value is not None and other is not None:
         raise ValueError(f"{theirs} is another word for {ours}: give one of them, not {value!r} and {other!r}")
@@ -153,8 +211,10 @@ def _methods(methods: Methods | None) -> frozenset[str]:
     return parse_methods(",".join(texts))
 
 
-def _place_of(view: Any) -> str:
-    return "a method of a class" if _is_stand_in(view) else handlers.place_of(view)
+def _name_at(place: Place) -> str:
+    """That of the class, where its `dispatch` is limited, and so all its methods."""
+    method = "" if place.method in ("dispatch", "__call__") else f".{place.method}"
+    return handlers.made_name(place.view.__module__, place.view.__qualname__ + method, place.position)
 
 
 def _name_of(view: Any) -> str:

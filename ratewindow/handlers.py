@@ -5,6 +5,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
+from django.apps import apps
 
 from ratewindow import userfunctions
 from ratewindow.limiter.keys import digest
@@ -59,13 +60,32 @@ def called(handler: Any) -> Any:
 def place_of(handler: Any) -> str:
     """Module and name, for people. What ``@api_view`` makes of a function is a class that has the function's name, but
     not as its qualified one."""
+    return ".".join(_place(handler))
+
+
+def name_of(handler: Any, position: int = 1) -> str:
+    """A rule name from that of a view or class and, if it is not the only one there, its position."""
+    return made_name(*_place(handler), position)
+
+
+def made_name(module: str, inside: str, position: int = 1) -> str:
+    """A rule name as a person would give it: the app's label and what the module and the view are called, but not that
+    it is a view: ``shop.cart``, ``shop.cart-2``, ``shop.api.price-list.get``."""
+    words = [*_of_app(module), *inside.replace("<locals>.", "").split(".")]
+    apart = [re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", word).lower() for word in words]
+    name = ".".join(filter(None, (re.sub(r"[^a-z0-9_]+", "-", word).strip("-_") for word in apart)))
+    name += f"-{position}" if position > 1 else ""
+    return name if len(name) <= 64 else f"{name[-55:].lstrip('._-')}-{re.sub('[^a-z0-9]', 'x', digest(name, 6).lower())}"
+
+
+def _place(handler: Any) -> tuple[str, str]:
     thing = called(handler)
     outside, dot, last = thing.__qualname__.rpartition(".")
-    return f"{thing.__module__}.{outside}{dot}{getattr(thing, '__name__', last)}"
+    return thing.__module__, f"{outside}{dot}{getattr(thing, '__name__', last)}"
 
 
-def name_of(handler: Any, place: int = 1) -> str:
-    """A rule name from that of a view or class and, if it is not the only one there, its place."""
-    full = place_of(handler).replace("<locals>.", "").lower()
-    name = re.sub(r"[^a-z0-9._-]", "-", full).lstrip("._-") + (f"-{place}" if place > 1 else "")
-    return name if len(name) <= 64 else f"{name[-55:].lstrip('._-')}-{re.sub('[^a-z0-9]', 'x', digest(name, 6).lower())}"
+def _of_app(module: str) -> list[str]:
+    """The label of the app that a module belongs to, if it does, and what is below it."""
+    app = apps.get_containing_app_config(module) if apps.apps_ready else None
+    label, below = ([app.label], module[len(app.name) :]) if app is not None else ([], module)
+    return [*label, *(word for word in below.split(".") if word and word != "views")]

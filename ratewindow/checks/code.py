@@ -15,9 +15,10 @@ from ratewindow.limiter.rates import parse_rates
 
 @checks.register(TAG)
 def check_code(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
-    """E003: one name with two rates in code. W010: the same of throttles, of which one scope may have several."""
+    """E003: one name with two rates in code. W010: the same of throttles, of which one scope may have several. W020: a
+    name that was made of several views."""
     import_views()
-    return list(_names_with_two_rates())
+    return [*_names_with_two_rates(), *_names_of_several_views()]
 
 
 def import_views() -> None:
@@ -37,6 +38,14 @@ def _names_with_two_rates() -> Iterator[checks.CheckMessage]:
                 yield warning(10, message, "Give each class a scope of its own.")
             else:
                 yield error(3, f"Code gives the name {name!r} two rates: {told} ({places}).", "Use two names, or one rate.")
+
+
+def _names_of_several_views() -> Iterator[checks.CheckMessage]:
+    for name, uses in sorted(coderules.uses().items()):
+        views = len({use.made_of for use in uses if use.made_of is not None})
+        if views > 1:
+            message = f"Rates without a name are on {views} views that are called {name!r}, and share one count."
+            yield warning(20, message, f"Give each a name. They stand on {places_of(uses)}.")
 
 
 def _rates(uses: set[CodeRate]) -> set[str]:

@@ -1,0 +1,88 @@
+"""Limits on the methods of classes, by way of Django's ``method_decorator``: which class has them, known before any request.
+
+``method_decorator`` calls a decorator anew for each request, with the method bound to the view that serves it, and once
+for a stand-in, whose attributes it copies to the method: a limit leaves a mark there, by which the class is found that
+was decorated, however its methods are inherited.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from django.urls import URLPattern, get_resolver
+from django.utils.decorators import method_decorator
+
+MARK = "_ratewindow_limit_"
+
+
+class Place(NamedTuple):
+    """Where a limit stands: on the method of a class, as one of several there."""
+
+    view: type
+    method: str
+    position: int
+
+
+def is_stand_in(view: Any) -> bool:
+    """Whether this is what ``method_decorator`` tries a decorator on; the method itself comes at each call."""
+    return bool(getattr(view, "__module__", None) == method_decorator.__module__)
+
+
+def owner(view: Any) -> type | None:
+    """The class of the view whose method this is, as ``method_decorator`` hands it over; of anything else None."""
+    while view is not None:
+        if isinstance(view, partial):
+            instance = getattr(view.func, "__self__", None)
+            return type(instance) if instance is not None and hasattr(view, "__wrapped__") else None
+        view = getattr(view, "__wrapped__", None)
+    return None
+
+
+def place(view: type, mark: str) -> Place | None:
+    """Where the limit of this mark stands, of those that requests to the class meet."""
+    return next((place for place, found, _ in _marked(view) if found == mark), None)
+
+
+def of_urlconf() -> Iterator[tuple[Place, Callable[[Place], None]]]:
+    """Every limit on a method of the URLconf's views, and what was left at its mark."""
+    seen: set[type] = set()
+    for view in _classes(get_resolver().url_patterns):
+        if view not in seen:
+            seen.add(view)
+            yield from ((place, left) for place, _, left in _marked(view))
+
+
+def _marked(view: type) -> Iterator[tuple[Place, str, Any]]:
+    """From the class itself to its bases; of limits that one method has from several, the innermost comes first."""
+    lineage = view.__mro__
+    for depth, each in enumerate(lineage):
+        for name, method in vars(each).items():
+            marks = [mark for mark in getattr(method, "__dict__", ()) if mark.startswith(MARK)]
+            if not marks:
+                continue
+            inherited = next((vars(base)[name] for base in lineage[depth + 1 :] if name in vars(base)), None)
+            own = [mark for mark in reversed(marks) if mark not in getattr(inherited, "__dict__", ())]
+            for position, mark in enumerate(own, 1):
+                yield Place(each, name, position), mark, vars(method)[mark]
+
+
+def _classes(patterns: Iterable[Any]) -> Iterator[type]:
+    for pattern in patterns:
+        if isinstance(pattern, URLPattern):
+            if (found := _class_behind(pattern.callback)) is not None:
+                yield found
+        else:
+            yield from _classes(pattern.url_patterns)
+
+
+def _class_behind(view: Any) -> type | None:
+    """Of what ``as_view()`` has made, of a bound method, such as those of the admin, and of an object that is called, in
+    whatever decorators."""
+    while view is not None:
+        if not hasattr(view, "__qualname__") and not isinstance(view, partial):
+            return type(view)
+        for found in (getattr(view, "view_class", None), getattr(view, "cls", None), type(getattr(view, "__self__", None))):
+            if isinstance(found, type) and found is not type(None):
+                return found
+        view = view.func if isinstance(view, partial) else getattr(view, "__wrapped__", None)
+    return None
