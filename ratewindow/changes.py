@@ -3,13 +3,13 @@
 A listener may take its time. The thread that reads the rows must not wait for it, or no edit would act meanwhile.
 """
 
-import os
 import threading
 from collections.abc import Collection
 
 from django.db import close_old_connections
 
 from ratewindow import housekeeping
+from ratewindow.limiter import forks
 from ratewindow.models import RateRule
 from ratewindow.signals import rules_changed
 
@@ -67,5 +67,4 @@ def _after_fork() -> None:
 
 
 _send_soon = housekeeping.every(lambda: LOOK_S, _send_aside, apart="signals")
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+forks.after_fork(_after_fork)

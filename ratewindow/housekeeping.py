@@ -2,14 +2,16 @@
 
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from django.db import DatabaseError
 
 from ratewindow import breaker, conf
-from ratewindow.limiter import faults
+from ratewindow.limiter import faults, forks
 
 logger = logging.getLogger("ratewindow")
 
@@ -55,7 +57,7 @@ class _Round:
 
 _rounds: dict[str, _Round] = {}
 _start = threading.Lock()
-_running = False
+_runs_in = 0  # the process whose threads run
 
 
 def every(interval_s: Callable[[], float], chore: Callable[[], None], apart: str = "") -> Callable[[], None]:
@@ -79,14 +81,30 @@ def every(interval_s: Callable[[], float], chore: Callable[[], None], apart: str
 
 def ensure_running() -> None:
     """Start the threads unless this process has them. Cheap enough for every request."""
-    global _running
-    if _running:
+    global _runs_in
+    if _runs_in == os.getpid():
         return
+    forks.notice()
     with _start:
-        if not _running:
+        if not _runs_in:
             for each in _rounds.values():
                 each.begin()
-            _running = True
+            _runs_in = os.getpid()
+            _tell_of_threads()
+
+
+def _tell_of_threads() -> None:
+    """uWSGI holds the interpreter's lock between two requests, unless it is told that there are threads."""
+    options = getattr(sys.modules.get("uwsgi"), "opt", None)
+    if isinstance(options, dict) and not {"enable-threads", "threads"} & {_text(name) for name in options}:
+        logger.error(
+            "ratewindow: this uWSGI runs no threads between requests, so edits act late and processes seem silent: start it with"
+            " --enable-threads"
+        )
+
+
+def _text(name: Any) -> str:
+    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
 
 
 def _attempt(chore: _Chore) -> None:
@@ -125,11 +143,10 @@ def _tell_of_server(chore: _Chore, error: Exception) -> None:
 
 
 def _after_fork() -> None:
-    global _running, _start
-    _running, _start = False, threading.Lock()
+    global _runs_in, _start
+    _runs_in, _start = 0, threading.Lock()
     for each in _rounds.values():
         each.begin_anew()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+forks.after_fork(_after_fork)

@@ -1,12 +1,12 @@
 """Asking the store by way of this process's leases, for rules whose keys are hotter than one server answers."""
 
-import os
 import time
 from typing import Any
 
 from django.core.signals import setting_changed
 
 from ratewindow import conf
+from ratewindow.limiter import forks
 from ratewindow.limiter.budget import limited
 from ratewindow.limiter.deadline import within
 from ratewindow.limiter.leases import Leases
@@ -57,5 +57,4 @@ def _forget(*, setting: str, **_: Any) -> None:
 
 
 setting_changed.connect(_forget, dispatch_uid="ratewindow.leasing")
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=leases.forget)
+forks.after_fork(leases.forget)

@@ -20,6 +20,7 @@ from ratewindow import conf, connection, fallback, gate, housekeeping, rulebook,
 from ratewindow.breaker import State
 from ratewindow.connection.mending import mended
 from ratewindow.identity import addresswatch
+from ratewindow.limiter import forks
 from ratewindow.limiter.budget import limited
 from ratewindow.misses import MINUTE_S
 from ratewindow.reporting import counters
@@ -122,6 +123,7 @@ def beat() -> None:
 
 def leave() -> None:
     """Say that this process ends, so that it is not missed."""
+    forks.notice()
     if not _self.has_told or connection.in_memory() or gate.breaker.open:
         return
     try:
@@ -187,5 +189,4 @@ def _after_fork() -> None:
 
 housekeeping.every(lambda: BEAT_S, beat, apart="reports")
 atexit.register(leave)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+forks.after_fork(_after_fork)

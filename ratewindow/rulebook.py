@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import itertools
 import logging
-import os
 import sys
 import threading
 import time
@@ -23,6 +22,7 @@ from django.http import HttpRequest
 
 from ratewindow import changes, coderules, housekeeping, overriderows
 from ratewindow.identity import own
+from ratewindow.limiter import forks
 from ratewindow.matching import Index
 from ratewindow.overrides import Overrides
 from ratewindow.rule import Rule
@@ -287,5 +287,4 @@ def _after_fork() -> None:
         _held.read.set()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+forks.after_fork(_after_fork)

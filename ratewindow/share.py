@@ -4,7 +4,6 @@ What is counted here stays here. It outlives the store's return for a period, so
 does not grant a share each time: in any period at most the limit and one share for each process are admitted.
 """
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from functools import lru_cache
 from django.core.signals import setting_changed
 
 from ratewindow import conf, housekeeping
+from ratewindow.limiter import forks
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.types import Check, Decision, Window
 from ratewindow.limiter.wire import What, decision
@@ -88,5 +88,4 @@ def _forget(*, setting: str, **_: object) -> None:
 
 housekeeping.every(lambda: TIDY_S, _tidy)
 setting_changed.connect(_forget, dispatch_uid="ratewindow.share")
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+forks.after_fork(_begin_anew)

@@ -1,7 +1,6 @@
 """Where this process's decisions are made: on one server, one store for threads and one for each event loop."""
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
@@ -10,7 +9,7 @@ from django.core.signals import setting_changed
 
 from ratewindow import conf, connection, housekeeping, statekeys
 from ratewindow.breaker import PROBE_S, Breakers
-from ratewindow.limiter import faults
+from ratewindow.limiter import faults, forks
 from ratewindow.limiter.cluster_store import AsyncClusterStore, ClusterStore
 from ratewindow.limiter.faults import Concerns
 from ratewindow.limiter.memory import MemoryStore
@@ -152,5 +151,4 @@ def _after_fork() -> None:
 
 
 setting_changed.connect(_forget, dispatch_uid="ratewindow.stores")
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+forks.after_fork(_after_fork)

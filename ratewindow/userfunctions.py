@@ -6,13 +6,14 @@ report has every failure under ``function:cost`` and the like.
 """
 
 import logging
-import os
 import threading
 import traceback
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
+
+from ratewindow.limiter import forks
 
 logger = logging.getLogger("ratewindow")
 
@@ -78,5 +79,4 @@ def _after_fork() -> None:
     _lock = threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+forks.after_fork(_after_fork)

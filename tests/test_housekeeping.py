@@ -1,7 +1,9 @@
 """The chores of a process; that they run at all is shown by the demo, whose workers hear of edits and send counts."""
 
+import sys
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 import redis
@@ -115,7 +117,7 @@ def test_where_no_decision_met_it_the_chores_say_so_in_one_line_for_each_time(
 def no_chores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process without chores; those of the test end their threads by SystemExit, which nobody need hear of."""
     monkeypatch.setattr(housekeeping, "_rounds", {})
-    monkeypatch.setattr(housekeeping, "_running", False)
+    monkeypatch.setattr(housekeeping, "_runs_in", 0)
     monkeypatch.setattr(threading, "excepthook", lambda told: None)
     yield
     for thread in threading.enumerate():
@@ -159,3 +161,17 @@ def test_a_chore_in_a_hurry_does_not_wait_for_its_time() -> None:
     hurry = housekeeping.every(lambda: 1000.0, chore)
     start_threads()
     assert again.wait(10)
+
+
+@pytest.mark.parametrize(
+    "options, told",
+    [({"master": True, b"processes": b"2"}, 1), ({"enable-threads": True}, 0), ({b"threads": b"4"}, 0), (None, 0)],
+)
+@pytest.mark.usefixtures("no_chores")
+def test_a_uwsgi_that_runs_no_threads_is_told_once_in_each_process(
+    options: object, told: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "uwsgi", SimpleNamespace(opt=options))
+    start_threads()
+    start_threads()
+    assert [record.getMessage().count("--enable-threads") for record in caplog.records] == [1] * told

@@ -4,7 +4,6 @@ The limiter owns its clients even where the address comes from ``CACHES``: a cac
 a decision may not, and pools shared by address alone would lose one of the two settings.
 """
 
-import os
 import threading
 from typing import Any
 
@@ -17,6 +16,7 @@ from redis.retry import Retry
 
 from ratewindow import conf
 from ratewindow.connection import redis_address, redis_clients, redis_url
+from ratewindow.limiter import forks
 
 PATIENT_S = 2.0  # for background work, which may wait, but not for ever
 
@@ -128,5 +128,4 @@ def _after_fork() -> None:
 
 
 setting_changed.connect(_forget, dispatch_uid="ratewindow.connection")
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+forks.after_fork(_after_fork)

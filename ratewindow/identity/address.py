@@ -33,7 +33,7 @@ def client_address(request: HttpRequest) -> str:
 def whole_address(request: HttpRequest) -> Address | None:
     """The same address, all of it; None without any."""
     peer, forwarded = _told(request)
-    return _walk(peer, forwarded, conf.current().trusted_proxies) if forwarded else parse_address(peer)
+    return _walk(peer, forwarded, conf.current().trusted_proxies) if forwarded else _direct(peer)
 
 
 def _told(request: HttpRequest) -> tuple[str, str]:
@@ -47,7 +47,7 @@ def _told(request: HttpRequest) -> tuple[str, str]:
 def _client(peer: str, forwarded: str) -> str:
     """What counts as one client, under the settings in force."""
     settings = conf.current()
-    address = _walk(peer, forwarded, settings.trusted_proxies) if forwarded else parse_address(peer)
+    address = _walk(peer, forwarded, settings.trusted_proxies) if forwarded else _direct(peer)
     return _masked(address, settings.ipv4_prefix, settings.ipv6_prefix)
 
 
@@ -74,15 +74,19 @@ def parse_address(text: str) -> Address | None:
     return _parsed(text) if len(text) <= LONGEST else None
 
 
+def _direct(peer: str) -> Address | None:
+    return None if peer in addresswatch.UNIX_SOCKETS else parse_address(peer)
+
+
 def _walk(peer: str, forwarded: str, trusted: Any) -> Address | None:
     hops = [part.strip() for part in forwarded.split(",")]
-    direct = parse_address(peer)
+    direct = _direct(peer)
     if isinstance(trusted, int):
         # With n proxies the n-th address from the right was written by the outermost of them.
         candidate = parse_address(hops[-trusted]) if trusted <= len(hops) else None
         return candidate or direct
-    # An empty peer is a unix socket: only a proxy on this machine can write to it.
-    if peer and not _trusted(direct, trusted):
+    # Only a proxy on this machine can write to a unix socket.
+    if peer not in addresswatch.UNIX_SOCKETS and not _trusted(direct, trusted):
         return direct
     for hop in reversed(hops):
         address = parse_address(hop)

@@ -18,6 +18,7 @@ SAMPLE = 100  # requests
 MOSTLY = 90  # of them
 BROWSERS = 3  # different ones: health checks of a load balancer are one client, and seem so rightly
 AGAIN_S = 600.0
+UNIX_SOCKETS = frozenset(("", "localhost", "0.0.0.0"))  # what servers give as the address of whoever writes to one
 FORWARDING = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
 
 watching = True
@@ -28,7 +29,7 @@ class _Sample:
 
     def __init__(self) -> None:
         self.seen = self.forwarded = 0
-        self.peer = self.header = ""
+        self.peer = self.header = self.server = ""
         self.clients: set[str] = set()
         self.agents: set[int] = set()
 
@@ -61,9 +62,11 @@ def _note(sample: _Sample, meta: Mapping[str, Any], client: str) -> None:
     for header in FORWARDING:
         if header in meta:
             # Where a server has corrected the address already, it is one of those that were forwarded.
-            if (peer := meta.get("REMOTE_ADDR") or "") not in meta[header] or not peer:
-                sample.forwarded, sample.header, sample.peer = sample.forwarded + 1, header, peer
+            if (peer := meta.get("REMOTE_ADDR") or "") in UNIX_SOCKETS or peer not in meta[header]:
+                sample.forwarded, sample.header = sample.forwarded + 1, header
+                sample.peer = "" if peer in UNIX_SOCKETS else peer
             break
+    sample.server = str(meta.get("SERVER_SOFTWARE") or "")
     if len(sample.clients) < 2:
         sample.clients.add(client)
     if len(sample.agents) < BROWSERS:
@@ -83,15 +86,23 @@ def _conclude(sample: _Sample) -> None:
 def _of(sample: _Sample) -> str:
     if len(sample.agents) < BROWSERS:
         return ""
-    remedy = "name your proxies, or how many there are, in RATEWINDOW['TRUSTED_PROXIES'] (docs/keys.md, Addresses)"
     requests = f"{sample.seen} requests"
     if sample.forwarded >= MOSTLY and not conf.current().trusted_proxies:
         header = sample.header.removeprefix("HTTP_").replace("_", "-").title()
-        behind = f"all clients behind {sample.peer} count as one" if sample.peer else "all clients count as one"
-        return f"{sample.forwarded} of {requests} came with {header}, and no proxy is trusted: {behind}; {remedy}"
+        behind = f"all clients behind {sample.peer}" if sample.peer else "all clients behind this server's unix socket"
+        came = f"{sample.forwarded} of {requests} came with {header}, and no proxy is trusted: {behind} count as one"
+        return f"{came}; {_NAME if sample.peer else _COUNT}"
     if len(sample.clients) == 1 and _is_private(client := next(iter(sample.clients))):
-        return f"All of {requests}, of several browsers, count for {client}: let the proxy send X-Forwarded-For, and {remedy}"
+        send = _WAITRESS if sample.server.startswith("waitress") else "let the proxy send X-Forwarded-For"
+        remedy = _COUNT if client == "unknown" else _NAME
+        return f"All of {requests}, of several browsers, count for {client}: {send}, and {remedy}"
     return ""
+
+
+_DOCS = "(docs/keys.md, Addresses)"
+_NAME = f"name your proxies, or how many there are, in RATEWINDOW['TRUSTED_PROXIES'] {_DOCS}"
+_COUNT = f"set RATEWINDOW['TRUSTED_PROXIES'] to the number of your proxies, since one at a unix socket has no address {_DOCS}"
+_WAITRESS = "waitress removes X-Forwarded-For unless it is started with --no-clear-untrusted-proxy-headers; let it pass"
 
 
 def _is_private(client: str) -> bool:

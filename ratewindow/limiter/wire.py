@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, get_args
 
+from ratewindow.limiter import forks
 from ratewindow.limiter.scripts import Script, script_for
 from ratewindow.limiter.types import MOST_IN_A_CALL, Check, Decision, Window, WindowAnswer, bulk, check_number
 
@@ -246,9 +247,13 @@ def _usual(check: Check, reply: Sequence[int]) -> Decision:
     )
 
 
+_codes = random.Random()  # anew after a fork: workers that went on from the same state would give the same codes
+forks.after_fork(_codes.seed)
+
+
 def refusal_code() -> str:
     """Five letters and digits that a person can read out over the telephone."""
-    number = random.getrandbits(40)  # no secret; looked up in pairs, since a client that hammers gets a new one each time
+    number = _codes.getrandbits(40)  # no secret; looked up in pairs, since a client that hammers gets a new one each time
     return _PAIRS[number % len(_PAIRS)] + _PAIRS[(number >> 12) % len(_PAIRS)] + _LETTERS[(number >> 24) % len(_LETTERS)]
 
 

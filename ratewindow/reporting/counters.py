@@ -3,7 +3,6 @@
 import atexit
 import itertools
 import logging
-import os
 import secrets
 import threading
 import time
@@ -15,6 +14,7 @@ from django.core.signals import setting_changed
 
 from ratewindow import conf, connection, housekeeping, userfunctions
 from ratewindow.connection.redis_address import MEMORY
+from ratewindow.limiter import forks
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import latency, minutes, tallies
 from ratewindow.reporting.sums import NUMBERS, Sums
@@ -208,6 +208,7 @@ total = _process.total
 
 def flush_last() -> None:
     """`flush` for a process that ends, where there is nobody left to hear of a failure but the log."""
+    forks.notice()  # what a parent has counted is the parent's to send
     try:
         flush()
     except Exception as error:
@@ -230,5 +231,4 @@ userfunctions.listen(_process.note)
 housekeeping.every(lambda: FLUSH_S, flush, apart="reports")  # a server that hangs holds it up for seconds
 atexit.register(flush_last)
 setting_changed.connect(_changed, dispatch_uid="ratewindow.counters")
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_process.begin_anew)
+forks.after_fork(_process.begin_anew)

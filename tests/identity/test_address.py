@@ -151,15 +151,16 @@ def test_how_much_of_an_address_is_one_client_can_be_set() -> None:
     assert client("2001:db8::1", IPV6_PREFIX=128) == "2001:db8::1"
 
 
-@pytest.mark.parametrize("peer", ["", None])
+@pytest.mark.parametrize("peer", ["", None, "localhost", "0.0.0.0"])
 def test_without_an_address_all_are_one_client(peer: str | None) -> None:
     assert client(peer) == "unknown"
 
 
-def test_behind_a_unix_socket_the_proxy_that_writes_to_it_is_believed_where_proxies_are_trusted() -> None:
-    assert behind_proxy("198.51.100.1", peer="") == "198.51.100.1"
-    assert behind_proxy("1.1.1.1, 198.51.100.1, 10.0.0.2", peer="") == "198.51.100.1"
-    assert client("", "198.51.100.1") == "unknown"
+@pytest.mark.parametrize("peer", ["", "localhost", "0.0.0.0"])  # gunicorn and granian, waitress, uWSGI
+def test_behind_a_unix_socket_the_proxy_that_writes_to_it_is_believed_where_proxies_are_trusted(peer: str) -> None:
+    assert behind_proxy("198.51.100.1", peer=peer) == "198.51.100.1"
+    assert behind_proxy("1.1.1.1, 198.51.100.1, 10.0.0.2", peer=peer) == "198.51.100.1"
+    assert client(peer, "198.51.100.1") == "unknown"
 
 
 def test_an_address_that_a_server_has_already_corrected_is_taken_as_it_is() -> None:

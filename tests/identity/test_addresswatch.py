@@ -67,6 +67,26 @@ def test_a_socket_and_a_proxy_on_the_same_machine_are_private_too(extra: dict[st
     assert len(address_warnings()) == 1
 
 
+@pytest.mark.parametrize("peer", ["", "localhost", "0.0.0.0"])
+def test_behind_a_unix_socket_the_remedy_is_a_number_since_there_is_no_address_to_name(peer: str) -> None:
+    visits(REMOTE_ADDR=peer, HTTP_X_FORWARDED_FOR="203.0.113.{n}")
+    (told,) = address_warnings()
+    assert "all clients behind this server's unix socket count as one; set RATEWINDOW['TRUSTED_PROXIES'] to the number" in told
+
+
+@pytest.mark.parametrize("peer", ["", "localhost", "0.0.0.0"])
+def test_a_unix_socket_whose_proxy_forwards_nothing_is_told(peer: str) -> None:
+    visits(REMOTE_ADDR=peer)
+    (told,) = address_warnings()
+    assert "count for unknown: let the proxy send X-Forwarded-For, and set RATEWINDOW['TRUSTED_PROXIES'] to the number" in told
+
+
+def test_under_waitress_the_remedy_is_its_own_option() -> None:
+    visits(SERVER_SOFTWARE="waitress")
+    (told,) = address_warnings()
+    assert "waitress removes X-Forwarded-For unless it is started with --no-clear-untrusted-proxy-headers" in told
+
+
 def test_a_trusted_proxy_that_forwards_nothing_is_told() -> None:
     visits(setting=["10.0.0.0/8"])
     assert "count for 10.0.0.1" in address_warnings()[0]

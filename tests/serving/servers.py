@@ -44,13 +44,27 @@ KINDS: dict[str, str] = {
 }
 """How each kind of server is started; two or four workers, so that what is counted is counted together."""
 
+# As it is usually started: the site is imported once, and then forked below Python's hooks. Without die-on-term SIGTERM is
+# a reload; without strict and need-app it would serve whatever it finds.
+_UWSGI = "uwsgi --strict --master --need-app --die-on-term --disable-logging --enable-threads --processes 2 --module {wsgi}"
+_GRANIAN = "granian --workers 2 --host 127.0.0.1 --port {port} --log-level warning"
+
 MORE_KINDS = {
-    "gevent-preload": f"{_GUNICORN} --workers 2 --worker-class gevent --preload --config {{folder}}/gunicorn.conf.py {_WSGI}"
+    "gevent-preload": f"{_GUNICORN} --workers 2 --worker-class gevent --preload --config {{folder}}/gunicorn.conf.py {_WSGI}",
+    "uwsgi": f"{_UWSGI} --http-socket 127.0.0.1:{{port}}".replace("{wsgi}", f"{_WSGI}:application"),
+    "waitress": f"waitress --listen=127.0.0.1:{{port}} --threads=4 --no-clear-untrusted-proxy-headers {_WSGI}:application",
+    "daphne": f"daphne --bind 127.0.0.1 --port {{port}} --verbosity 0 {_ASGI}",
+    "hypercorn": f"hypercorn --workers 2 --bind 127.0.0.1:{{port}} --log-level warning {_ASGI}",
+    "granian": f"{_GRANIAN} --interface asgi {_ASGI}",
+    "granian-wsgi": f"{_GRANIAN} --interface wsgi {_WSGI}:application",
 }
 """Kinds that only some tests try."""
 
 PATCHED_FIRST = "from gevent import monkey\n\nmonkey.patch_all()\n"
 """What gunicorn must read before it imports a site ahead of its gevent workers."""
+
+OTHER_SERVERS = ("uwsgi", "waitress", "daphne", "hypercorn", "granian", "granian-wsgi")
+"""Those of `MORE_KINDS` that are servers of their own."""
 
 _addresses = (f"203.0.{third}.{fourth}" for third in range(114, 255) for fourth in range(1, 255))
 
@@ -85,6 +99,11 @@ class Answer:
         return json.loads(self.body)
 
 
+def _started(server: str) -> list[str]:
+    """uWSGI is no Python: it has one in it."""
+    return [str(Path(sys.executable).parent / server)] if server == "uwsgi" else [sys.executable, "-m", server]
+
+
 def words_of(kind: str) -> list[str]:
     return {**KINDS, **MORE_KINDS}[kind].split()
 
@@ -101,7 +120,7 @@ class Served:
         command = [part.format(port=self.port, folder=folder) for part in words_of(kind)]
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", *command],
+                [*_started(command[0]), *command[1:]],
                 cwd=CHECKOUT,
                 env={**environment, **dict([self.mark.split("=")])},
                 stdin=subprocess.DEVNULL,
@@ -117,12 +136,13 @@ class Served:
 
     @property
     def is_asgi(self) -> bool:
-        return self.kind in ("asgi", "uvicorn")
+        return _ASGI in words_of(self.kind)
 
     @property
     def workers_wanted(self) -> int:
         words = words_of(self.kind)
-        return int(words[words.index("--workers") + 1])
+        option = next((each for each in words if each in ("--workers", "--processes")), "")
+        return int(words[words.index(option) + 1]) if option else 1
 
     def said(self) -> str:
         return self.log.read_text(errors="replace")

@@ -15,7 +15,7 @@ import pytest
 
 from tests.addressheaders import NAMES
 from tests.serving.rawhttp import TIMEOUT_S, answers
-from tests.serving.servers import KINDS, Served, new_address, place
+from tests.serving.servers import KINDS, MORE_KINDS, Served, new_address, place
 
 pytestmark = pytest.mark.slow
 
@@ -205,10 +205,17 @@ def test_more_proxies_declared_than_there_are_count_for_the_peer(kind: str, site
     assert [site.status(new_address(), peer=peer) for _ in range(3)] == [200, 200, 429]
 
 
+@pytest.mark.parametrize(
+    "kinds, name, listens",
+    [
+        (KINDS, "sync", "--bind unix:{folder}/socket"),  # no address
+        (MORE_KINDS, "uwsgi", "--http-socket {folder}/socket"),  # 0.0.0.0
+    ],
+)
 def test_a_proxy_at_a_unix_socket_is_believed_where_proxies_are_trusted(
-    site_database: Path, monkeypatch: pytest.MonkeyPatch
+    kinds: dict[str, str], name: str, listens: str, site_database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(KINDS, "sync", KINDS["sync"].replace("--workers 2", "--workers 2 --bind unix:{folder}/socket"))
+    monkeypatch.setitem(kinds, name, f"{kinds[name]} {listens}")
 
     def status(folder: Path, forwarded: str) -> int:
         with contextlib.closing(socket.socket(socket.AF_UNIX)) as line:
@@ -218,10 +225,10 @@ def test_a_proxy_at_a_unix_socket_is_believed_where_proxies_are_trusted(
             return answers(line, ["GET"])[0].status
 
     with place(site_database) as made:
-        made.serve("sync", TRUSTED_PROXIES=["10.0.0.0/8"])
+        made.serve(name, TRUSTED_PROXIES=["10.0.0.0/8"])
         client = new_address()
         assert [status(made.folder, f"6.6.6.{number}, {client}, {INNER}") for number in range(3)] == [200, 200, 429]
         assert status(made.folder, new_address()) == 200
     with place(site_database) as made:
-        made.serve("sync", TRUSTED_PROXIES=[])
+        made.serve(name, TRUSTED_PROXIES=[])
         assert [status(made.folder, new_address()) for _ in range(3)] == [200, 200, 429]  # all are one

@@ -229,6 +229,52 @@ def test_the_rules_that_a_parent_holds_hold_in_its_child_at_once(environment: di
     assert run(environment, program) == "0"
 
 
+def test_a_child_that_no_hook_of_python_has_told_of_its_fork_counts_for_itself(environment: dict[str, str]) -> None:
+    """As uWSGI forks its workers, from a parent that has counted, too."""
+    program = """
+        import ctypes
+        from ratewindow import processes, stores
+        from ratewindow.limiter.wire import refusal_code
+        from ratewindow.reporting import minutes
+
+        def counts(times):
+            rulebook.current()
+            counters.record([Decision(rule="raw")] * times)
+            counters.flush_last()
+
+        counts(3)
+        ask("ip:203.0.113.1", 1)
+        def work():
+            counts(4)
+            ask(f"user:{os.getpid()}", 2)
+            running = [thread for thread in threading.enumerate() if os.path.exists(f"/proc/self/task/{thread.native_id}")]
+            print(refusal_code(), processes._self.token, *sorted(thread.name for thread in running))
+            sys.stdout.flush()
+        before = processes._self.token
+        pids = []
+        for _ in range(2):
+            pid = ctypes.PyDLL(None).fork()
+            if not pid:
+                try:
+                    work()
+                    os._exit(0)
+                except BaseException:
+                    import traceback
+                    traceback.print_exc()
+                    os._exit(1)
+            pids.append(pid)
+        assert [wait_for(pid) for pid in pids] == [0, 0]
+        counts(5)
+        print(before)
+        print(sum(rules["raw"].passed for rules in minutes.read(minutes.waiting(time.time())).values()))
+    """
+    *children, before, total = run(environment, program).splitlines()
+    codes, tokens = {child.split()[0] for child in children}, {child.split()[1] for child in children}
+    assert len(children) == len(codes) == len(tokens) == 2 and before not in tokens
+    assert total == str(3 + 2 * 4 + 5)
+    assert all({"ratewindow-housekeeping", "ratewindow-rules"} <= set(child.split()) for child in children), children
+
+
 @pytest.mark.parametrize("server", ["wsgi", "asgi"])
 def test_importing_a_site_opens_nothing(environment: dict[str, str], server: str) -> None:
     program = f"""

@@ -1,4 +1,5 @@
-"""Nobody walks around a rule for a path by spelling it otherwise: behind real servers, whose parsers differ.
+"""Nobody walks around a rule for a path by spelling it otherwise: behind every server, whose parsers differ. Nor is any
+request left out of the report there.
 
 Each spelling is asked for twice: by a client that has used up its two requests, which must not reach the
 view, and by one that has not, which tells whether the spelling reaches it at all.
@@ -12,7 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.serving.rawhttp import answers, connected
-from tests.serving.servers import Served, new_address
+from tests.serving.servers import KINDS as KINDS_OF_ALL_TESTS
+from tests.serving.servers import OTHER_SERVERS, Served, new_address, until
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +91,7 @@ def walked_around(served: Served, canonical: str, spellings: list[Spelling]) -> 
     return [each for each in spellings if status(served, each, used_up) == 200], reaching
 
 
-KINDS = pytest.mark.parametrize("served", ["sync", "asgi", "uvicorn"], indirect=True)
+KINDS = pytest.mark.parametrize("served", [*KINDS_OF_ALL_TESTS, *OTHER_SERVERS], indirect=True)
 
 
 @KINDS
@@ -127,3 +129,12 @@ def test_a_flood_of_paths_that_are_not_there_leaves_no_key_and_no_row(served: Se
     assert {served.get(f"/no-such-page-{number}/", client).status for number in range(50)} == {404}
     grown = set(served.place.redis.scan_iter("rw:s:*"))
     assert served.place.redis.dbsize() <= before + 3, grown  # the counts for the report, and nothing for each path
+
+
+@KINDS
+def test_six_hundred_requests_of_all_workers_are_reported_as_six_hundred(served: Served) -> None:
+    for _ in range(6):
+        client = new_address()
+        assert [served.get("/many/", client).status for _ in range(100)] == [200] * 100
+    until(lambda: served.place.counted()["many"].passed >= 600, "not all were reported")
+    assert served.place.counted()["many"].passed == 600
