@@ -8,15 +8,16 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponseBase
 
-from ratewindow import afterwards, conf, gate, handlers, met, rulebook
+from ratewindow import adminpages, afterwards, conf, fallback, gate, handlers, met, rulebook
 from ratewindow.answers import headers, responses
 from ratewindow.identity import original
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import Refunds
 from ratewindow.overrides import Overrides
-from ratewindow.question import Cost, Question, ask
+from ratewindow.question import NOTHING, Cost, Question, ask
 from ratewindow.reporting import counters
 from ratewindow.rule import Rule
 from ratewindow.rulebook import Rulebook
@@ -118,6 +119,9 @@ class Visit:
             counters.record(met.end(self.request))
 
 
+_astay_open = sync_to_async(adminpages.stay_open)
+
+
 def guarded(handler: Handler, door: Door) -> Handler:
     """The handler, called only for requests that pass; a coroutine function if it is awaited."""
     if handlers.is_async(handler):
@@ -133,6 +137,8 @@ def guarded(handler: Handler, door: Door) -> Handler:
                     if visit.overrides is not None:
                         await visit.overrides.load(request)
                     decision = await gate.adecide(visit.question(), "hit", visit.vain)
+                    if not decision.allowed and adminpages.are_ours(visit.request) and await _astay_open(visit.request):
+                        decision = fallback.unasked(NOTHING)
                     visit.settle(decision)
                     if visit.refunds:
                         await met.agive_back(visit.request, visit.refunds)
@@ -157,6 +163,8 @@ def guarded(handler: Handler, door: Door) -> Handler:
         try:
             if visit.meet(rulebook.current()):
                 decision = gate.decide(visit.question(), "hit", visit.vain)
+                if not decision.allowed and adminpages.stay_open(visit.request):
+                    decision = fallback.unasked(NOTHING)
                 visit.settle(decision)
                 if visit.refunds:
                     met.give_back(visit.request, visit.refunds)

@@ -10,12 +10,11 @@ from django.db import models, transaction
 from django.db.models import QuerySet
 from django.forms import BaseInlineFormSet
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow import rulerows
-from ratewindow.admin import codepaths, incode, lasthour, lockout
+from ratewindow import lockout, rulerows
+from ratewindow.admin import codepaths, incode, lasthour, sure
 from ratewindow.admin.saidonce import SaidOnce
 from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.limiter.algorithms import algorithm, algorithm_choices
@@ -214,14 +213,31 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             return db_field.formfield(form_class=BoundedField, low=low, high=high)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        try:
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except sure.Asked as asked:  # out of the transaction, of which nothing is left
+            return sure.page(self, request, asked.found, "Save it all the same?")
+
+    def save_model(self, request: HttpRequest, obj: RateRule, form: Any, change: bool) -> None:
+        form.lockout_before = self._lockout(request, self.model.objects.get(pk=obj.pk)) if change else None
+        super().save_model(request, obj, form, change)
+
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        self._warn_of_lockout(request, self.model.objects.get(pk=form.instance.pk))
+        found = self._lockout(request, self.model.objects.get(pk=form.instance.pk))
+        if found is None:
+            return
+        if found.rule.mode == Mode.ENFORCE and not sure.is_said(request) and str(found) != str(form.lockout_before):
+            raise sure.Asked([found])
+        messages.warning(request, f"{found} {lockout.REMEDY} {lockout.way_out(found.rule.name)}")
 
-    def _warn_of_lockout(self, request: HttpRequest, rule: RateRule) -> None:
+    def _lockout(self, request: HttpRequest, rule: RateRule) -> lockout.Lockout | None:
         with suppress(ValueError):  # of a row that raw SQL has broken the log tells
-            if told := lockout.warning(rulerows.freeze(rule), reverse(f"{self.admin_site.name}:login")):
-                messages.warning(request, told)
+            return lockout.lockout(rulerows.freeze(rule), request)
+        return None
 
     @admin.display(description="in words")
     def in_words(self, rule: RateRule) -> str:
@@ -244,8 +260,16 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return type(form.__name__, (form,), {"may_enforce": may_enforce(request), "request": request})
 
     @admin.action(description="Enforce selected rules", permissions=["enforce"])
-    def enforce(self, request: HttpRequest, rules: QuerySet[RateRule]) -> None:
+    def enforce(self, request: HttpRequest, rules: QuerySet[RateRule]) -> HttpResponse | None:
+        if not sure.is_said(request):
+            found: list[lockout.Lockout] = []
+            for rule in rules.exclude(mode=Mode.ENFORCE):
+                rule.mode = Mode.ENFORCE
+                found += filter(None, [self._lockout(request, rule)])
+            if found:
+                return sure.page(self, request, found, "Enforce all the same?")
         self._set_mode(request, rules, Mode.ENFORCE, "enforced")
+        return None
 
     @admin.action(description="Put selected rules in shadow: count, refuse nobody", permissions=["change"])
     def shadow(self, request: HttpRequest, rules: QuerySet[RateRule]) -> None:
@@ -263,8 +287,6 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 rule.save(update_fields=["mode"])
                 self.log_change(request, rule, [{"changed": {"fields": ["Mode"]}}])
                 changed.append(f"{rule.name} (was: {before.lower()})")
-                if mode == Mode.ENFORCE:
-                    self._warn_of_lockout(request, rule)
         if changed:
             messages.success(request, f"Now {words}: {', '.join(changed)}.")
         else:
