@@ -1,7 +1,7 @@
 """The connections of this process's threads to one server, and a call over one of them."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -152,7 +152,7 @@ class Server:
         try:
             connection, used_s = self._idle.pop()
         except IndexError:
-            connection = self._like.connection_class(**self._like.connection_kwargs)
+            connection = self._like.connection_class(**_options(self._like.connection_kwargs))
             connection.connect()
         else:
             if now_s - used_s <= IDLE_S:
@@ -166,6 +166,16 @@ class Server:
                     raise
         untimed(connection)
         return connection
+
+
+def _options(of_client: Mapping[str, Any]) -> dict[str, Any]:
+    """A client's options of connections, in version 2 of the protocol, which `exchange` reads without redis-py's parser.
+
+    In version 3, redis-py's default from its version 8 on, a server may put in what nobody asked for: of that only its
+    announcements of maintenance are used, for which a pool that moves its connections is needed.
+    """
+    kept = {name: value for name, value in of_client.items() if "maint_notifications" not in name}
+    return {**kept, "protocol": 2}
 
 
 def _numbers(connection: Any, command: bytes, parts: int, asking: bool = False) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import redis
 import redis.asyncio
+from redis._parsers import _RESP2Parser
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import MaxConnectionsError
 
@@ -35,6 +36,29 @@ def test_one_thread_keeps_one_connection(redis_url: str) -> None:
 def clients(server: redis.Redis) -> set[str]:
     """Each of them by its number: those of an earlier test may still be going."""
     return {each["id"] for each in server.client_list()}
+
+
+@pytest.mark.parametrize("options", [{}, {"protocol": 3}, {"protocol": 3, "maintenance": True}], ids=["usual", "3", "announcing"])
+@pytest.mark.parametrize("with_hiredis", [True, False], ids=["hiredis", "python"])
+def test_the_stores_own_connections_speak_what_is_read_in_few_steps(
+    redis_url: str, options: dict[str, Any], with_hiredis: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever version of the protocol the client speaks: redis-py's own default changes with its versions."""
+    if not with_hiredis:
+        monkeypatch.setattr("redis.connection.DefaultParser", _RESP2Parser)
+    if "maintenance" in options:
+        notifications = pytest.importorskip("redis.maint_notifications")
+        options = {"protocol": 3, "maint_notifications_config": notifications.MaintNotificationsConfig(enabled="auto")}
+    sent: list[bytes] = []
+    with redis.Redis.from_url(redis_url.replace("protocol=2", ""), **options) as client:
+        store = RedisStore(client)
+        limiter = Limiter(store)
+        limiter.hit("user:42", LIMIT)  # connects, and sends the script
+        [(connection, _)] = store._server._idle
+        monkeypatch.setattr(connection, "send_packed_command", lambda *sends, **_: sent.append(sends))
+        assert limiter.hit("user:42", LIMIT).remaining == 998
+        assert client.ping()
+    assert not sent  # it was our own exchange
 
 
 def needed_by_a_crowd(client: redis.Redis) -> RedisStore:
