@@ -39,6 +39,7 @@ class RegexSet:
 def _options(re2: Any) -> Any:
     options = re2.Options()
     options.log_errors = False  # they are raised, and told in the form
+    options.dot_nl = True  # in a path, %0a is a character like any other
     return options
 
 

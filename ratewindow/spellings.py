@@ -1,41 +1,144 @@
 """Other spellings of a path that reach the same view, so that nobody walks around a rule for ``/login/``.
 
-A route of plain text has one spelling. A regular expression may match more (``^search`` also ``/searchX``), one that
-ignores case ``/LOGIN/``, and ``<int:pk>`` takes ``007`` for ``7``: where the path of a rule leads through such
-a route, a request meets the rule when Django resolves it to the same route with the same arguments. A route that
-takes any last part, such as the ``.*`` of a single-page application, tells nothing of the page: there the text decides.
+Two requests are for one page when Django calls the same view for them, under the same name and with the same arguments.
+Where only plain text leads to the page of a rule, its other texts are worked out beforehand, and cost a request nothing:
+those in other languages, and ``/two`` beside ``/two/``. Where a route takes several texts for the same, requests have to be
+resolved: a regular expression may match more (``^search`` also ``/searchX``), one that ignores case ``/LOGIN/``,
+``<int:pk>`` takes ``007`` for ``7``, and a converter of the site's whatever it likes. A route that takes any last part, such
+as the ``.*`` of a single-page application, tells nothing of the page: there the text decides.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
-from django.urls import Resolver404, ResolverMatch, URLResolver, get_resolver
+from django.conf import settings
+from django.urls import LocalePrefixPattern, Resolver404, ResolverMatch, URLResolver, get_resolver
 from django.urls.converters import PathConverter, SlugConverter, StringConverter, UUIDConverter
 from django.urls.resolvers import RegexPattern
+from django.utils import translation
 
 Destination = tuple[Any, ...]
+Language = str | None  # None where the URLconf is the same in all of them
+Result = TypeVar("Result")
+
 _EXACT = (PathConverter, SlugConverter, StringConverter, UUIDConverter)
+_PARAMETER = re.compile(r"<(?:[^>:]+:)?([^>]+)>")
 
 
 class Spellings:
-    """What a URLconf makes of the paths of some rules."""
+    """What a URLconf makes of the paths and prefixes of some rules."""
 
-    def __init__(self, urlconf: Any, paths: Iterable[str]) -> None:
-        resolver = get_resolver(urlconf)
-        self.ignores_case = any(_ignores_case(pattern) for pattern in _all_patterns(resolver))
-        self.destinations: dict[Destination, list[str]] = {}
+    def __init__(self, urlconf: Any, paths: Iterable[str], prefixes: Iterable[str] = ()) -> None:
+        self._resolver = get_resolver(urlconf)
+        self._ways = {way.patterns: way for way in _ways(self._resolver)}
+        self._by_view: dict[tuple[str, str], list[_Way]] = {}
+        for way in self._ways.values():
+            self._by_view.setdefault((way.view, way.name), []).append(way)
+        patterns = {pattern for patterns in self._ways for pattern in patterns}
+        self._locale = next((each for each in patterns if isinstance(each, LocalePrefixPattern)), None)
+        self._translated = [way for way in self._ways.values() if any(map(_is_translated, way.patterns))]
+        self._languages: list[Language] = [*dict(settings.LANGUAGES)] if self._translated or self._locale else [None]
+        self.ignores_case = any(map(_ignores_case, patterns))
+        self.paths: dict[str, set[str]] = {}  # other texts of paths
+        self.prefixes: dict[str, set[str]] = {}
+        self.destinations: dict[Destination, list[str]] = {}  # of paths for which requests have to be resolved
         for path in paths:
-            if any(_is_loose(pattern) for pattern in _way(resolver, path) or ()):
-                where = destination(resolver.resolve(path))
-                if where != _destination_of_another_page(resolver, path):
-                    self.destinations.setdefault(where, []).append(path)
+            self._in_its_language(path, self._add_page)
+        for prefix in prefixes:
+            for text in self._prefixes_like(prefix):
+                self.prefixes.setdefault(text, set()).add(prefix)
 
     def paths_of(self, resolve: Callable[[], ResolverMatch | None]) -> list[str]:
         """The paths that lead to where this request goes; it is resolved only where that may differ from its text."""
         if not self.destinations or (match := resolve()) is None:
             return []
         return self.destinations.get(destination(match), [])
+
+    def leads_anywhere(self, path: str) -> bool:
+        """Whether there is a view for it, in whatever language."""
+        return self._in_its_language(path, lambda *_: None)
+
+    def _in_its_language(self, path: str, use: "Callable[[str, list[_Step], Language], None]") -> bool:
+        """Whether the path leads to a view in some language; `use` is called while that is spoken."""
+        for language in self._likely_languages(path):
+            with _speaking(language):
+                if (trail := _trail(self._resolver, path)) is not None:
+                    use(path, trail, language)
+                    return True
+        return False
+
+    def _add_page(self, path: str, trail: "list[_Step]", language: Language) -> None:
+        """Note every other way to the page that this path leads to in this language, which is spoken now."""
+        own = self._ways[tuple(step.pattern for step in trail)]
+        ways = [way for way in self._by_view[own.view, own.name] if way.page(language) == own.page(language)]
+        if self._languages == [None] and not own.is_loose and len(ways) == 1:
+            return  # a plain route, whose one text is the path
+        match = self._resolver.resolve(path)
+        where = destination(match)
+        if any(way.is_loose for way in ways) and where != self._another_page(path):
+            for page in set(self._in_each_language(own.page)):
+                self.destinations.setdefault((page, *where[1:]), []).append(path)
+        captured = {name: str(value) for name, value in match.kwargs.items()}
+        for step in trail:
+            captured |= step.captured
+        for way in ways:
+            text_in = partial(way.text, captured=captured, passed=[step.text for step in trail] if way is own else ())
+            if way is own or self._leads_to(text_in(language), where):
+                for text in self._in_each_language(text_in):
+                    if text not in (None, path):
+                        self.paths.setdefault(text, set()).add(path)
+
+    def _prefixes_like(self, prefix: str) -> set[str]:
+        """What a prefix is in other languages. One that is all pages of a language, ``/en/``, means that language."""
+        if self._languages == [None] or prefix.strip("/") in ("", *self._languages):
+            return set()
+        found: set[str] = set()
+        if self._locale is not None:
+            begins = {language: f"/{_prefix_in(language, self._locale)}" for language in self._languages}
+            own = begins.get(translation.get_language_from_path(prefix) or settings.LANGUAGE_CODE)
+            if own is not None and prefix.startswith(own):
+                found = {begin + prefix.removeprefix(own) for begin in begins.values()}
+        for way in self._translated if prefix.endswith("/") else ():
+            heads = self._in_each_language(way.head)
+            if (below := next((head for head in heads if head.startswith(prefix)), None)) is not None:
+                depth = below.count("/") - prefix.count("/")
+                found |= {"".join(f"{part}/" for part in head.split("/")[: -1 - depth]) for head in heads}
+        found -= {prefix}
+        return {text for text in found if not text.startswith(tuple(found - {text}))}
+
+    def _likely_languages(self, path: str) -> Sequence[Language]:
+        """Those in which the path may lead anywhere; only where routes are translated these are all."""
+        if self._languages == [None]:
+            return self._languages
+        likely = [translation.get_language_from_path(path), settings.LANGUAGE_CODE]
+        return [*dict.fromkeys([*filter(None, likely), *(self._languages if self._translated else ())])]
+
+    def _in_each_language(self, function: Callable[[Language], Result]) -> list[Result]:
+        if not self._translated:  # a language that is spoken is loaded, and of the usual hundred few ever are
+            return [function(language) for language in self._languages]
+        told = []
+        for language in self._languages:
+            with _speaking(language):
+                told.append(function(language))
+        return told
+
+    def _leads_to(self, text: str | None, where: Destination) -> bool:
+        return text is not None and self._destination(text) == where
+
+    def _another_page(self, path: str) -> Destination | None:
+        """Where the path leads with another last part."""
+        parts = path.split("/")
+        parts[-2 if len(parts) > 2 and not parts[-1] else -1] = "no-page-has-this-name-0"
+        return self._destination("/".join(parts))
+
+    def _destination(self, path: str) -> Destination | None:
+        try:
+            return destination(self._resolver.resolve(path))
+        except Resolver404:
+            return None
 
 
 def folded(path: str) -> str:
@@ -47,50 +150,148 @@ _TURKISH = {0x130: "i", 0x131: "i"}
 
 
 def destination(match: ResolverMatch) -> Destination:
-    """What makes two requests the same to the view: its route, and what was captured of the path."""
-    captured = match.captured_kwargs or {}  # type: ignore[attr-defined]  # the stubs know less than Django has
-    return (match.route, *map(str, match.args), *sorted((name, str(value)) for name, value in captured.items()))
+    """What makes two requests the same to the site: the page that they are for, and what the view is given."""
+    name = match.view_name if match.url_name else _bare(match.route)
+    arguments = sorted((name, _comparable(value)) for name, value in match.kwargs.items())
+    return ((_view(match.func), name), *map(_comparable, match.args), *arguments)
 
 
-def _destination_of_another_page(resolver: URLResolver, path: str) -> Destination | None:
-    """Where the path leads with another last part."""
-    parts = path.split("/")
-    parts[-2 if len(parts) > 2 and not parts[-1] else -1] = "no-page-has-this-name-0"
-    try:
-        return destination(resolver.resolve("/".join(parts)))
-    except Resolver404:
-        return None
+class _Way(NamedTuple):
+    """The patterns that a path passes to a view."""
+
+    patterns: tuple[Any, ...]
+    view: str
+    name: str  # with its namespaces; empty without one
+
+    @property
+    def is_loose(self) -> bool:
+        return any(map(_is_loose, self.patterns))
+
+    def page(self, language: Language) -> tuple[str, str]:
+        """As `destination` has it. Without a name, ``two`` and ``two/`` are one page, and each language has another text."""
+        return (self.view, self.name or _bare(self._route(language)))
+
+    def _route(self, language: Language) -> str:
+        """As Django joins it."""
+        route = ""
+        for pattern in reversed(self.patterns):
+            begin = _prefix_in(language, pattern) if isinstance(pattern, LocalePrefixPattern) else str(pattern)
+            route = begin + route.removeprefix("^") if begin else route
+        return route
+
+    def text(self, language: Language, captured: Mapping[str, str], passed: Sequence[str]) -> str | None:
+        """A path that goes this way in this language; None where a regular expression stands in it, of which only what
+        has `passed` is known."""
+        parts = []
+        for place, pattern in enumerate(self.patterns):
+            if isinstance(pattern, LocalePrefixPattern):
+                parts.append(_prefix_in(language, pattern))
+            elif isinstance(pattern, RegexPattern):
+                if _is_translated(pattern) or (_is_loose(pattern) and not passed):
+                    return None
+                parts.append(passed[place] if passed else "")
+            else:
+                parameters = _PARAMETER.findall(str(pattern))
+                if not captured.keys() >= set(parameters):
+                    return None
+                parts.append(_PARAMETER.sub(lambda found: captured[found[1]], str(pattern)))
+        return "/" + "".join(parts)
+
+    def head(self, language: Language) -> str:
+        """How every path that goes this way begins in this language."""
+        head = "/"
+        for pattern in self.patterns:
+            if isinstance(pattern, LocalePrefixPattern):
+                head += _prefix_in(language, pattern)
+                continue
+            literal = "" if isinstance(pattern, RegexPattern) else _PARAMETER.split(str(pattern))[0]
+            head += literal
+            if isinstance(pattern, RegexPattern) or literal != str(pattern):
+                break
+        return head
 
 
-def _way(resolver: URLResolver, path: str) -> list[Any] | None:
-    """The patterns that a path passes to its view, as `URLResolver.resolve` goes them; None when there is no view."""
+class _Step(NamedTuple):
+    """What one pattern has taken of a path."""
+
+    pattern: Any
+    text: str
+    captured: dict[str, str]
+
+
+def _trail(resolver: URLResolver, path: str) -> list[_Step] | None:
+    """The steps of a path to its view, as `URLResolver.resolve` goes them; None when there is no view."""
     if (matched := resolver.pattern.match(path)) is None:
         return None
     for child in resolver.url_patterns:
         if isinstance(child, URLResolver):
-            below = _way(child, matched[0])
+            below = _trail(child, matched[0])
             if below is not None:
-                return [child.pattern, *below]
+                return [_step(child.pattern, matched[0]), *below]
         elif child.pattern.match(matched[0]) is not None:
-            return [child.pattern]
+            return [_step(child.pattern, matched[0])]
     return None
 
 
+def _step(pattern: Any, path: str) -> _Step:
+    rest = pattern.match(path)[0]
+    found = pattern.regex.search(path)
+    return _Step(pattern, path.removesuffix(rest), {name: text for name, text in found.groupdict().items() if text is not None})
+
+
+def _ways(resolver: URLResolver, patterns: tuple[Any, ...] = (), spaces: tuple[str, ...] = ()) -> Iterator[_Way]:
+    for child in resolver.url_patterns:
+        if isinstance(child, URLResolver):
+            yield from _ways(child, (*patterns, child.pattern), (*spaces, *filter(None, [child.namespace])))
+        else:
+            yield _Way((*patterns, child.pattern), _view(child.callback), ":".join([*spaces, child.name]) if child.name else "")
+
+
+def _view(function: Any) -> str:
+    """What a view is called in code: each ``as_view()`` is another function, and so is each decorated one."""
+    view = getattr(function, "view_class", function)
+    return f"{view.__module__}.{getattr(view, '__qualname__', type(view).__qualname__)}"
+
+
+def _bare(route: str) -> str:
+    return route.strip("^$").removesuffix("?").removesuffix("/")
+
+
+def _comparable(value: Any) -> Any:
+    """An argument of a view, the same for all that the site takes for the same: numbers are their text, and objects that can
+    only be told apart by where they are in memory what is in them."""
+    if isinstance(value, str | int):
+        return str(value)
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    is_known_by_place: bool = type(value).__hash__ is object.__hash__  # type: ignore[comparison-overlap]
+    return repr(getattr(value, "__dict__", value)) if is_known_by_place else value
+
+
 def _is_loose(pattern: Any) -> bool:
-    """Whether several texts may pass it and mean the same."""
+    """Whether several texts may pass it and mean the same. A converter that is derived from Django's may do anything."""
     if isinstance(pattern, RegexPattern):
-        return bool(pattern._regex)  # type: ignore[attr-defined]
-    return any(not isinstance(converter, _EXACT) for converter in getattr(pattern, "converters", {}).values())
+        return bool(pattern._regex)  # type: ignore[attr-defined]  # the stubs know less than Django has
+    return any(type(converter) not in _EXACT for converter in getattr(pattern, "converters", {}).values())
+
+
+def _is_translated(pattern: Any) -> bool:
+    return not isinstance(getattr(pattern, "_route", getattr(pattern, "_regex", "")), str)
+
+
+def _prefix_in(language: Language, pattern: LocalePrefixPattern) -> str:
+    """What an ``i18n_patterns`` begins with in a language that is not spoken."""
+    usual = language == settings.LANGUAGE_CODE and not pattern.prefix_default_language
+    return "" if usual else f"{language}/"
+
+
+def _speaking(language: Language) -> AbstractContextManager[Any]:
+    return nullcontext() if language is None else translation.override(language)
 
 
 def _ignores_case(pattern: Any) -> bool:
     if not isinstance(pattern, RegexPattern):
         return False
     return bool(pattern.regex.flags & re.IGNORECASE) or bool(re.search(r"\(\?[a-z]*i", pattern.regex.pattern))
-
-
-def _all_patterns(resolver: URLResolver) -> Iterator[Any]:
-    for child in resolver.url_patterns:
-        yield child.pattern
-        if isinstance(child, URLResolver):
-            yield from _all_patterns(child)

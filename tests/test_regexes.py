@@ -28,3 +28,8 @@ def test_without_google_re2_the_line_to_install_it_is_told(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "re2", None)
     with pytest.raises(ValueError, match=r"pip install 'ratewindow\[regex\]'"):
         check_regex("^/api/")
+
+
+def test_a_dot_is_any_character_of_a_path_also_a_line_feed() -> None:
+    assert RegexSet(["^/export/.*/all$", "^/a.b$"]).found_in("/export/\n/all") == [0]
+    assert RegexSet(["^/export/.*/all$", "^/a.b$"]).found_in("/a\nb") == [1]

@@ -7,7 +7,7 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
 from django.db import Error as DatabaseError
-from django.urls import Resolver404, URLResolver, get_resolver
+from django.urls import URLResolver, get_resolver
 
 from ratewindow import coderules, rulerows
 from ratewindow.checks.code import import_views, places_of
@@ -15,6 +15,7 @@ from ratewindow.checks.messages import Told, error, warning
 from ratewindow.checks.settings import MIDDLEWARE
 from ratewindow.models import RateRule
 from ratewindow.rule import Rule
+from ratewindow.spellings import Spellings
 
 # What a client chooses by itself: a fresh value each time is a fresh limit each time.
 _CHOSEN = ("header:", "cookie:", "query:", "get:", "post:", "json:")
@@ -80,10 +81,9 @@ def _is_ours(name: str) -> bool:
 def _leading_nowhere(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
     if not getattr(settings, "ROOT_URLCONF", None):
         return
-    resolver = get_resolver()
-    known = set(_names(resolver))
+    known, spellings = set(_names(get_resolver())), Spellings(None, ())
     missing: dict[str, Callable[[str], bool]] = {
-        "path": lambda path: not _resolves(resolver, path),
+        "path": lambda path: not spellings.leads_anywhere(path),
         "route": lambda name: name not in known,
     }
     for rule in rules:
@@ -93,14 +93,6 @@ def _leading_nowhere(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
                 f"Rule {rule.name!r} is for the {rule.applies_to} {rule.pattern!r}, which the URLconf does not have.",
                 "Correct it, or delete the rule.",
             )
-
-
-def _resolves(resolver: URLResolver, path: str) -> bool:
-    try:
-        resolver.resolve(path)
-    except Resolver404:
-        return False
-    return True
 
 
 def _names(resolver: URLResolver, within: str = "") -> Iterator[str]:

@@ -7,6 +7,7 @@ _WALK, _TRICKS, _DOORS = "serving/test_address_walk.py", "serving/test_path_tric
 _RULES, _OVERRIDES, _REPORT = "admin/test_rules.py", "admin/test_overrides.py", "admin/test_report_page.py"
 _ADDRESS, _SENT, _METHODS = "badinputs/test_address.py", "badinputs/test_identity.py", "badinputs/test_paths_and_methods.py"
 _NUMBERS, _PAGES, _BROWSER = "badinputs/test_numbers.py", "badinputs/test_pages.py", "badinputs/test_markup_in_browser.py"
+_SPELLINGS = "test_spellings.py"
 _PLAIN, _BODY, _WORST, _WORST_SERVED = (
     "identity/test_plain.py",
     "identity/test_body.py",
@@ -61,7 +62,22 @@ SERVED: dict[str, tuple[str, ...]] = {
     "`/%6cogin/`, `/login%2f` that reach the view": (f"{_TRICKS}::test_no_spelling_of_a_path_passes_a_third_time",),
     "a target in absolute form, `//login/`": (f"{_TRICKS}::test_no_spelling_of_a_path_passes_a_third_time",),
     "routes that are loose regular expressions or ignore case": (
-        f"{_TRICKS}::test_no_spelling_that_a_loose_route_takes_passes_a_third_time",
+        f"{_TRICKS}::test_no_other_text_that_a_site_takes_for_the_same_page_passes_a_third_time",
+    ),
+    "another language, with translated words or a prefix; a page with and without a slash": (
+        f"{_TRICKS}::test_no_other_text_that_a_site_takes_for_the_same_page_passes_a_third_time",
+        f"{_SPELLINGS}::test_a_path_is_one_path_in_every_language",
+        f"{_SPELLINGS}::test_a_path_whose_words_are_translated_is_one_path",
+        f"{_SPELLINGS}::test_a_prefix_is_one_in_every_language",
+        f"{_SPELLINGS}::test_a_page_with_and_without_a_slash_is_one",
+    ),
+    "a converter of the site's, derived from Django's or not": (
+        f"{_TRICKS}::test_no_other_text_that_a_site_takes_for_the_same_page_passes_a_third_time",
+        f"{_SPELLINGS}::test_a_converter_that_takes_several_texts_for_one_value_makes_one_path_of_them",
+    ),
+    "`%0a` where a regex rule has a dot": (
+        f"{_TRICKS}::test_no_other_text_that_a_site_takes_for_the_same_page_passes_a_third_time",
+        "test_regexes.py::test_a_dot_is_any_character_of_a_path_also_a_line_feed",
     ),
     "the redirect of APPEND_SLASH": (
         f"{_DOORS}::test_the_redirect_that_appends_a_slash_charges_nothing",

@@ -107,9 +107,16 @@ def test_no_spelling_of_a_path_passes_a_third_time(served: Served) -> None:
     [
         ("/search", ["/searchX", "/search/", "/search/deeper", "/search%2F", "/%73earch", "/search%0A", "/search;x"]),
         ("/loud/", ["/LOUD/", "/Loud/", "/loUd/", "/%4Coud/", "/l%4FUD/"]),
+        ("/account/", ["/de/konto/", "/pt-br/account/", "/%64e/konto/", "/pt-br/%61ccount/"]),
+        ("/orders/7/", ["/de/orders/7/", "/pt-br/orders/007/", "/de/orders/8/"]),
+        ("/profile/ann/", ["/profile/ANN/", "/profile/Ann/", "/profile/%41nn/", "/profile/a%4En/"]),
+        ("/two/", ["/two", "/tw%6f", "/%74wo/"]),
+        ("/dotted/x/end", ["/dotted/%0a/end", "/dotted/x%0Ay/end", "/dotted/%0d%0a/end"]),
     ],
 )
-def test_no_spelling_that_a_loose_route_takes_passes_a_third_time(served: Served, canonical: str, others: list[str]) -> None:
+def test_no_other_text_that_a_site_takes_for_the_same_page_passes_a_third_time(
+    served: Served, canonical: str, others: list[str]
+) -> None:
     passed, reaching = walked_around(served, canonical, [Spelling(other) for other in others])
     assert passed == []
     assert reaching == len(others)

@@ -8,6 +8,8 @@ from testproject.settings import INSTALLED_APPS, MIDDLEWARE, RATEWINDOW
 
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.serving.site"]
 MIDDLEWARE = ["tests.serving.site.middleware.named", *(each for each in MIDDLEWARE if not each.endswith("CsrfViewMiddleware"))]
+MIDDLEWARE.insert(MIDDLEWARE.index("django.middleware.common.CommonMiddleware"), "django.middleware.locale.LocaleMiddleware")
+LANGUAGES = [("en", "English"), ("de", "German"), ("pt-br", "Brazilian Portuguese")]
 ROOT_URLCONF = "tests.serving.site.urls"
 RATEWINDOW = {
     **RATEWINDOW,

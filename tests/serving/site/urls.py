@@ -1,11 +1,37 @@
 """Addresses of the served site."""
 
+from typing import Any
+
+from django.conf.urls.i18n import i18n_patterns
 from django.contrib import admin
-from django.urls import path, re_path
+from django.urls import converters, path, re_path, register_converter
+from django.utils.functional import lazy
+from django.utils.translation import get_language
 
 from tests.serving.site import rest, views
 
+
+class Lower(converters.StringConverter):
+    def to_python(self, value: str) -> str:
+        return value.lower()
+
+
+def german(english: str, word: str) -> Any:
+    return lazy(lambda: word if get_language() == "de" else english, str)()
+
+
+register_converter(Lower, "lower")
+
 urlpatterns = [
+    *i18n_patterns(
+        path(german("account/", "konto/"), views.plain, name="account"),
+        path("orders/<int:number>/", views.plain, name="order"),
+        prefix_default_language=False,
+    ),
+    path("profile/<lower:name>/", views.plain, name="profile"),
+    path("two", views.plain, name="two"),
+    path("two/", views.plain, name="two"),
+    path("dotted/<str:rest>/end", views.plain, name="dotted"),
     path("admin/", admin.site.urls),
     path("sync/", views.sync_view),
     path("async/", views.async_view),

@@ -17,7 +17,7 @@ import ratewindow
 from ratewindow import RateLimited, gate, ratelimit, rulebook, stores
 
 
-def plain(request: HttpRequest, *_: Any) -> HttpResponse:
+def plain(request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
     return HttpResponse("ok\n", content_type="text/plain")
 
 
