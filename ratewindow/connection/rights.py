@@ -26,7 +26,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "llen": (_KEY,),
     "lindex": (_KEY, "0"),
     "lrange": (_KEY, "0", "0"),
-    "lrem": (_KEY, "1", "1"),
+    "lset": (_KEY, "0", "1"),
     "ltrim": (_KEY, "0", "0"),
     # the rules' token, the switch, statistics, what processes tell of themselves
     "mget": (_KEY,),

@@ -25,13 +25,14 @@ def exchange(connection: Any, command: bytes) -> list[int]:
     """The reply to a packed command, or an exception as redis-py has them. After any but a ResponseError more may come
     that belongs to this command: the connection must not be used again."""
     socket = getattr(connection, "_sock", None)
-    if socket is None or connection.protocol not in _PLAIN:
+    receive = getattr(socket, "recv", None)  # fakeredis has none
+    if receive is None or connection.protocol not in _PLAIN:
         connection.send_packed_command([command], check_health=False)
         return _numbers(connection.read_response())
     try:
         asked_s = monotonic()
         socket.sendall(command)
-        answer = socket.recv(_MOST_BYTES)
+        answer = receive(_MOST_BYTES)
         if len(answer) > _SHORT_BYTES and (reply := _parsed(answer)) is not None:
             return reply
         head, *numbers = answer.split(b"\r\n:")
