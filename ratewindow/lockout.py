@@ -112,6 +112,12 @@ def _in_text(period_ms: int) -> str:
     return to_text(timedelta(milliseconds=period_ms))
 
 
+def visits(request: HttpRequest) -> Iterator[HttpRequest]:
+    """Requests for every page of the admin, as whoever sent this one would send them."""
+    for page in adminpages.pages():
+        yield from _visits(page, request)
+
+
 def _visits(page: Page, request: HttpRequest | None) -> Iterator[HttpRequest]:
     """Requests for a page: at the login of nobody, elsewhere of whoever edits rules."""
     for method in ("GET", "POST"):

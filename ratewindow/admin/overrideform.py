@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from ratewindow import rulebook
-from ratewindow.admin import codepaths
+from ratewindow import lockout, rulebook
+from ratewindow.admin import codepaths, switch
 from ratewindow.admin.identities import seen
 from ratewindow.admin.saidonce import SaidOnce
 from ratewindow.limiter.durations import EXAMPLES as DURATIONS
@@ -93,9 +93,14 @@ class OverrideForm(SaidOnce):
         if self.instance._state.adding:
             self.instance.created_by = self.request.user
         super()._post_clean()  # type: ignore[misc]
-        if not self.errors and self.instance.action == BLOCK and self._contains_author():
+        if self.errors:
+            return
+        if self.instance.action == BLOCK and self.contains_author():
             who = seen(self.request, self.instance.identity)
             told = f"This block contains you ({who}): you would lock yourself out. Leave yourself out of it."
+            self.add_error("identity" if "identity" in self.fields else None, told)
+        elif parse_subject(self.instance.identity).meets_everybody and not switch.may(self.request):
+            told = "This is about everybody, or nearly: only who may switch all limits off may save it."
             self.add_error("identity" if "identity" in self.fields else None, told)
 
     def elsewhere(self, field: str, errors: list[Any]) -> list[Any]:
@@ -104,10 +109,10 @@ class OverrideForm(SaidOnce):
             return errors
         return ["Whom this is about cannot be found any more, so it holds for nobody. Delete it, and add another one."]
 
-    def _contains_author(self) -> bool:
-        """Whether this very request would be refused by it."""
+    def contains_author(self) -> bool:
+        """Whether it is about this very request, or about any that its author would send to the admin."""
         only = Overrides([(parse_subject(self.instance.identity), Ruling(BLOCK))], self._own_groups)
-        return bool(only.of_request(self.request))
+        return any(map(only.of_request, [self.request, *lockout.visits(self.request)]))
 
     def _own_groups(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
         user: Any = self.request.user

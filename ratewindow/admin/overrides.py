@@ -1,6 +1,6 @@
 """Blocks and exemptions in the admin: who, what, until when and why; each ends by itself, or with one click."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -16,14 +16,17 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import release
+from ratewindow import lockout, rulebook
+from ratewindow.admin import release, switch
 from ratewindow.admin.identities import may_see, seen
 from ratewindow.admin.overrideform import OverrideForm, made
 from ratewindow.admin.wording import ago, until
+from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import Override
 from ratewindow.models.overridemanager import YEARS, OverrideQuerySet
 from ratewindow.overridenotes import notes
-from ratewindow.overrides.subjects import in_words, masked
+from ratewindow.overrides import RATE
+from ratewindow.overrides.subjects import in_words, masked, parse_subject
 
 HOUR = timedelta(hours=1)
 UNDO_S = 86_400
@@ -131,6 +134,20 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         super().save_model(request, obj, form, change)
         for note in notes(obj, who):
             messages.warning(request, note)
+        if obj.action == RATE and form.contains_author():
+            for found in self._lockouts(request, obj):
+                messages.warning(request, f"{found} {lockout.REMEDY}")
+
+    def _lockouts(self, request: HttpRequest, override: Override) -> Iterator[lockout.Lockout]:
+        """The rules that would refuse its author in the admin, once they are held to this rate."""
+        windows = tuple(parse_rates(override.rate))
+        for name, rule in rulebook.current().by_name.items():
+            if (
+                override.rule in ("", name)
+                and rule.mode == "enforce"
+                and (found := lockout.lockout(rule.held_to(windows), request))
+            ):
+                yield found
 
     @admin.display(description="action", ordering="action")
     def action_badge(self, override: Override) -> SafeString:
@@ -188,6 +205,9 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.action(description="Extend selected ones by 1 hour", permissions=["change"])
     def extend(self, request: HttpRequest, overrides: OverrideQuerySet) -> None:
         lasting = overrides.not_ended().filter(expires_at__year__lt=YEARS.stop)  # none has no year
+        if not switch.may(request) and (wide := [each.pk for each in lasting if _meets_everybody(each)]):
+            messages.error(request, "What is about everybody, or nearly, only who may switch all limits off may extend.")
+            lasting = lasting.exclude(pk__in=wide)
         self._move(
             request,
             lasting,
@@ -260,6 +280,13 @@ def _with_undo(request: HttpRequest, said: str, before: Iterable[tuple[int, str]
 
 def _column(name: str, request: HttpRequest) -> str:
     return f"{name}_in_full" if may_see(request) else f"{name}_masked"
+
+
+def _meets_everybody(override: Override) -> bool:
+    try:
+        return parse_subject(override.identity).meets_everybody
+    except ValueError:  # a row that cannot be right, which holds for nobody
+        return False
 
 
 def _what(override: Override) -> str:

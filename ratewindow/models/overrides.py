@@ -88,7 +88,7 @@ class Override(models.Model):
         subject = self._clean_subject(errors) if self.identity else None  # the field has said that it is missing
         self._clean_rate(errors)
         self._clean_time(errors)
-        if subject is not None and subject.everybody:
+        if subject is not None and subject.meets_everybody:
             for field in ("rule", "expires_at"):
                 if not getattr(self, field):
                     errors.setdefault(field, "For everybody, name one rule and an end: it holds for all visitors of the site.")

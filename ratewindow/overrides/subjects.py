@@ -21,6 +21,15 @@ _GROUPS_ALONE = "a group cannot be joined with +: write group:NAME alone, or nam
 _SEVERAL_KINDS = ("user_or_ip", "global")  # keys whose identities are of another kind
 
 
+_WIDEST = {4: 8, 6: 16}  # lengths of networks of which one provider, or one company, may have all
+_OF_REQUESTS = ("method", "path", "route")
+# Headers that browsers send by themselves, or proxies for all of them. `user-agent` tells robots apart.
+_OF_BROWSERS = frozenset(
+    """accept accept-encoding accept-language cache-control connection content-type host origin pragma
+    upgrade-insecure-requests x-forwarded-host x-forwarded-port x-forwarded-proto""".split()
+)
+
+
 class Subject(NamedTuple):
     """One subject: a network, a group, the identities of a key, or, with none of these, everybody."""
 
@@ -33,6 +42,14 @@ class Subject(NamedTuple):
     @property
     def everybody(self) -> bool:
         return self.text == EVERYBODY
+
+    @property
+    def meets_everybody(self) -> bool:
+        """Whether it is about all visitors or nearly all, though it does not say so: a network as wide as a continent, or
+        what tells of a request and not of who sends it."""
+        if self.network is not None:
+            return self.network.length < _WIDEST[self.network.version]
+        return self.everybody or (bool(self.key) and all(map(_tells_of_nobody, self.key.split("+"))))
 
     @property
     def one_client(self) -> bool:
@@ -132,6 +149,11 @@ def in_words(text: str) -> str:
 def network_of(text: str) -> Network:
     """The network that is written after ``ip:``; of an address alone, what counts as one client."""
     return parse_network(text, _client_length(4), _client_length(6))
+
+
+def _tells_of_nobody(key: str) -> bool:
+    kind, _, name = key.partition(":")
+    return kind in _OF_REQUESTS or (kind == "header" and (name in _OF_BROWSERS or name.startswith("sec-")))
 
 
 def _client_length(version: int) -> int:

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission, User
+from django.core.exceptions import ValidationError
 from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
+from ratewindow import rulebook
 from ratewindow.models import Override, RateRule
 from tests.admin.test_rules import boss, errors, page
 
@@ -126,7 +128,7 @@ class TestForm:
     def test_a_block_that_contains_its_author_is_refused(self, page: Client, boss: User, identity: str) -> None:
         boss.groups.add(Group.objects.create(name="staff"))
         identity = identity.format(boss=boss.pk)
-        rule = "login" if identity == "*" else ""
+        rule = "login" if identity in ("*", "ip:0.0.0.0/0") else ""
         (message,) = errors(page.post(ADD, typed(identity=identity, rule=rule)))
         assert "This block contains you" in message
         assert not Override.objects.exists()
@@ -380,6 +382,75 @@ class TestStaffThatMayOnlyLook:
         told = text(changing.post(quick("end", override), follow=True))
         assert "Ended: ip:203.0.113.x." in told
         assert "203.0.113.9" not in told
+
+
+class TestEverybody:
+    """What is about all visitors, or nearly, or about its author by any request."""
+
+    WIDE = ("ip:0.0.0.0/0", "ip:128.0.0.0/1", "ip:::/0", "ip:2000::/3", "ip:::ffff:0:0/96", "method:GET", "path:/search/")
+    WIDE += ("route:search", "header:host:example.com", "header:sec-fetch-mode:navigate", "method:GET+path:/search/")
+
+    @pytest.mark.parametrize("identity", WIDE)
+    @pytest.mark.parametrize("action", ["allow", "rate"])
+    def test_it_needs_a_rule_and_an_end_as_for_everybody(self, page: Client, identity: str, action: str) -> None:
+        sent = typed(action=action, identity=identity, rate="9/m" if action == "rate" else "", lasts="")
+        told = "For everybody, name one rule and an end: it holds for all visitors of the site."
+        assert errors(page.post(ADD, sent)) == [told, told]
+        assert errors(page.post(ADD, {**sent, "rule": "search"})) == [told]
+        assert errors(page.post(ADD, {**sent, "rule": "search", "lasts": "1h"}, follow=True)) == []
+        assert Override.objects.get().action == action
+
+    @pytest.mark.parametrize("identity", WIDE)
+    def test_code_and_commands_need_them_too(self, identity: str) -> None:
+        with pytest.raises(ValidationError, match="For everybody, name one rule and an end"):
+            Override.objects.allow(identity)
+        assert Override.objects.allow(identity, rule="search", duration="1h").pk
+
+    @pytest.mark.parametrize(
+        "identity",
+        ["ip:10.0.0.0/8", "ip:2001:db8::/32", "user:42", "group:staff", "header:user-agent:a robot", "method:GET+user:42"],
+    )
+    def test_what_is_about_some_needs_neither(self, page: Client, identity: str) -> None:
+        assert errors(page.post(ADD, typed(action="allow", identity=identity, lasts=""), follow=True)) == []
+
+    @pytest.mark.parametrize("identity", ["*", *WIDE])
+    def test_it_takes_the_permission_to_switch_all_limits_off(self, client: Client, identity: str) -> None:
+        adding = staff(client, "add_override", "view_override", "view_identity")
+        sent = typed(action="allow", identity=identity, rule="search")
+        told = "This is about everybody, or nearly: only who may switch all limits off may save it."
+        assert errors(adding.post(ADD, sent)) == [told]
+        User.objects.get().user_permissions.add(Permission.objects.get(codename="switch_limits"))
+        assert adding.post(ADD, sent).status_code == 302
+
+    def test_so_does_an_hour_more(self, client: Client) -> None:
+        wide = Override.objects.allow("method:GET", rule="search", duration="1h")
+        some = Override.objects.allow("user:42", duration="1h")
+        changing = staff(client, "change_override", "view_override")
+        sent = {"action": "extend", "_selected_action": [wide.pk, some.pk]}
+        assert "only who may switch all limits off may extend" in text(changing.post(LIST, sent, follow=True))
+        ends = dict(Override.objects.values_list("pk", "expires_at"))
+        assert ends == {wide.pk: wide.expires_at, some.pk: some.expires_at + timedelta(hours=1)}
+
+    @pytest.mark.parametrize(
+        "identity",
+        ["method:GET", "method:POST", "path:/admin/", "route:admin:index", "method:GET+ip:127.0.0.1", "path:/admin/auth/user/"],
+    )
+    def test_a_block_that_meets_any_request_of_its_author_to_the_admin_is_refused(self, page: Client, identity: str) -> None:
+        (told,) = errors(page.post(ADD, typed(identity=identity, rule="search")))
+        assert "This block contains you" in told
+
+    def test_a_block_of_another_page_is_not(self, page: Client) -> None:
+        assert errors(page.post(ADD, typed(identity="path:/search/", rule="search"), follow=True)) == []
+
+    def test_another_rate_that_refuses_its_author_in_the_admin_is_said(self, page: Client) -> None:
+        RateRule.objects.define("all", "6000/m", applies_to="all", mode="enforce")
+        RateRule.objects.define("search", "6000/m", path="/search/", mode="enforce")
+        rulebook.reload()
+        for rate, told in (("0/s", "always."), ("5/m", "after 5 requests in 1m."), ("900/m", "")):
+            response = page.post(ADD, typed(action="rate", identity="ip:127.0.0.1", rate=rate), follow=True)
+            warnings = [str(each) for each in response.context["messages"] if each.level_tag == "warning"]
+            assert len(warnings) == bool(told)
+            assert not told or (f"You would be refused there {told}" in warnings[0] and "Rule all meets /admin/" in warnings[0])
 
 
 def test_what_people_wrote_is_shown_and_not_run(page: Client) -> None:
