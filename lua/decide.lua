@@ -1,7 +1,8 @@
 -- Decides one request: every window of every rule that it meets, all charged or none.
 --
 -- State    one key for each window of each rule for each identity; its type is the algorithm's. A rule with
---          a penalty has one key more, a string: the time in milliseconds when its lock began.
+--          a penalty has one key more, a string "<start> <penalty>": when its lock began and how long it was to last,
+--          in milliseconds. A shorter penalty of today ends it sooner, a longer one does not prolong it.
 -- KEYS     for each rule in ARGV: its lock, if it has a penalty, then its windows. No key twice.
 -- ARGV     what: 'hit' charges what passes, 'peek' only looks, 'force' charges what there is room for and
 --            'charge' charges all, both whatever stands against it; 'refused' is a hit of a request that
@@ -111,12 +112,16 @@ local function look(rule)
     end
   end
   if rule.penalty then
-    rule.locked_at = tonumber(redis.call('GET', rule.lock))
-    if rule.locked_at and rule.locked_at - now > rule.penalty then
-      redis.call('DEL', rule.lock) -- the clock went back: as with windows, such a state belongs to no time near now
-      rule.locked_at = nil
+    local start, lasts = string.match(redis.call('GET', rule.lock) or '', '^(%d+) (%d+)$')
+    if start then
+      lasts = math.min(lasts + 0, rule.penalty)
+      if start - now > lasts then
+        redis.call('DEL', rule.lock) -- the clock went back: as with windows, such a state belongs to no time near now
+      else
+        rule.lock_ends = start + lasts
+        rule.locked = now < rule.lock_ends
+      end
     end
-    rule.locked = rule.locked_at and now < rule.locked_at + rule.penalty
   end
   rule.open = not (rule.full or rule.locked)
 end
@@ -153,23 +158,28 @@ local passes = forced or not refused
 local hits = what ~= 'peek'
 local reply, n = {}, 0
 
+-- All that can fail, such as a foreign type under a key, has failed before anything is charged.
+for r = 1, #rules do
+  local rule = rules[r]
+  if not rule.enforce and (passes or hits and rule.counts_refused) then look(rule) end
+end
+
 for r = 1, #rules do
   local rule = rules[r]
   local cost, judged = rule.cost, rule.enforce or passes
   local counts = hits and rule.counts_refused
-  if not rule.enforce and (judged or counts) then look(rule) end
   local charged = hits and passes and not rule.looks and cost > 0 and (rule.open or forced and rule.enforce)
   local counted = counts and not charged and cost > 0 and not rule.impossible
   local own_refusal = judged and rule.full and not rule.locked and not rule.impossible and cost > 0
   if rule.penalty and hits and not forced and own_refusal then
-    rule.locked_at = now
-    redis.call('SET', rule.lock, string.format('%.0f', now), 'PX', rule.penalty)
+    rule.lock_ends = now + rule.penalty
+    redis.call('SET', rule.lock, string.format('%.0f %.0f', now, rule.penalty), 'PX', rule.penalty)
   end
   if rule.counts_refused or rule.penalty or forced then
     local verdict, wait = 0, 0
     if judged then
       verdict = rule.locked and 2 or rule.full and 1 or 0
-      if rule.locked_at then wait = math.max(0, rule.locked_at + rule.penalty - now) end
+      if rule.lock_ends then wait = math.max(0, rule.lock_ends - now) end
     end
     reply[n + 1], reply[n + 2] = verdict, wait
     n = n + 2

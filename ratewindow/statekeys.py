@@ -28,10 +28,10 @@ from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 
 from ratewindow import conf
-from ratewindow.limiter.keys import digest, identity_tag
+from ratewindow.limiter.keys import LAYOUT, digest, identity_tag
 from ratewindow.limiter.types import Window
 
-LOCK_TAG = digest("lock", 6)
+LOCK_TAG = digest(f"{LAYOUT} lock", 6)
 
 
 def token() -> str:

@@ -17,12 +17,20 @@ local function bounds(time, period, edges)
     end
     start = edge
   end
-  start = start or stop - period -- a server whose clock is far from the caller's: as well as can be
-  return start, stop or start + period
+  -- Where the server's clock is far from the caller's: by whole periods from the nearest edge.
+  if not start then
+    start = stop - math.ceil((stop - time) / period) * period
+  elseif not stop then
+    start = start + math.floor((time - start) / period) * period
+  else
+    return start, stop
+  end
+  return start, start + period
 end
 
 local function write(key, start, used, stop, now)
-  redis.call('SET', key, string.format('%.0f %.0f', start, used), 'PX', stop - now)
+  local most = 2^52 -- where the count stops, so that it stays exact
+  redis.call('SET', key, string.format('%.0f %.0f', start, math.min(used, most)), 'PX', stop - now)
 end
 
 algorithms.fixed_window = {

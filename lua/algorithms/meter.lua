@@ -1,43 +1,47 @@
 -- meter: a level that each unit raises and that drains evenly; token_bucket and leaky_bucket count with it.
 --
--- State  string "<time> <level>": the newest charge in milliseconds, and the level then, in units x period_ms
+-- State  string "<time> <level> <rate>": the newest charge in milliseconds, the level then, in units x period_ms, and
+--        by how much it falls in each millisecond: the limit of that time
 -- Parameter  burst: how many units fit at once
--- Reading    time (now, or the newest charge if the clock went back), level (at that time)
+-- Reading    time (now, or the newest charge if the clock went back), level (at that time), rate (nil without a state)
 --
--- The level falls by limit for each millisecond. All numbers are whole: a fraction would be wrong by a
--- millisecond in a tenth of the waits. A forced charge takes what there is room for.
+-- All numbers are whole: a fraction would be wrong by a millisecond in a tenth of the waits. A forced charge takes
+-- what there is room for. An edited limit is the rate from the next look on, which writes the state anew, so that it
+-- expires when it has drained and not before.
+
+local MOST = 2^52 -- where the level stops: all that is reckoned with it stays exact
 
 -- At limit 0 nothing drains: what is charged then is not kept, since it would never expire.
-local function write(key, limit, now, time, level)
-  if limit == 0 then return end
-  local state = string.format('%.0f %.0f', time, level)
-  redis.call('SET', key, state, 'PX', time + math.ceil(level / limit) - now)
+local function write(key, rate, now, time, level)
+  if rate == 0 then return end
+  local state = string.format('%.0f %.0f %.0f', time, level, rate)
+  redis.call('SET', key, state, 'PX', time + math.ceil(level / rate) - now)
 end
 
 algorithms.meter = {
   read = function(key, limit, period, burst, now)
-    local state, time, level, capacity = redis.call('GET', key), now, 0, limit > 0 and burst or 0
+    local state, time, level, capacity, rate = redis.call('GET', key), now, 0, limit > 0 and burst or 0, nil
     if state then
-      local newest, then_level = string.match(state, '^(%d+) (%d+)$')
-      newest, then_level = newest + 0, then_level + 0
+      local newest, then_level, then_limit = string.match(state, '^(%d+) (%d+) (%d+)$')
+      newest, then_level, rate = newest + 0, then_level + 0, then_limit + 0
       if newest - now > period then
         redis.call('DEL', key)
       else
         time = math.max(now, newest)
         -- Compared before it is multiplied: after a long while the product would not be exact.
-        if limit > 0 and time - newest < math.ceil(then_level / limit) then level = then_level - (time - newest) * limit end
+        if limit > 0 and time - newest < math.ceil(then_level / rate) then level = then_level - (time - newest) * rate end
       end
     end
-    return math.floor((capacity * period - level) / period), capacity, time, level
+    return math.floor((capacity * period - level) / period), capacity, time, level, rate
   end,
 
-  answer = function(what, cost, key, limit, period, _, now, room, capacity, time, level)
+  answer = function(what, cost, key, limit, period, _, now, room, capacity, time, level, rate)
     local wait, reset, charged_at = 0, 0, -1
     if what ~= 'peek' and (cost <= room or what ~= 'hit') then
       local units = cost
       if what == 'force' and cost > room then units = math.max(0, room) end
       if units > 0 then
-        room, level = room - units, level + units * period
+        room, level, rate = room - units, math.min(level + units * period, MOST), limit
         write(key, limit, now, time, level)
       end
       if units == cost then charged_at = time end
@@ -46,6 +50,7 @@ algorithms.meter = {
     elseif cost > room then
       wait = time + math.ceil((level + (cost - capacity) * period) / limit) - now
     end
+    if level > 0 and rate ~= limit then write(key, limit, now, time, level) end
     local remaining = room > 0 and room or 0
     if wait > 0 then reset = wait end -- which is for at least as many units, unless the cost is 0
     if remaining < capacity and (reset == 0 or cost == 0) then

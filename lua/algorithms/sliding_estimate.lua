@@ -42,7 +42,8 @@ algorithms.sliding_estimate = {
   answer = function(what, cost, key, limit, period, _, now, room, _, start, current, previous, time)
     local wait, reset = 0, 0
     if what ~= 'peek' and (cost <= room or what ~= 'hit') then
-      room, current = room - cost, current + cost
+      -- It stops where what is reckoned with it stays exact.
+      room, current = room - cost, math.min(current + cost, math.floor(2^52 / period))
       write(key, period, now, start, current, previous)
     else
       time = -1

@@ -84,7 +84,7 @@ class _Rule:
         self.check, self.states, self.now = check, states, now
         self.readings: list[Reading] = []
         self.full = self.impossible = False
-        self.locked_at: int | None = None
+        self.lock_ends: int | None = None
         self.locked = False
 
     @property
@@ -101,11 +101,16 @@ class _Rule:
         self.full = any(check.cost > reading.room for reading in self.readings)
         self.impossible = any(check.cost > reading.capacity for reading in self.readings)
         if check.penalty_ms:
-            self.locked_at = self.states.get(check.lock)
-            if self.locked_at is not None and self.locked_at - self.now > check.penalty_ms:
-                self.states.put(check.lock, None)
-                self.locked_at = None
-            self.locked = self.locked_at is not None and self.now < self.locked_at + check.penalty_ms
+            self._read_lock()
+
+    def _read_lock(self) -> None:
+        start, lasts = self.states.get(self.check.lock) or (self.now, 0)
+        lasts = min(lasts, self.check.penalty_ms)
+        if start - self.now > lasts:
+            self.states.put(self.check.lock, None)
+        elif lasts:
+            self.lock_ends = start + lasts
+            self.locked = self.now < self.lock_ends
 
     def settle(self, what: What, passes: bool) -> list[int]:
         """Charge what is to be charged; this rule's part of the reply."""
@@ -119,12 +124,12 @@ class _Rule:
         counted = counts_refused and not charged and check.cost > 0 and not self.impossible
         own_refusal = judged and self.full and not self.locked and not self.impossible and check.cost > 0
         if check.penalty_ms and hits and not forced and own_refusal:
-            self.locked_at = self.now
-            self.states.put(check.lock, self.now)
+            self.lock_ends = self.now + check.penalty_ms
+            self.states.put(check.lock, (self.now, check.penalty_ms))
         reply = []
         if tells_verdict(check, what):
             verdict = 2 if self.locked else 1 if self.full else 0
-            lock_wait = 0 if self.locked_at is None else max(0, self.locked_at + check.penalty_ms - self.now)
+            lock_wait = 0 if self.lock_ends is None else max(0, self.lock_ends - self.now)
             reply += [verdict, lock_wait] if judged else [0, 0]
         for number, window in enumerate(check.windows):
             reading, charged_at_ms = self.readings[number] if self.readings else None, -1
@@ -138,6 +143,8 @@ class _Rule:
                 reading.count(check.cost)
                 self.states.put(check.keys[number], reading.stored)
                 charged_at_ms = reading.time
+            if reading is not None and judged and reading.settled is not None:
+                self.states.put(check.keys[number], reading.settled)
             reply += self._numbers(reading, charged) if reading is not None and judged else [0, 0, 0]
             reply.append(charged_at_ms)
         if judged and not charged and not self.open:

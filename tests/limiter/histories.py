@@ -95,6 +95,7 @@ def history(
             now_ms = max(since_ms or 0, now_ms - dice.choice([1, 20, dice.randrange(1000), dice.randrange(100_000), 10_000_000]))
         if dice.random() < 0.05:
             limits = [[dice.choice(LIMITS) for _ in each] for each in rules]
+            penalties = [penalty and dice.choice([10, 500, 30_000]) for penalty in penalties]
         checks = []
         for number, shapes in enumerate(rules):
             client = "{" + (f"{seed}" if seed % 2 else f"{seed}:{number}") + "}"

@@ -180,11 +180,12 @@ class Estimate:
 
 
 class Level:
-    """token_bucket and leaky_bucket: a level of units, a fraction, that drains evenly."""
+    """token_bucket and leaky_bucket: a level of units, a fraction, that drains evenly, by an edited limit after the next look."""
 
     def __init__(self) -> None:
         self.time: int | None = None
         self.level = Fraction(0)
+        self.rate = 0
 
     def newest(self, limit: Limit) -> int | None:
         return self.time
@@ -192,25 +193,29 @@ class Level:
     def used(self, limit: Limit, now: int) -> Fraction:
         if self.time is None or not limit.limit:
             return Fraction(0)
-        return max(Fraction(0), self.level - Fraction((now - self.time) * limit.limit, limit.period))
+        return max(Fraction(0), self.level - Fraction((now - self.time) * self.rate, limit.period))
+
+    def look(self, limit: Limit, now: int) -> None:
+        if self.used(limit, now) and limit.limit != self.rate:
+            self.level, self.time, self.rate = self.used(limit, now), now, limit.limit
 
     def empty(self, limit: Limit, now: int) -> bool:
         return self.used(limit, now) == 0
 
     def charge(self, limit: Limit, now: int, cost: int) -> int:
         if limit.limit:
-            self.level, self.time = self.used(limit, now) + cost, now
+            self.level, self.time, self.rate = self.used(limit, now) + cost, now, limit.limit
         return now
 
     def count(self, limit: Limit, now: int, cost: int) -> int:
         level = self.used(limit, now)
         if level >= limit.capacity + 1:
             return -1
-        self.level, self.time = min(Fraction(limit.capacity + 1), level + cost), now
+        self.level, self.time, self.rate = min(Fraction(limit.capacity + 1), level + cost), now, limit.limit
         return now
 
     def refund(self, limit: Limit, now: int, cost: int, time: int | None) -> None:
-        drained = Fraction((now - time) * limit.limit, limit.period) if time is not None else Fraction(0)
+        drained = Fraction((now - time) * self.rate, limit.period) if time is not None else Fraction(0)
         level = self.used(limit, now)
         if cost <= drained:
             return
@@ -245,7 +250,7 @@ class Question:
 @dataclass
 class Oracle:
     states: dict[str, "Units | Fixed | Estimate | Level"] = field(default_factory=dict)
-    locks: dict[str, int] = field(default_factory=dict)
+    locks: dict[str, tuple[int, int]] = field(default_factory=dict)  # when each began, and how long it was to last
 
     def run(self, questions: list[Question], what: str, now: int) -> list[int]:
         """The reply that ``lua/decide.lua`` states."""
@@ -282,11 +287,11 @@ class Oracle:
 
         def act() -> list[int]:
             if locks:
-                self.locks[question.lock] = now
+                self.locks[question.lock] = now, question.penalty
             reply: list[int] = []
             if question.counts_refused or question.penalty or forced:
-                began = self.locks.get(question.lock)
-                wait = max(0, began + question.penalty - now) if began is not None else 0
+                ends = self._lock_ends(question)
+                wait = max(0, ends - now) if ends is not None else 0
                 reply += [2 if locked else 1 if full else 0, wait] if judged else [0, 0]
             for key, limit in question.limits.items():
                 state = self.states.setdefault(key, KINDS[limit.algorithm]())
@@ -299,6 +304,8 @@ class Oracle:
                     time = time if units == question.cost else -1
                 elif counted:
                     time = state.count(limit, effective, question.cost)
+                if judged and isinstance(state, Level):
+                    state.look(limit, effective)
                 reply += [*(self._numbers(key, limit, question.cost, now, charged) if judged else [0, 0, 0]), time]
             return reply
 
@@ -314,13 +321,20 @@ class Oracle:
         for key, limit in question.limits.items():
             if self._effective(key, limit, now) - now > limit.period:
                 del self.states[key]
-        began = self.locks.get(question.lock)
-        if question.penalty and began is not None and began - now > question.penalty:
+        ends = self._lock_ends(question)
+        if ends is not None and ends - now > 2 * min(question.penalty, self.locks[question.lock][1]):
             del self.locks[question.lock]
 
     def _locked(self, question: Question, now: int) -> bool:
-        began = self.locks.get(question.lock)
-        return bool(question.penalty) and began is not None and now < began + question.penalty
+        ends = self._lock_ends(question)
+        return ends is not None and now < ends
+
+    def _lock_ends(self, question: Question) -> int | None:
+        """A shorter penalty of today ends a lock sooner, a longer one does not prolong it."""
+        if not question.penalty or question.lock not in self.locks:
+            return None
+        began, penalty = self.locks[question.lock]
+        return began + min(penalty, question.penalty)
 
     def _full(self, question: Question, now: int) -> bool:
         return any(

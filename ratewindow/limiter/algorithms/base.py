@@ -39,6 +39,10 @@ class Reading(Protocol):
         """What to keep; None = nothing."""
 
     @property
+    def settled(self) -> Any:
+        """What to keep after a mere look, where that is something else than before; None = nothing else."""
+
+    @property
     def capacity(self) -> int:
         """A cost above it never passes."""
 

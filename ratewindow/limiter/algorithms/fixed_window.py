@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from ratewindow.limiter.algorithms.base import Algorithm, Measure
+from ratewindow.limiter.algorithms.base import MOST_UNIT_MS, Algorithm, Measure
 
 ALIGNMENTS_MS = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
 
@@ -46,6 +46,8 @@ def _edges(aligned_to: str, timezone: str, minute_ms: int) -> tuple[int, ...]:
 class FixedWindow:
     """`stored`: when the window began, and the units charged since."""
 
+    settled = None
+
     def __init__(self, window: Measure, stored: tuple[int, int] | None, now_ms: int) -> None:
         self.window, self.now, self.capacity = window, now_ms, window.limit
         self.time, self.used = -1, 0
@@ -62,8 +64,11 @@ class FixedWindow:
             return time_ms, time_ms + self.window.period_ms
         around = list(map(int, self.parameter.split(",")))
         before, after = [edge for edge in around if edge <= time_ms], [edge for edge in around if edge > time_ms]
-        start = before[-1] if before else after[0] - self.window.period_ms
-        return start, after[0] if after else start + self.window.period_ms
+        if before and after:
+            return before[-1], after[0]
+        start = (before or after)[-1 if before else 0]
+        start += (time_ms - start) // self.window.period_ms * self.window.period_ms
+        return start, start + self.window.period_ms
 
     @property
     def stored(self) -> tuple[int, int] | None:
@@ -78,7 +83,7 @@ class FixedWindow:
         return not self.used
 
     def charge(self, cost: int) -> None:
-        self.used += cost
+        self.used = min(MOST_UNIT_MS, self.used + cost)
         self.time = max(self.now, self.start)
 
     def count(self, cost: int) -> None:

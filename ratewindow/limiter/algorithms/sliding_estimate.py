@@ -3,11 +3,13 @@
 Source: "How we built rate limiting capable of scaling to millions of domains", Cloudflare, 2017.
 """
 
-from ratewindow.limiter.algorithms.base import Algorithm, Measure
+from ratewindow.limiter.algorithms.base import MOST_UNIT_MS, Algorithm, Measure
 
 
 class SlidingEstimate:
     """`stored`: when the newest counter's window began, its units, and the units of the window before."""
+
+    settled = None
 
     def __init__(self, window: Measure, stored: tuple[int, int, int] | None, now_ms: int) -> None:
         self.period, self.capacity = window.period_ms, window.limit
@@ -36,7 +38,7 @@ class SlidingEstimate:
         return not self.current + self.previous
 
     def charge(self, cost: int) -> None:
-        self.current += cost
+        self.current = min(self.current + cost, MOST_UNIT_MS // self.period)
         self.time = self.now
 
     def count(self, cost: int) -> None:

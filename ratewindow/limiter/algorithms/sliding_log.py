@@ -14,6 +14,8 @@ MOST_LATER = 1000  # charges after the one that is given back to
 class SlidingLog:
     """`stored`: the units charged at each time, oldest first, as (time, units)."""
 
+    settled = None
+
     def __init__(self, window: Measure, stored: Charges | None, now_ms: int) -> None:
         self.period, self.now, self.capacity = window.period_ms, now_ms, window.limit
         self.time = -1

@@ -18,6 +18,8 @@ def width(window: Measure, now_ms: int = 0) -> int:
 class SlidingWindow:
     """`stored`: the buckets that count, oldest first, as (index since the epoch, units)."""
 
+    settled = None
+
     def __init__(self, window: Measure, stored: Buckets | None, now_ms: int) -> None:
         self.width, self.period, self.now = width(window), window.period_ms, now_ms
         self.capacity = window.limit
