@@ -76,6 +76,46 @@ def test_the_hour_that_comes_twice_is_two_windows(store: Store) -> None:
     assert limiter.hit("user:42", window)
 
 
+@pytest.fixture
+def process_ahead_ms(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The process, whose clock gives the edges, is so many milliseconds ahead of the server, whose clock decides."""
+    ahead_ms, arguments = int(request.param), Window.arguments
+    monkeypatch.setattr(Window, "arguments", lambda window, now_ms: arguments(window, max(0, now_ms + ahead_ms)))
+    return ahead_ms
+
+
+PERIODS_AHEAD = [-1000, -4, -3.5, -3, -2, -1, 1, 2, 3, 3.5, 4, 1000]
+
+
+@pytest.mark.usefixtures("never_expiring", "process_ahead_ms")
+@pytest.mark.parametrize(
+    ("aligned_to", "process_ahead_ms"),
+    [(to, periods * ALIGNMENTS_MS[to]) for to in ALIGNMENTS_MS for periods in PERIODS_AHEAD],
+    indirect=["process_ahead_ms"],
+)
+def test_windows_are_those_of_the_servers_clock_however_far_that_of_the_process_is(store: Store, aligned_to: str) -> None:
+    dice, oracle, window = random.Random(29), Oracle(), aligned(aligned_to, "UTC")
+    check, now_ms = Check("rule", (window,), ("key",)), 1_780_000_000_123
+    for _ in range(40):
+        now_ms += dice.choice([0, 1, ALIGNMENTS_MS[aligned_to] // 5, dice.randrange(ALIGNMENTS_MS[aligned_to])])
+        assert store.run([check], "hit", now_ms) == oracle.run([Question({"key": as_limit(window)}, 1)], "hit", now_ms)
+
+
+@pytest.mark.parametrize("process_ahead_ms", [days * 24 * HOUR_MS for days in (-200, -9, -4, 4, 9, 200)], indirect=True)
+def test_with_days_that_differ_in_length_between_the_clocks_each_window_has_its_limit(
+    store: Store, process_ahead_ms: int
+) -> None:
+    """They may begin at another hour than midnight; nothing fails, and nothing is without a limit."""
+    clock, window = Clock(milliseconds("2026-10-20", "Europe/Berlin")), [aligned("day", "Europe/Berlin")]
+    limiter, ends = Limiter(store, clock_ms=clock), set()
+    for _ in range(10 * 24):
+        decision = limiter.hit("user:42", window)
+        ends.add(clock.now_ms + round((decision.reset_after or 0) * 1000))
+        clock.now_ms += HOUR_MS
+    assert 10 <= len(ends) <= 12
+    assert all(end_ms % (24 * HOUR_MS) in (22 * HOUR_MS, 23 * HOUR_MS) for end_ms in ends)
+
+
 def test_a_week_begins_on_monday_of_its_zone() -> None:
     clock, window = Clock(milliseconds("2026-11-15T23:59:59", "Asia/Tokyo")), [aligned("week", "Asia/Tokyo", 1)]
     limiter = Limiter(MemoryStore(), clock_ms=clock)

@@ -13,6 +13,7 @@ import redis.asyncio
 
 from ratewindow.limiter import AsyncRedisStore, Decision, Limiter, MemoryStore, RedisStore, Window
 from ratewindow.limiter.limiter import Store
+from ratewindow.limiter.types import Check
 from tests.limiter.clock import Clock
 from tests.limiter.histories import ALGORITHMS
 
@@ -109,6 +110,22 @@ def test_what_no_limit_bounds_is_bounded_by_what_is_counted_exactly(limiter: Lim
     for ask in (lambda cost: limiter.charge("user:42", windows, cost), lambda cost: limiter.hit("u", windows, cost, force=True)):
         with pytest.raises(ValueError, match=f"cost {most + 1}: write a whole number from 0 to {most}"):
             ask(most + 1)
+
+
+@pytest.mark.usefixtures("never_expiring")
+@pytest.mark.parametrize("period_ms", [1, 86_400_000, 10 * 365 * 86_400_000, 2**52])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_whatever_is_charged_over_however_long_is_counted_as_the_twin_does(store: Store, algorithm: str, period_ms: int) -> None:
+    """A million units of a bucket that drains one in ten years would take longer than an expiry can be."""
+    twin, window, now_ms = MemoryStore(), Window(1, period_ms, algorithm), 1_732_094_855_123
+    most = 1_000_000 if algorithm == "sliding_log" else max(1_000_000, 2**52 // period_ms)
+    for cost in (most, most, 1, most - 1):
+        check = Check("rule", (window,), ("key",), cost)
+        for what in ("charge", "force", "hit", "peek"):
+            assert store.run([check], what, now_ms) == twin.run([check], what, now_ms)
+        for each in (store, twin):
+            each.refund([(check._replace(cost=5), [now_ms])], now_ms)
+        now_ms += min(period_ms // 3, 10**12)
 
 
 @pytest.mark.usefixtures("never_expiring")

@@ -238,3 +238,17 @@ def test_a_second_call_of_a_decision_has_what_the_first_has_left_of_the_time(
         store.run(CHECKS, "hit")
         store.close()
     assert [wait_s > 5.0 for wait_s in waits_s] == [True, False, True]
+
+
+@pytest.mark.parametrize("enforce", [True, False], ids=["enforcing", "in shadow"])
+@pytest.mark.parametrize("what", ["hit", "charge", "force"])
+def test_what_a_foreign_key_makes_fail_has_charged_nothing(redis_url: str, enforce: bool, what: What) -> None:
+    """Of another rule's window, whichever of the two rules comes first."""
+    with redis.Redis.from_url(redis_url) as client:
+        client.sadd("foreign", "not ours")
+        good = Check("good", (Window(5, 60_000),), ("good",), counts_refused=True)
+        harmed = Check("harmed", (Window(5, 60_000), Window(9, 1000)), ("also good", "foreign"), enforce=enforce)
+        for checks in ([good, harmed], [harmed, good]):
+            with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+                RedisStore(client).run(checks, what)
+        assert client.keys() == [b"foreign"]
