@@ -75,7 +75,7 @@ def without_django(wheel, tmp_path_factory):
     run(sys.executable, "-m", "venv", folder)
     python = folder / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
-    run(python, "-m", "pip", "install", "--quiet", "redis>=6.4,<9")
+    run(python, "-m", "pip", "install", "--quiet", "redis>=5.2,<9")
     return python
 
 

@@ -5,6 +5,7 @@ from time import monotonic
 from typing import Any
 
 import redis
+import redis.cluster
 from redis.cluster import ClusterNode
 from redis.connection import Connection, SSLConnection
 
@@ -12,6 +13,8 @@ from ratewindow.limiter.budget import running, shared, still_limited, timed
 from ratewindow.limiter.lanes import as_redis_errors
 
 MOST_S = 2.0  # of background work: an answer that drips in would hold up all who wait for it
+
+_HAS_TRANSACTIONS = hasattr(redis.cluster, "TransactionStrategy")
 
 
 class ClusterClient(redis.RedisCluster):
@@ -40,6 +43,10 @@ class ClusterClient(redis.RedisCluster):
     def execute_command(self, *args: Any, **kwargs: Any) -> Any:
         with as_redis_errors():
             return super().execute_command(*args, **kwargs)  # type: ignore[no-untyped-call]
+
+    def pipeline(self, transaction: Any = None, shard_hint: Any = None) -> Any:
+        """Before redis-py 6.2 a cluster has no transactions: what would be one is sent together, and run in this order."""
+        return super().pipeline(transaction if _HAS_TRANSACTIONS else None, shard_hint)  # type: ignore[no-untyped-call]
 
     def close(self) -> None:
         if self.__dict__.get("_has_begun"):

@@ -112,8 +112,8 @@ class _TimedSocket:
 
 def untimed(connection: Any) -> None:
     """A connection that is set up: its socket has its own timeout from now on, in as few steps as any."""
-    if isinstance(connection, _Timed):
-        sock: Any = connection._sock
+    sock: Any = getattr(connection, "_sock", None)  # where redis-py keeps it elsewhere, it stays a timed one
+    if isinstance(connection, _Timed) and sock is not None:
         connection._sock = getattr(sock, "untimed", sock)
         connection._sock.settimeout(connection.own_timeout_s)
 

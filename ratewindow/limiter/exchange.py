@@ -24,8 +24,8 @@ _HEADS = {b"*%d" % count: count for count in range(1, 257)}
 def exchange(connection: Any, command: bytes) -> list[int]:
     """The reply to a packed command, or an exception as redis-py has them. After any but a ResponseError more may come
     that belongs to this command: the connection must not be used again."""
-    socket = getattr(connection, "_sock", None)
-    receive = getattr(socket, "recv", None)  # fakeredis has none
+    socket: Any = getattr(connection, "_sock", None)
+    receive = getattr(socket, "recv", None)  # fakeredis has none, and other versions of redis-py may keep it elsewhere
     if receive is None or connection.protocol not in _PLAIN:
         connection.send_packed_command([command], check_health=False)
         return _numbers(connection.read_response())

@@ -99,6 +99,7 @@ _BY_WORD = {
 _WORD = re.compile(r"(?:^|[ :]-?)(" + "|".join(_BY_WORD) + r")\b")
 _SENTENCES = {
     "max number of clients": "maxclients",
+    "Too many connections": "pool",  # redis-py's words on asyncio before version 6
     "master is now a slave": "readonly",  # redis-py's words behind Sentinels
     "ACL failure": "noperm",
     "can't run this command": "noperm",

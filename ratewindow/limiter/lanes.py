@@ -173,7 +173,11 @@ class _Connections:
         return connection
 
     async def release(self, connection: Any) -> None:
-        self._in_use.pop(connection).release(connection)
+        node: Any = self._in_use.pop(connection)
+        if hasattr(node, "release"):
+            node.release(connection)
+        else:  # before redis-py 6.2
+            node._free.append(connection)
 
     def _node(self) -> ClusterNode:
         manager, name = self._client.nodes_manager, name_of(self._address)

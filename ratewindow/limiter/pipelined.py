@@ -1,6 +1,7 @@
 """Calls that wait at the same moment share one pipeline and one connection: asyncio's share of speed."""
 
 import asyncio
+import inspect
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ class Pipelined:
 
     def __init__(self, pool: Any, limit_s: float | None = None) -> None:
         self._pool = pool
+        self._purpose = _purpose(pool)
         self._limit_s = limit_s
         self._waiting: list[Waiting] = []
         self._since_s = 0.0  # when the oldest of those who wait has come
@@ -127,7 +129,7 @@ class Pipelined:
         if self._is_new_loop:
             self._is_new_loop = False
             await self._begin_anew()
-        connection = await self._pool.get_connection()
+        connection = await self._pool.get_connection(*self._purpose)
         try:
             if asking:
                 await connection.send_command("ASKING", check_health=False)
@@ -152,6 +154,12 @@ class Pipelined:
             raise BadReply(f"no answer that can be read: {type(error).__name__}: {error}") from error
         finally:
             await self._pool.release(connection)
+
+
+def _purpose(pool: Any) -> tuple[str, ...]:
+    """What the pool is to be given with each request for a connection: before redis-py 5.3 the name of a command."""
+    name = inspect.signature(pool.get_connection).parameters.get("command_name")
+    return ("EVALSHA",) if name is not None and name.default is name.empty else ()
 
 
 def _give_up(batch: list[Waiting]) -> None:

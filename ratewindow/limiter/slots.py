@@ -45,8 +45,8 @@ class Slots:
 
     def servers(self) -> list[Address]:
         """All that have slots."""
-        nodes = {nodes[0] for nodes in list(self._client.nodes_manager.slots_cache.values()) if nodes}
-        return sorted({(node.host, node.port) for node in nodes} | set(self._moved.values()))
+        first = (nodes[0] for nodes in list(self._client.nodes_manager.slots_cache.values()) if nodes)
+        return sorted({(node.host, node.port) for node in first} | set(self._moved.values()))
 
     def key_at(self, address: Address, name: str) -> str | None:
         """A key of that name with a hash tag that this server has; None when it has no slots."""

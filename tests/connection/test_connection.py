@@ -187,7 +187,7 @@ def test_an_address_that_leads_nowhere_is_named_without_its_password(setting: st
 def test_the_limiters_own_time_limits_win_over_those_of_a_cache(setting: str, caches: dict[str, Any]) -> None:
     made = kwargs(setting, **caches)
     assert (made["socket_timeout"], made["socket_connect_timeout"]) == (0.08, 0.08)
-    assert made["retry"].get_retries() == 0
+    assert made["retry"]._retries == 0
     assert made["decode_responses"] is False
     assert made["max_connections"] == 2**31
 
@@ -267,7 +267,7 @@ async def test_an_asynchronous_client_waits_as_long_as_its_store_says_and_repeat
         store: Any = await stores.astore()
     assert (made["socket_timeout"], made["socket_connect_timeout"]) == (None, None)
     assert store._limit_s == pytest.approx(0.072)
-    assert made["retry"].get_retries() == 0
+    assert made["retry"]._retries == 0
 
 
 def test_behind_sentinels_both_they_and_the_master_are_asked_with_the_limiters_own_limits() -> None:
@@ -283,7 +283,7 @@ def test_behind_sentinels_both_they_and_the_master_are_asked_with_the_limiters_o
     # Sentinels are asked in turn: one that is silent leaves time for the next.
     for each, timeout_s in ((made, 0.08), (theirs, pytest.approx(0.08 / 3))):
         assert (each["socket_timeout"], each["socket_connect_timeout"]) == (timeout_s, timeout_s)
-        assert each["retry"].get_retries() == 0
+        assert each["retry"]._retries == 0
 
 
 def test_a_client_is_made_once_and_anew_when_the_setting_changes() -> None:

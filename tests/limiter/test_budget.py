@@ -214,11 +214,12 @@ def test_logging_in_to_a_server_that_drips_ends_with_the_limit() -> None:
 def test_once_set_up_a_connection_has_a_plain_socket_with_its_own_timeout(redis_url: str) -> None:
     pool = redis.ConnectionPool.from_url(redis_url, connection_class=timed(redis.Connection), socket_timeout=0.7)
     with limited(0.5):
-        connection = pool.get_connection()
+        connection = pool.make_connection()
+        connection.connect()
         assert isinstance(connection._sock, budget._TimedSocket)
         untimed(connection)
     assert isinstance(connection._sock, socket.socket)
     assert connection._sock.gettimeout() == 0.7
     connection.send_command("PING")
     assert connection.read_response() == b"PONG"
-    pool.disconnect()
+    connection.disconnect()

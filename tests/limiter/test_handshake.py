@@ -40,9 +40,9 @@ def connection(**options: Any) -> Any:
 
 
 def test_connections_with_the_same_options_share_what_was_read(made: list[dict[str, Any]]) -> None:
-    first = handshake.context_for(connection())
+    first = handshake.context_for(connection(ssl_check_hostname=True))
     assert first is not None and first.verify_mode is ssl.CERT_REQUIRED and first.check_hostname
-    assert handshake.context_for(connection()) is first
+    assert handshake.context_for(connection(ssl_check_hostname=True)) is first
     other = handshake.context_for(connection(ssl_cert_reqs="none", ssl_min_version=ssl.TLSVersion.TLSv1_3))
     assert other is not None and other.verify_mode is ssl.CERT_NONE and not other.check_hostname
     assert other.minimum_version is ssl.TLSVersion.TLSv1_3
