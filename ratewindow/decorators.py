@@ -22,7 +22,7 @@ from ratewindow.limiter.keys import digest
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.methods import Place
 from ratewindow.question import Cost
-from ratewindow.rule import Rule, check_name, parse_methods
+from ratewindow.rule import Rule, check_methods, check_name
 from ratewindow.rulebook import Rulebook
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -31,6 +31,7 @@ Made = TypeVar("Made", covariant=True)
 Methods = str | Iterable[str | None]
 
 ALL = (None,)  # as django-ratelimit has it
+_UNSAID: Any = object()  # no rate, which is not None: that is a rate which limits nobody
 UNSAFE = ("DELETE", "PATCH", "POST", "PUT")
 
 
@@ -52,7 +53,7 @@ def _with_methods(function: Callable[Given, Made]) -> _WithMethods[Given, Made]:
 @_with_methods
 def ratelimit(
     name: str | None = None,
-    rate: Rate | None = None,
+    rate: Rate | None = _UNSAID,
     *misplaced: Never,
     key: Key = "ip",
     methods: Methods | None = None,
@@ -77,8 +78,10 @@ def ratelimit(
         raise TypeError(
             "ratelimit() takes the name and the rate by position, then names: ratelimit(group=..., key=..., rate=...)"
         )
+    if callable(name):
+        raise TypeError(f"@ratelimit needs its parentheses: write @ratelimit(rate='5/m') above {handlers.place_of(name)}")
     called = _one_of("name", name, "group", group)
-    if called is None and rate is None:
+    if called is None and rate is _UNSAID:
         raise ValueError('ratelimit() needs a rule\'s name, a rate, or both: @ratelimit("login") or @ratelimit(rate="5/m")')
     if called is not None:
         check_name(called)
@@ -89,7 +92,8 @@ def ratelimit(
         raise ValueError(f"{cost!r} is async, and a cost is asked for without waiting: give a plain function")
     if not callable(cost):
         check_cost(cost)
-    limit = _Limit(called, GivenRate(rate, key, allowed_methods, normalise), key, allowed_methods, normalise, cost, block)
+    given = GivenRate(None if rate is _UNSAID else rate, key, allowed_methods, normalise)
+    limit = _Limit(called, given, key, allowed_methods, normalise, cost, block)
 
     def decorate(view: View) -> View:
         return cast("View", limit.around(view))
@@ -106,7 +110,7 @@ class _Limit:
         self._called, self._given, self._key, self._methods, self._normalise = called, given, key, methods, normalise
         self._cost, self._block = cost, block
         # The same for a decorator that is made anew at each request, by a decorator of the site's.
-        said = (called, given.rate, key, sorted(methods), normalise, cost, block)
+        said = (called, given.words, key, sorted(methods), normalise, cost, block)
         self._mark = methods_of.MARK + digest(repr(said), 12)
         self._doors: WeakKeyDictionary[type, _Door] = WeakKeyDictionary()  # of classes whose methods are limited
 
@@ -139,7 +143,7 @@ class _Limit:
         return door
 
     def _door(self, name: str) -> "_Door":
-        return _Door(name, self._given, self._cost, self._block)
+        return _Door(name, self._given, self._cost, self._block, warn=bool(self._called) and self._given.words is None)
 
     def _register_at(self, place: Place) -> None:
         if not self._called:
@@ -147,6 +151,8 @@ class _Limit:
             self._register(_name_at(place), where, place.view)
 
     def _register(self, name: str, place: str, view: Any = None) -> None:
+        if self._given.words is None and not self._called:
+            return  # it limits nobody, and no rule is missed by it
         made_of = id(view) if view is not None and not self._called else None
         coderules.register(CodeRate(name, self._given.words, self._key, self._methods, place, self._normalise, made_of=made_of))
 
@@ -171,8 +177,8 @@ def _guarded(view: Any, door: "_Door") -> Any:
 class _Door:
     at_view = True
 
-    def __init__(self, name: str, given: GivenRate, cost: Cost, block: bool) -> None:
-        self.name, self.cost, self.block, self._given = name, cost, block, given
+    def __init__(self, name: str, given: GivenRate, cost: Cost, block: bool, warn: bool) -> None:
+        self.name, self.cost, self.block, self._given, self._warn = name, cost, block, given, warn
 
     def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
         try:
@@ -181,7 +187,7 @@ class _Door:
             told = f"{type(request).__name__} came to rule {self.name} as a request: of a class, limit"
             raise TypeError(f"{told} methods by @method_decorator(ratelimit(...))") from None
         code = None if book.alone else self._given.rule(self.name, request)
-        return book.named(self.name, code, method, warn=self._given.rate is None)
+        return book.named(self.name, code, method, warn=self._warn)
 
 
 def _guard_class(view: Any, door: _Door) -> Any:
@@ -208,7 +214,7 @@ def _methods(methods: Methods | None) -> frozenset[str]:
     texts = [each for each in named if each is not None]
     if not all(isinstance(each, str) for each in texts):
         raise ValueError(f"{methods!r} names no HTTP methods: write for example 'POST', or ['GET', 'HEAD']")
-    return parse_methods(",".join(texts))
+    return check_methods(",".join(texts))
 
 
 def _name_at(place: Place) -> str:

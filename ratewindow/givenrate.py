@@ -1,4 +1,4 @@
-"""A rate as code gives it: text, a function of the request, or the dotted path of one.
+"""A rate as code gives it: text, a pair of numbers, a function of the request, or the dotted path of one.
 
 What is wrong with a text is told at import. A function is asked at each request, and what it does wrong must neither
 break a page nor lift the limit: its last good rate holds.
@@ -17,7 +17,8 @@ from ratewindow import coderules, userfunctions
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rule import Rule
 
-Rate = str | Callable[..., str | None]  # of the request, or as django-ratelimit calls it of (group, request)
+Pair = tuple[int, int]  # how many in how many seconds, as django-ratelimit has it, too
+Rate = str | Pair | Callable[..., str | Pair | None]  # of the request, or as django-ratelimit calls it of (group, request)
 
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")  # of a function: no rate begins with a letter
 _LONGEST_TOLD = 80  # characters of a wrong rate in the log
@@ -27,17 +28,18 @@ class GivenRate:
     """The rate of one decorator, under each name that it stands for."""
 
     def __init__(self, rate: Rate | None, key: str, methods: frozenset[str], normalise: bool = False) -> None:
-        self.rate, self._key, self._methods, self._normalise = rate, key, methods, normalise
+        self._key, self._methods, self._normalise = key, methods, normalise
         self._good: dict[str, Rule] = {}  # the last rule by each name
         self._function = _function_of(rate)
-        self.words = self._function or rate  # what is registered of it
-        if self._function is None and rate is not None and not parse_rates(_text(rate)):
+        self._rate = None if self._function is not None or rate is None else _text(rate)
+        if self._rate is not None and not parse_rates(self._rate):
             raise ValueError(f"rate {rate!r} limits nothing: write for example 5/m")
+        self.words = self._function or self._rate  # what is registered of it
 
     def rule(self, name: str, request: HttpRequest) -> Rule | None:
         """The rate as a rule of that name; None where code gives none, or a function says that none holds."""
         if self._function is None:
-            return None if self.rate is None else coderules.rule_of(name, self.rate, self._key, self._methods, self._normalise)
+            return None if self._rate is None else coderules.rule_of(name, self._rate, self._key, self._methods, self._normalise)
         try:
             told = self._function(name, request)
             rule = None if told is None else coderules.rule_of(name, _text(told), self._key, self._methods, self._normalise)
@@ -86,9 +88,9 @@ def _called(function: Callable[..., Any]) -> Callable[[str, HttpRequest], Any]:
 
 
 def _text(rate: Any) -> str:
-    """ValueError says how to write a pair, which django-ratelimit takes."""
-    if isinstance(rate, tuple) and len(rate) == 2 and all(isinstance(each, int) for each in rate):
-        raise ValueError(f"{rate!r} is no rate: write '{rate[0]}/{rate[1]}s'")
+    """A rate as text, also of a pair: ``"5/60s"`` of ``(5, 60)``. ValueError names what is neither."""
+    if isinstance(rate, tuple) and len(rate) == 2 and all(type(each) is int for each in rate):
+        return f"{rate[0]}/{rate[1]}s"
     if not isinstance(rate, str):
         raise ValueError(f"{ascii(rate)[:_LONGEST_TOLD]} is no rate: write text such as 5/m")
     return rate

@@ -1,5 +1,6 @@
 """What stands behind a handler: whether it is awaited, what people call it, and the name of a rule made of that."""
 
+import inspect
 import re
 from functools import lru_cache, partial
 from typing import Any
@@ -39,10 +40,22 @@ def check(handler: Any) -> None:
     if isinstance(handler, type):
         if not callable(getattr(handler, "dispatch", None)):
             raise TypeError(f"{place_of(handler)} is no class of views, it has no dispatch(): decorate what is in the URLconf")
+    elif any(hasattr(handler, each) for each in _OF_TASKS):
+        raise TypeError(f"{handler!r} is a task, which is given no request: {_ELSEWHERE}")
     elif not callable(handler):
         raise TypeError(f"{handler!r} is no view: decorate a function or a class of views")
-    elif (code := getattr(handler, "__code__", None)) is not None and code.co_varnames[: code.co_argcount][:1] == ("self",):
-        raise TypeError(f"{place_of(handler)} is a method: write @method_decorator(ratelimit(...)) above it")
+    elif (code := getattr(handler, "__code__", None)) is not None:
+        first = next(iter(code.co_varnames[: code.co_argcount]), None)
+        if first == "self":
+            raise TypeError(f"{place_of(handler)} is a method: write @method_decorator(ratelimit(...)) above it")
+        takes_none = first is None and not code.co_flags & inspect.CO_VARARGS
+        if takes_none or handler.__annotations__.get(first) in _NO_REQUESTS:
+            raise TypeError(f"{place_of(handler)} is no view, it takes no request: {_ELSEWHERE}")
+
+
+_OF_TASKS = ("apply_async", "delay", "enqueue", "send_with_options")  # of Celery, Django, and others
+_NO_REQUESTS = (str, int, float, bytes, "str", "int", "float", "bytes")
+_ELSEWHERE = "where there is none, ask ratewindow.hit(name, identity), with an identity such as user:42"
 
 
 def called(handler: Any) -> Any:

@@ -20,7 +20,11 @@ def begin(request: HttpRequest) -> bool:
         if not hasattr(request, "_ratewindow_left"):
             return False
         _forget(request)
-    request.ratewindow = RequestDecision()  # type: ignore[attr-defined]
+    try:
+        request.ratewindow = RequestDecision()  # type: ignore[attr-defined]
+    except AttributeError:
+        words = "what is limited is no view, or not called by Django: elsewhere ask ratewindow.hit(name, identity)"
+        raise TypeError(f"{request!r:.40} came as a request, and is none: {words}") from None
     return True
 
 

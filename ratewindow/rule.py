@@ -1,5 +1,6 @@
 """A rule as a frozen value, which is all that the request path sees, and what its fields may say."""
 
+import difflib
 import hashlib
 import re
 from copy import copy
@@ -10,6 +11,7 @@ from urllib.parse import unquote
 from ratewindow import statekeys
 from ratewindow.countwhen import CountWhen, counts_always
 from ratewindow.identity import Recipe, recipe
+from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.regexes import check_regex
 
@@ -114,8 +116,17 @@ class Rule:
 
 def check_name(name: str) -> None:
     if not isinstance(name, str) or not re.match(NAME_PATTERN, name):
+        if isinstance(name, str) and _is_rate(name):
+            raise ValueError(f"{name!r} is a rate, where the name of a rule belongs: write rate={name!r}, or a name before it")
         near = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("._-")[:64] if isinstance(name, str) else ""
         raise ValueError(f"{name!r} is no rule name: use {NAME_WORDS}" + (f"; for example {near!r}" if near else ""))
+
+
+def _is_rate(text: str) -> bool:
+    try:
+        return bool(parse_rates(text))
+    except ValueError:
+        return False
 
 
 def check_pattern(applies_to: str, pattern: str) -> None:
@@ -164,3 +175,23 @@ def parse_methods(text: str) -> frozenset[str]:
         if method in ("ALL", "ANY"):
             raise ValueError(f"{method!r} is no HTTP method: leave methods out, and the rule is for all of them")
     return frozenset(methods)
+
+
+def check_methods(text: str) -> frozenset[str]:
+    """`parse_methods` of what a person writes now; ValueError also names a method that nobody knows, and the nearest."""
+    methods = parse_methods(text)
+    for method in sorted(methods - KNOWN_METHODS):
+        near = difflib.get_close_matches(method, _USUAL_METHODS, n=1) or ["POST"]
+        raise ValueError(f"{method!r} is no HTTP method that is registered: did you mean {near[0]}?")
+    return methods
+
+
+_USUAL_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+KNOWN_METHODS = frozenset(  # IANA's, and two of caches
+    (
+        *_USUAL_METHODS,
+        *"ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT COPY LABEL LINK LOCK MERGE MKACTIVITY MKCALENDAR MKCOL".split(),
+        *"MKREDIRECTREF MKWORKSPACE MOVE ORDERPATCH PRI PROPFIND PROPPATCH QUERY REBIND REPORT SEARCH UNBIND".split(),
+        *"UNCHECKOUT UNLINK UNLOCK UPDATE UPDATEREDIRECTREF VERSION-CONTROL BAN PURGE".split(),
+    )
+)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import celery
 import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory, override_settings
@@ -10,6 +11,7 @@ from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt
 
+import ratewindow
 from ratewindow import coderules, ratelimit, rulebook
 from ratewindow.checks.code import check_code
 from tests.doors import decorated, get, statuses
@@ -94,8 +96,44 @@ def test_a_rate_that_is_neither_text_nor_a_function_is_named_at_import(rate: Any
 
 
 def test_without_parentheses_the_decorator_says_what_it_needs() -> None:
-    with pytest.raises(ValueError, match="is no rule name"):
-        ratelimit(lambda request: None)  # type: ignore[arg-type]
+    def search(request: HttpRequest) -> HttpResponse:
+        raise NotImplementedError
+
+    for view in (search, Hook):
+        with pytest.raises(TypeError, match=r"needs its parentheses: write @ratelimit\(rate='5/m'\) above .*(search|Hook)"):
+            ratelimit(view)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rate", ["5/m", "5/m; 20/h", "10 per minute"])
+def test_a_rate_where_the_name_belongs_is_told_where_it_belongs(rate: str) -> None:
+    with pytest.raises(ValueError, match=f"'{rate}' is a rate, where the name of a rule belongs: write rate='{rate}'"):
+        ratelimit(rate)
+    with pytest.raises(ValueError, match=f"write rate='{rate}'"):
+        ratewindow.hit(rate, "user:42")
+
+
+def send(to: str) -> None:
+    raise NotImplementedError
+
+
+def tidy() -> None:
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize("function", [send, tidy, celery.shared_task(send), celery.shared_task(tidy)])
+def test_what_takes_no_request_is_named_at_import(function: Any) -> None:
+    with pytest.raises(TypeError, match=r"(send|tidy).* no request: .*ask ratewindow\.hit\(name, identity\)"):
+        ratelimit(rate="5/m")(function)
+
+
+@pytest.mark.parametrize("given", ["ann@example.com", 42, None])
+def test_what_comes_as_a_request_and_is_none_is_named_at_the_first_call(given: Any) -> None:
+    @ratelimit(rate="5/m")
+    def work(thing):  # type: ignore[no-untyped-def]
+        raise NotImplementedError
+
+    with pytest.raises(TypeError, match=r"came as a request, and is none: .*ask ratewindow\.hit\(name, identity\)"):
+        work(given)
 
 
 @pytest.mark.parametrize(
@@ -176,9 +214,9 @@ def test_a_cost_that_would_have_to_be_awaited_is_named_at_import(cost: Any) -> N
         ratelimit(rate="5/m", cost=cost)
 
 
-@pytest.mark.parametrize("methods", [5, [1], ["GET", b"POST"], "ALL", ["any"]])
+@pytest.mark.parametrize("methods", [5, [1], ["GET", b"POST"], "ALL", ["any"], "POTS", ["GET", "PSOT"]])
 def test_methods_that_are_none_are_named_at_import(methods: Any) -> None:
-    with pytest.raises(ValueError, match=r"HTTP method.*: (write for example|leave methods out)"):
+    with pytest.raises(ValueError, match=r"HTTP method.*: (write for example|leave methods out|did you mean POST\?)"):
         ratelimit(rate="5/m", methods=methods)
 
 

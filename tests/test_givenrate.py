@@ -6,10 +6,12 @@ import pytest
 from django.http import HttpRequest
 from django.test import RequestFactory
 
+from ratewindow.checks.code import check_code
 from ratewindow.givenrate import GivenRate
 from tests.doors import decorated, statuses
 
-JUNK = ["a lot", "", "5/parsec", "10/month", 5, 0.5, ["5/m"], {"5/m"}, (5, 60), b"5/m", "9" * 10_000, object()]
+JUNK = ["a lot", "", "5/parsec", "10/month", 5, 0.5, ["5/m"], {"5/m"}, b"5/m", "9" * 10_000, object()]
+JUNK += [(5, 60, 1), (True, 60), ("5", "m")]
 JUNK += ["5/m\r\nX: 1", "\u202e5/m"]  # as a client might have sent it
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,6 +35,18 @@ def test_a_function_gives_the_rate_of_each_request_and_none_is_no_limit() -> Non
 def test_a_function_of_group_and_request_is_called_as_django_ratelimit_calls_it(path: Any) -> None:
     assert statuses(decorated(False, group="paid", rate=path), 4) == [200, 200, 200, 429]
     assert statuses(decorated(False, group="free", rate=path), 2) == [200, 429]
+
+
+def test_a_pair_is_how_many_in_how_many_seconds() -> None:
+    assert statuses(decorated(False, "export", (2, 60)), 3) == [200, 200, 429]
+    assert statuses(decorated(False, "by.function", lambda request: (1, 60)), 2) == [200, 429]
+    assert statuses(decorated(False, "closed", lambda request: (0, 1)), 1) == [429]
+
+
+def test_a_rate_of_none_without_a_name_limits_nobody_and_misses_no_rule(caplog: pytest.LogCaptureFixture) -> None:
+    assert statuses(decorated(False, key="ip", rate=None), 3) == [200] * 3
+    assert check_code(None) == []
+    assert not caplog.records
 
 
 def test_a_function_by_its_path_may_take_the_request_alone() -> None:
@@ -82,9 +96,9 @@ def test_a_path_that_leads_nowhere_is_logged_and_breaks_no_page(caplog: pytest.L
     assert "No module named 'nowhere'" in caplog.text
 
 
-def test_a_pair_as_django_ratelimit_takes_it_is_told_how_to_be_written() -> None:
-    with pytest.raises(ValueError, match=r"\(100, 3600\) is no rate: write '100/3600s'"):
-        GivenRate((100, 3600), "ip", frozenset())  # type: ignore[arg-type]
+def test_a_pair_of_other_things_is_no_rate() -> None:
+    with pytest.raises(ValueError, match=r"\('5', 'm'\) is no rate: write text such as 5/m"):
+        GivenRate(("5", "m"), "ip", frozenset())  # type: ignore[arg-type]
 
 
 def test_an_async_function_is_told_at_import() -> None:

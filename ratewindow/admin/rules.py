@@ -17,6 +17,7 @@ from ratewindow import lockout, rulerows
 from ratewindow.admin import codepaths, incode, lasthour, sure
 from ratewindow.admin.saidonce import SaidOnce
 from ratewindow.admin.wording import mode_in_words, sentence
+from ratewindow.checks.rows import leading_nowhere
 from ratewindow.limiter.algorithms import algorithm, algorithm_choices
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
 from ratewindow.limiter.limiter import MOST_COST
@@ -227,12 +228,19 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        found = self._lockout(request, self.model.objects.get(pk=form.instance.pk))
+        rule = self.model.objects.get(pk=form.instance.pk)
+        self._warn_of_nowhere(request, rule)
+        found = self._lockout(request, rule)
         if found is None:
             return
         if found.rule.mode == Mode.ENFORCE and not sure.is_said(request) and str(found) != str(form.lockout_before):
             raise sure.Asked([found])
         messages.warning(request, f"{found} {lockout.REMEDY} {lockout.way_out(found.rule.name)}")
+
+    def _warn_of_nowhere(self, request: HttpRequest, rule: RateRule) -> None:
+        with suppress(ValueError):
+            for nowhere in leading_nowhere([rulerows.freeze(rule)]):
+                messages.warning(request, nowhere.msg)
 
     def _lockout(self, request: HttpRequest, rule: RateRule) -> lockout.Lockout | None:
         with suppress(ValueError):  # of a row that raw SQL has broken the log tells

@@ -37,7 +37,7 @@ def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str
         *_undefined({row.name for row, _ in readings}),
         *_left_out(wrong),
         *_without_middleware(rules),
-        *_leading_nowhere(rules),
+        *leading_nowhere(rules),
         *_by_choice_alone([rule for rule in rules if rule.mode == "enforce"]),
         *_seeing_others(rules),
         *_by_sessions_without_keys(rules),
@@ -78,7 +78,8 @@ def _is_ours(name: str) -> bool:
     return isinstance(found, type) and issubclass(found, RateWindowMiddleware)
 
 
-def _leading_nowhere(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
+def leading_nowhere(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
+    """Of rules for one path or route, those that the URLconf does not have."""
     if not getattr(settings, "ROOT_URLCONF", None):
         return
     known, spellings = set(_names(get_resolver())), Spellings(None, ())

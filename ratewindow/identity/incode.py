@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest
 
 from ratewindow.identity import own
 from ratewindow.identity.own import OwnKey, arguments_of, place_of
 
-Key = str | Callable[..., str | int | None]
+Key = str | Callable[..., str | int | UUID | None]
 
 
 def as_text(key: Key, group: str) -> str:

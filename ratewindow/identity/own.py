@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
+from uuid import UUID
 
 from django.http import HttpRequest
 
@@ -36,7 +37,7 @@ _version = 0
 def ratekey(name: str, *, needs_user: bool = True) -> Callable[[Function], Function]:
     """Make a function of the request a key of that name, ``@ratekey("tenant")``, for rules in the admin and in code.
 
-    It returns what tells clients apart, text or a whole number, or None where a request has none. Put it in a module
+    It returns what tells clients apart, text, a whole number or a UUID, or None where a request has none. Put it in a module
     ``ratekeys`` of an installed app, which is imported when Django starts. Set ``needs_user=False`` where it does not
     look at ``request.user``, so that async views need not load the user for it. ValueError names a bad name, and a
     name that another function has.
@@ -128,10 +129,10 @@ def remember(key: OwnKey, name: str = "") -> None:
 
 
 def _as_text(told: Any) -> str:
-    """Whole numbers only: the text of an object may be another one in each process, or for each request."""
-    if isinstance(told, int) and not isinstance(told, bool):
+    """Whole numbers and UUIDs only: the text of an object may be another one in each process, or for each request."""
+    if isinstance(told, int | UUID) and not isinstance(told, bool):
         return str(told)
-    raise TypeError(f"it returned {type(told).__name__}: return text, a whole number or None")
+    raise TypeError(f"it returned {type(told).__name__}: return text, a whole number, a UUID or None")
 
 
 def check(name: str, function: Any) -> None:

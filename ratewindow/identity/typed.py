@@ -1,6 +1,8 @@
 """Identities as text: a part is its kind and its value, several parts are joined so that they cannot be confused."""
 
+import difflib
 import re
+from functools import lru_cache
 
 from ratewindow.identity.address import masked_address
 from ratewindow.identity.spelling import Spelling, as_sent
@@ -67,12 +69,23 @@ def _as_requests_have_it(value: str, spelling: Spelling) -> str:
         return f"ip:{masked_address(rest)}"
     kind = ALIASES.get(kind, kind)
     if kind not in TEXTS:
+        if kind not in _EXACT and (meant := _meant(kind)):
+            raise ValueError(f"{value!r} is of no kind that is known: did you mean {meant}:{rest}?")
         return value if kind in _EXACT or spelling is as_sent else f"{kind}:{spelling(rest)}"
     name, _, sent = rest.partition(":")
     part = typed(f"{kind}:{name.lower() if kind == 'header' else name}:", sent, spelling)
     if part is None:
         raise ValueError(f"{value!r} is no identity: write kind, name and value, such as {kind}:{name or 'name'}:value")
     return part
+
+
+@lru_cache(maxsize=1024)
+def _meant(kind: str) -> str:
+    """The kind that is one letter off; of words of the site's own there is none."""
+    from ratewindow.identity import own
+
+    near = difflib.get_close_matches(kind, ("ip", *_EXACT, *TEXTS), n=1, cutoff=0.8)
+    return near[0] if near and own.find(kind) is None else ""
 
 
 _EXAMPLES = "user:42 or ip:203.0.113.9"

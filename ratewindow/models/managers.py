@@ -11,7 +11,7 @@ from ratewindow.countwhen import ALWAYS, parse_count_when, written
 from ratewindow.identity import recipe
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.rule import APPLIES_TO, MODES, ON_ERROR, ON_MISSING, check_lease, check_name, check_pattern, parse_methods
+from ratewindow.rule import APPLIES_TO, MODES, ON_ERROR, ON_MISSING, check_lease, check_methods, check_name, check_pattern
 
 if TYPE_CHECKING:
     from ratewindow.models import RateRule, RuleWindow
@@ -70,7 +70,7 @@ class RateRuleManager(models.Manager["RateRule"]):
         self._check_types(name, fields)
         recipe(fields.get("key", "ip"))
         if "methods" in fields:
-            fields["methods"] = ",".join(sorted(parse_methods(fields["methods"])))
+            fields["methods"] = ",".join(sorted(check_methods(fields["methods"])))
         for field, known in (
             ("mode", MODES),
             ("on_missing", ON_MISSING),

@@ -11,7 +11,7 @@ from ratewindow.fields import PeriodField
 from ratewindow.identity import recipe
 from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.models.managers import RateRuleManager
-from ratewindow.rule import NAME_PATTERN, NAME_WORDS, check_lease, check_pattern, parse_methods
+from ratewindow.rule import NAME_PATTERN, NAME_WORDS, check_lease, check_methods, check_pattern, parse_methods
 
 
 class Mode(models.TextChoices):
@@ -137,7 +137,7 @@ class RateRule(models.Model):
         checks: dict[str, Callable[[], object]] = {
             "key": lambda: recipe(self.key),
             "pattern": lambda: check_pattern(self.applies_to, self.pattern),
-            "methods": lambda: parse_methods(self.methods),
+            "methods": lambda: check_methods(self.methods),
             "count_when": lambda: parse_count_when(self.count_when),
             "lease": lambda: check_lease(self.lease, bool(self.penalty), self.count_refused, self.count_when),
         }

@@ -481,6 +481,20 @@ class TestAnswersAndCounting:
         assert sentence(define("rule", "5/m", **fields)).endswith(said)
 
 
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"applies_to": "route", "pattern": "demo:nowhere"}, "Rule login is for the route demo:nowhere, which the URLconf"),
+        ({"applies_to": "path", "pattern": "/login/"}, None),
+        ({"applies_to": "prefix", "pattern": "/nowhere/"}, None),
+    ],
+)
+def test_who_names_a_page_that_does_not_exist_is_told_at_once(page: Client, fields: dict[str, str], told: str | None) -> None:
+    response = page.post(ADD, typed(("600", "1m"), **fields), follow=True)
+    warnings = [str(each).replace("'", "") for each in response.context["messages"] if each.level_tag == "warning"]
+    assert [each.startswith(told) for each in warnings] == [True] if told else warnings == []
+
+
 class TestLockout:
     """Who enforces a rule that would refuse them in the admin is asked before."""
 

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import types
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -252,6 +253,12 @@ def test_a_module_ratekeys_of_an_app_is_imported_when_django_starts(tmp_path: An
     environment = {**program_environment, "DJANGO_SETTINGS_MODULE": "shop_settings", "PYTHONPATH": paths}
     told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert told.stdout == "ip+tenant\n"
+
+
+def test_a_uuid_tells_clients_apart() -> None:
+    ratekey("tenant")(lambda request: uuid.uuid5(uuid.NAMESPACE_DNS, request.headers["x-tenant"]))
+    view = ratewindow.ratelimit(rate="1/m", key="tenant")(plain(False))
+    assert [get(view, headers={"x-tenant": each}).status_code for each in "aabb"] == [200, 429, 200, 429]
 
 
 def test_the_view_of_a_rule_by_an_own_key_is_limited_by_it() -> None:

@@ -58,6 +58,12 @@ def test_what_is_no_identity_is_named(who: object) -> None:
         named(who)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("who", "meant"), [("usr:42", "user:42"), ("users:42", "user:42"), ("heder:x:1", "header:x:1")])
+def test_a_kind_that_is_one_letter_off_is_told_which_was_meant(who: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"'{who}' is of no kind that is known: did you mean {meant}\\?"):
+        named(who)
+
+
 def test_for_a_rule_that_normalises_what_clients_type_is_named_so_too() -> None:
     assert named("post:email: Ann@Example.COM ", normalised) == "post:email:ann@example.com"
     assert named("tenant:ACME", normalised) == "tenant:acme"
