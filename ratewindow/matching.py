@@ -10,12 +10,14 @@ from django.http import HttpRequest
 from django.urls import ResolverMatch
 
 from ratewindow.regexes import RegexSet
+from ratewindow.regexes import without_room as regexes_without_room
 from ratewindow.routes import match_of
 from ratewindow.rule import Rule
 from ratewindow.spellings import Spellings, folded
 
 Rules = tuple[Rule, ...]
 Finder = Callable[[str, HttpRequest], Iterable[Rule]]
+TOO_MANY = "all regular expressions of the site together are too large, and the largest have no room; count less in braces"
 MOST_URLCONFS = 100  # a site may make one for each of its tenants
 
 
@@ -23,11 +25,13 @@ class Index:
     """The rules that apply by path or route, arranged so that a thousand cost little more than ten."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        placed = [rule for rule in rules if rule.mode != "off" and rule.windows]
+        placed = [*filter(_holds, rules)]
         self._everywhere = tuple(rule for rule in placed if rule.applies_to == "all")
         self._by_text = _ByText(_patterns(placed, "path"), _patterns(placed, "prefix"))
         self._by_route = _patterns(placed, "route")
         regexes = _patterns(placed, "regex")
+        for pattern in regexes_without_room(regexes):
+            del regexes[pattern]
         self._regexes = RegexSet(list(regexes)) if regexes else None
         self._by_regex = list(regexes.values())
         self._finders: dict[Any, Finder] = {}  # by URLconf; None is the site's own
@@ -66,6 +70,12 @@ class Index:
         while name:
             yield from self._by_route.get(name, ())
             name = name.rpartition(":")[0]
+
+
+def without_room(rules: Iterable[Rule]) -> list[Rule]:
+    """The rules by a regular expression that meet nothing, since all expressions of the site are too much together."""
+    regexes = _patterns(filter(_holds, rules), "regex")
+    return [rule for pattern in sorted(regexes_without_room(regexes)) for rule in regexes[pattern]]
 
 
 class _ByText:
@@ -119,6 +129,10 @@ class _Resolving:
         for other in self._spellings.paths_of(partial(match_of, request)):
             found += self._by_path[other]
         return {rule.name: rule for rule in found}.values()
+
+
+def _holds(rule: Rule) -> bool:
+    return rule.mode != "off" and bool(rule.windows)
 
 
 def _patterns(rules: Iterable[Rule], applies_to: str) -> dict[str, Rules]:

@@ -23,7 +23,7 @@ from django.http import HttpRequest
 from ratewindow import changes, coderules, housekeeping, overriderows
 from ratewindow.identity import own
 from ratewindow.limiter import forks
-from ratewindow.matching import Index
+from ratewindow.matching import TOO_MANY, Index, without_room
 from ratewindow.overrides import Overrides
 from ratewindow.rule import Rule
 from ratewindow.rulerows import read_switch, readings
@@ -102,7 +102,7 @@ class _Held:
         self.unreadable = ""
         self.took_s = 0.0  # the last reading that went well
         self.overrides = overriderows.Reader()
-        self.wrong: set[str] = set()  # what has been logged of rows that are wrong
+        self.wrong: dict[str, str] = {}  # what has been logged of rows that are wrong, by the names of their rules
         self.own_keys = -1  # which of the site's own keys were known at the last reading
         self.told: set[str] = set()  # names in code that no row defines, which have been logged
 
@@ -159,6 +159,11 @@ def knowledge() -> Knowledge:
     book = _held.book
     ago_s = time.monotonic() - _held.good_at_s
     return Knowledge(len(book.by_name) if book else 0, time.time() - ago_s if book else None, _held.unreadable, _held.off)
+
+
+def problem_of(name: str) -> str:
+    """What is wrong with the row of this rule as this process has read it: ``is left out, ...``; empty where nothing is."""
+    return _held.wrong.get(name, "")
 
 
 class Reading(NamedTuple):
@@ -255,18 +260,21 @@ def learn_switch(told: Switch | None = None) -> None:
 def read_rules() -> list[Rule]:
     """Every row as a frozen rule, whatever its mode. Of a row that cannot be right the last good reading stays."""
     before = _held.book.by_name if _held.book else {}
-    rules, wrong = [], set()
+    rules: list[Rule] = []
+    wrong: dict[str, str] = {}
     _held.own_keys = own.version()
     for row, told in readings():
         if isinstance(told, Rule):
             rules.append(told)
         elif row.name in before and row.mode != "off":
             rules.append(before[row.name])
-            wrong.add(f"rule {row.name!r} stays as it was, it cannot be enforced as it is now: {told}")
+            wrong[row.name] = f"stays as it was, it cannot be enforced as it is now: {told}"
         else:
-            wrong.add(f"rule {row.name!r} is left out, it cannot be enforced: {told}")
-    for words in wrong - _held.wrong:  # once, not at each reading
-        logger.error("ratewindow: %s", words)
+            wrong[row.name] = f"is left out, it cannot be enforced: {told}"
+    for rule in without_room(rules):
+        wrong[rule.name] = f"is left out, it cannot be enforced: {TOO_MANY}"
+    for name, words in wrong.items() - _held.wrong.items():  # once, not at each reading
+        logger.error("ratewindow: rule %r %s", name, words)
     _held.wrong = wrong
     return rules
 

@@ -137,6 +137,40 @@ def test_of_two_readings_at_the_same_moment_the_one_that_began_later_stays(monke
     assert set(rulebook.current().by_name) == {"new"}
 
 
+STORED = r"^/(\pL{1,200}/)+y%d$"
+CROWD = [f"[a{chr(0x100 + number)}].{{{290 - number}}}[N{number}]" for number in range(30)]
+
+
+def store_regexes(*patterns: str) -> None:
+    """Rows as raw SQL, an older version of this app or a fixture may leave them."""
+    for number, pattern in enumerate(patterns):
+        rule = define(f"stored-{number:02}", "1/m", regex="^/stored/")
+        RateRule.objects.filter(pk=rule.pk).update(pattern=pattern, mode="shadow")
+
+
+@pytest.mark.parametrize("patterns", [[STORED % number for number in range(6)], CROWD], ids=["large", "many"])
+@pytest.mark.parametrize("is_new", [True, False], ids=["starts", "runs"])
+def test_expressions_that_are_too_much_together_cost_no_other_rule_anything(
+    patterns: list[str], is_new: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    define("good", "1/m", path="/good/")
+    define("small", "1/m", regex="^/small/")
+    store_regexes(*patterns)
+    if is_new:
+        rulebook._held.book = None
+    with caplog.at_level(logging.ERROR, "ratewindow"):
+        rulebook.reload()
+        rulebook.reload()
+    assert statuses(behind_middleware(plain(False)), 2, "/good/") == [200, 429]
+    assert statuses(behind_middleware(plain(False)), 2, "/small/") == [200, 429]
+    RateRule.objects.get(name="good").windows.update(limit=2)
+    rulebook.reload()
+    assert statuses(behind_middleware(plain(False)), 2, "/good/") == [200, 429]  # of two, one is used
+    named = [record.getMessage() for record in caplog.records]
+    assert all("is too large" in told or "are too large" in told for told in named)
+    assert len(named) == len(set(named)) >= 6
+
+
 def test_a_regular_expression_that_cannot_be_read_here_is_left_out_and_named(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

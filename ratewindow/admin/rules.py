@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow import lockout, rulerows
+from ratewindow import lockout, rulebook, rulerows
 from ratewindow.admin import codepaths, incode, lasthour, sure
 from ratewindow.admin.saidonce import SaidOnce
 from ratewindow.admin.wording import mode_in_words, sentence
@@ -250,7 +250,8 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description="in words")
     def in_words(self, rule: RateRule) -> str:
         """As it is saved: after an error, the form's rule holds what was typed."""
-        return sentence(self.model.objects.get(pk=rule.pk))
+        problem = rulebook.problem_of(rule.name)
+        return sentence(self.model.objects.get(pk=rule.pk)) + (f" But it {problem}." if problem else "")
 
     @admin.display(description="mode", ordering="mode")
     def mode_badge(self, rule: RateRule) -> SafeString:
@@ -258,7 +259,9 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description="rule", ordering="name")
     def name_and_sentence(self, rule: RateRule) -> SafeString:
-        return format_html('<strong>{}</strong> <span class="rw-sentence">{}</span>', rule.name, sentence(rule))
+        problem = rulebook.problem_of(rule.name)
+        left_out = format_html(' <span class="errornote rw-left-out">This rule {}.</span>', problem) if problem else ""
+        return format_html('<strong>{}</strong> <span class="rw-sentence">{}</span>{}', rule.name, sentence(rule), left_out)
 
     def has_enforce_permission(self, request: HttpRequest) -> bool:
         return self.has_change_permission(request) and may_enforce(request)

@@ -13,7 +13,7 @@ from ratewindow import coderules, rulerows
 from ratewindow.checks.code import import_views, places_of
 from ratewindow.checks.messages import Told, error, warning
 from ratewindow.checks.settings import MIDDLEWARE
-from ratewindow.models import RateRule
+from ratewindow.matching import TOO_MANY, without_room
 from ratewindow.rule import Rule
 from ratewindow.spellings import Spellings
 
@@ -32,7 +32,8 @@ def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str
     except DatabaseError as problem:
         return [warning(2, f"The rules cannot be read: {problem}", "Run manage.py migrate.")]
     rules = [told for _, told in readings if isinstance(told, Rule) and told.mode != "off"]
-    wrong = [(row, told) for row, told in readings if isinstance(told, Exception)]
+    wrong = [(row.name, str(told)) for row, told in readings if isinstance(told, Exception)]
+    wrong += [(rule.name, TOO_MANY) for rule in without_room(rules)]
     return [
         *_undefined({row.name for row, _ in readings}),
         *_left_out(wrong),
@@ -54,9 +55,9 @@ def _undefined(defined: set[str]) -> Iterator[checks.CheckMessage]:
             )
 
 
-def _left_out(wrong: Iterable[tuple[RateRule, Exception]]) -> Iterator[checks.CheckMessage]:
-    for row, problem in wrong:
-        yield error(4, f"Rule {row.name!r} cannot be enforced: {problem}.", "Correct it in the admin.")
+def _left_out(wrong: Iterable[tuple[str, str]]) -> Iterator[checks.CheckMessage]:
+    for name, problem in wrong:
+        yield error(4, f"Rule {name!r} cannot be enforced: {problem}.", "Correct it in the admin.")
 
 
 def _without_middleware(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:

@@ -11,6 +11,7 @@ from ratewindow.countwhen import ALWAYS, parse_count_when, written
 from ratewindow.identity import recipe
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
+from ratewindow.regexes import try_regex
 from ratewindow.rule import APPLIES_TO, MODES, ON_ERROR, ON_MISSING, check_lease, check_methods, check_name, check_pattern
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class RateRuleManager(models.Manager["RateRule"]):
             fields.get("lease"), bool(fields.get("penalty")), bool(fields.get("count_refused")), fields.get("count_when", ALWAYS)
         )
         check_pattern(fields.get("applies_to", "named"), fields.get("pattern", ""))
+        if fields.get("applies_to") == "regex":
+            try_regex(fields["pattern"])
         try:
             self.model(name=name, **fields).clean_fields()
         except ValidationError as error:

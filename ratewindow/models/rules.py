@@ -11,6 +11,7 @@ from ratewindow.fields import PeriodField
 from ratewindow.identity import recipe
 from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.models.managers import RateRuleManager
+from ratewindow.regexes import try_regex
 from ratewindow.rule import NAME_PATTERN, NAME_WORDS, check_lease, check_methods, check_pattern, parse_methods
 
 
@@ -136,7 +137,7 @@ class RateRule(models.Model):
         errors = {field: "None is no text: leave it empty." for field in _MAY_BE_EMPTY if getattr(self, field) is None}
         checks: dict[str, Callable[[], object]] = {
             "key": lambda: recipe(self.key),
-            "pattern": lambda: check_pattern(self.applies_to, self.pattern),
+            "pattern": self._check_pattern,
             "methods": lambda: check_methods(self.methods),
             "count_when": lambda: parse_count_when(self.count_when),
             "lease": lambda: check_lease(self.lease, bool(self.penalty), self.count_refused, self.count_when),
@@ -156,6 +157,12 @@ class RateRule(models.Model):
         self.methods = ",".join(sorted(parse_methods(self.methods)))
         if self.count_when is not None:
             self.count_when = written(self.count_when)
+
+    def _check_pattern(self) -> None:
+        check_pattern(self.applies_to, self.pattern)
+        if self.applies_to == AppliesTo.REGEX:
+            others = type(self).objects.filter(applies_to=AppliesTo.REGEX).exclude(pk=self.pk).exclude(mode=Mode.OFF)
+            try_regex(self.pattern, others.values_list("pattern", flat=True))
 
 
 _MAY_BE_EMPTY = ("description", "pattern", "methods", "on_error", "message")  # text, of which a column takes no None

@@ -673,3 +673,21 @@ def test_more_limits_than_a_rule_can_use_are_told_and_not_drawn(page: Client) ->
     assert "A rule has at most 20 limits: split it into several rules." in errors(response)
     assert response.content.count(b"-algorithm") < 500
     assert not RateRule.objects.exists()
+
+
+def test_a_regular_expression_is_tried_with_the_others_and_one_left_out_says_so_at_its_row(page: Client) -> None:
+    for number in range(20):
+        rule = define(f"large-{number:02}", regex="^/large/")
+        RateRule.objects.filter(pk=rule.pk).update(pattern=f"[a{chr(0x100 + number)}].{{{300 - number}}}N")
+    for pattern, problem in (
+        (r"^/(\pL{1,200}/)+y0$", "is too large"),
+        ("a.{250}N", "does not fit beside the other 20 expressions"),
+    ):
+        answer = page.post(ADD, typed(("5", "1m"), applies_to="regex", pattern=pattern))
+        assert problem in answer.content.decode()
+        assert not RateRule.objects.filter(name="login").exists()
+    rulebook.reload()
+    listed = page.get(LIST).content.decode()
+    assert listed.count("This rule is left out, it cannot be enforced: all regular expressions of the site together") == 6
+    left_out = next(rule for rule in RateRule.objects.order_by("name") if rulebook.problem_of(rule.name))
+    assert "But it is left out, it cannot be enforced" in page.get(change(left_out)).content.decode()

@@ -160,6 +160,13 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
         "test_regexes.py::test_the_pattern_that_hangs_other_engines_reads_a_long_text_once",
         "test_regexes.py::test_without_google_re2_the_line_to_install_it_is_told",
     ),
+    "expressions that are too large, or too many, or take too long": (
+        "test_rulebook.py::test_expressions_that_are_too_much_together_cost_no_other_rule_anything",
+        "test_regexes.py::test_a_pattern_that_is_too_large_is_named_with_what_to_write",
+        "test_regexes.py::test_a_pattern_that_takes_long_beside_the_others_is_named",
+        "test_regexes.py::test_a_process_grows_by_few_megabytes_whatever_the_patterns",
+        f"{_RULES}::test_a_regular_expression_is_tried_with_the_others_and_one_left_out_says_so_at_its_row",
+    ),
     "limit 0, -1, 1e18, 1.5, NaN; period 0, -1, 1e12": (
         f"{_RULES}::test_an_error_names_value_and_remedy_and_loses_nothing_that_was_typed",
         f"{_RULES}::test_a_limit_of_zero_is_taken",

@@ -137,3 +137,13 @@ def test_a_rule_by_sessions_that_have_no_key_is_a_warning(engine: str, is_told: 
     define("browse", applies_to="all", key="ip + session")
     with override_settings(SESSION_ENGINE=f"django.contrib.sessions.backends.{engine}"):
         assert ("Rule 'browse' counts by session, and sessions in signed" in told().get("ratewindow.W019", "")) is is_told
+
+
+def test_a_regular_expression_that_has_no_room_is_an_error_that_names_its_rule() -> None:
+    define("small", regex="^/small/")
+    for number in range(20):
+        define(f"large-{number}", regex="^/large/")
+        RateRule.objects.filter(name=f"large-{number}").update(pattern=f"[a{chr(0x100 + number)}].{{{300 - number}}}N")
+    assert list(told()) == ["ratewindow.E004"]
+    assert "Rule 'large-" in told()["ratewindow.E004"]
+    assert "are too large" in told()["ratewindow.E004"]
