@@ -6,6 +6,7 @@ ever waits for the database. It also reads them every half minute, for edits tha
 (``QuerySet.update()``, raw SQL), and more often while Redis is away.
 """
 
+import contextlib
 import logging
 import secrets
 from typing import Any, cast
@@ -17,7 +18,7 @@ from django.db import connections, router, transaction
 from django.db.models.signals import m2m_changed, post_delete, post_migrate, post_save
 from redis.exceptions import RedisError
 
-from ratewindow import conf, connection, housekeeping, rulebook, statekeys
+from ratewindow import conf, connection, housekeeping, rulebook, rulecopy, statekeys
 from ratewindow.limiter.budget import limited
 from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.rulerows import read_switch
@@ -119,10 +120,20 @@ def _look() -> None:
     if _is_in_memory(database):
         rulebook.wait_no_longer()
         return
+    if rulebook.is_to_begin():
+        rulebook.offer(rulecopy.find())  # before the database, which may hang
     try:
         rulebook.reload(after_edit=not is_old, listeners_wait=True)
     finally:
         database.close()
+    _keep_copy()
+
+
+def _keep_copy() -> None:
+    """Let processes that start while the database is away have what this one has read."""
+    if not rulebook.last_reading().failed:
+        with contextlib.suppress(RedisError, OSError):  # of an outage the breaker tells
+            rulecopy.keep(rulebook.held().by_name.values())
 
 
 def _look_at_switch() -> None:

@@ -110,7 +110,10 @@ def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str)
     told += _failing(found, serious=True)
     told += _missed(found, long=False)
     if rules_error:
-        told.append(f"The rules cannot be read, those held stay in force: {rules_error}")
+        told.append(f"{rules_error.rstrip('.')}.")
+    if without := [each for each in found[:-1] if each.get("rules_error") and not each.get("rules_read")]:
+        verb = "holds" if len(without) == 1 else "hold"
+        told.append(f"{len(without)} of {len(found)} processes {verb} no rules but rates in code, since the database was away.")
     return told
 
 

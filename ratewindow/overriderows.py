@@ -15,6 +15,7 @@ from django.utils import timezone
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override
+from ratewindow.models.pieces import in_pieces
 from ratewindow.overrides import ACTIONS, RATE, Overrides, Ruling
 from ratewindow.overrides.subjects import Subject, read_subject
 
@@ -27,9 +28,10 @@ MOST_AGE_S = 120.0  # of the last reading of all, where nobody reads them regula
 _CLOCKS_DIFFER = timedelta(minutes=1)  # between the servers that write the time of a change
 _NEVER_S = float("inf")
 _MOST_TOLD = 20  # wrong rows in the log
+_ROWS_OF_A_QUERY = 500
 _ROWS_AT_ONCE = 100
 _REST_S = 0.0005  # after so many: a thread that only computes would make requests wait 5 ms for each turn of theirs
-_FIELDS = ("pk", "identity", "action", "rule", "rate", "starts_at", "expires_at")
+_FIELDS = ("identity", "action", "rule", "rate", "starts_at", "expires_at")
 
 
 class _Whole(NamedTuple):
@@ -86,7 +88,7 @@ class Reader:
             return None
         gone = pks.intersection(whole.pks)
         if _count(whole.last_pk) != whole.rows:
-            gone |= set(whole.pks).difference(Override.objects.values_list("pk", flat=True).iterator())
+            gone |= set(whole.pks).difference(pk for (pk,) in in_pieces(Override.objects.all(), at_once=MOST_CHANGED))
         rows = _not_ended(timezone.now()).filter(pk__in=pks)
         above = Overrides(_entries(rows, wrong, array("q")), lambda groups: _members(groups, wrong))
         return above.above(whole.overrides, frozenset(gone))
@@ -102,8 +104,7 @@ def _not_ended(now: datetime) -> QuerySet[Override]:
 
 def _entries(rows: QuerySet[Override], wrong: list[str], pks: "array[int]") -> Iterator[tuple[Subject, Ruling]]:
     """Subject and ruling of each row that is right, oldest first; `pks` takes theirs."""
-    told = rows.order_by("pk").values_list(*_FIELDS).iterator(chunk_size=_ROWS_AT_ONCE)
-    for number, (pk, identity, *fields) in enumerate(told, 1):
+    for number, (pk, identity, *fields) in enumerate(in_pieces(rows, *_FIELDS, at_once=_ROWS_OF_A_QUERY), 1):
         try:
             entry = read_subject(identity), _ruling(pk, *fields)
             if entry[0].everybody and not (entry[1].rule and entry[1].expires_s < _NEVER_S):
@@ -144,8 +145,8 @@ def _members(groups: Collection[str], wrong: list[str]) -> dict[str, tuple[str, 
     if not groups or not hasattr(users, "groups"):
         return {}
     found: dict[str, tuple[str, ...]] = {}
-    rows = users._base_manager.filter(groups__name__in=groups).order_by("pk", "groups__name").values_list("pk", "groups__name")
-    for number, (pk, group) in enumerate(rows[: MOST_MEMBERS + 1].iterator(chunk_size=_ROWS_AT_ONCE)):
+    members = ((group, pk) for group in sorted(groups) for (pk,) in in_pieces(users._base_manager.filter(groups__name=group)))
+    for number, (group, pk) in enumerate(members):
         if number == MOST_MEMBERS:
             wrong.append(
                 f"the groups {', '.join(sorted(groups))} have more than {MOST_MEMBERS:,} members: those beyond are not known"

@@ -20,14 +20,14 @@ from django.conf import settings
 from django.db import Error as DatabaseError  # InterfaceError, a lost connection, is no django.db.DatabaseError
 from django.http import HttpRequest
 
-from ratewindow import changes, coderules, housekeeping, overriderows
+from ratewindow import changes, coderules, housekeeping, overriderows, rulecopy
 from ratewindow.identity import own
 from ratewindow.limiter import forks
 from ratewindow.matching import TOO_MANY, Index, without_room
 from ratewindow.overrides import Overrides
 from ratewindow.rule import Rule
 from ratewindow.rulerows import read_switch, readings
-from ratewindow.switch import ON, Switch
+from ratewindow.switch import ON, Switch, clock
 
 logger = logging.getLogger("ratewindow")
 
@@ -99,7 +99,10 @@ class _Held:
         self.swapping = threading.Lock()
         self.switch = ON  # as it was last turned, as far as this process has heard
         self.off = False  # what it means now
-        self.unreadable = ""
+        self.unreadable = self.blocks_unreadable = ""
+        self.complaint = ""  # as it was logged last
+        self.copy: rulecopy.Copy | None = None  # what another process has read, until this one has
+        self.of_copy = False  # whether `book` is
         self.took_s = 0.0  # the last reading that went well
         self.overrides = overriderows.Reader()
         self.wrong: dict[str, str] = {}  # what has been logged of rows that are wrong, by the names of their rules
@@ -126,7 +129,8 @@ def current() -> Rulebook:
         return _instead
     housekeeping.ensure_running()
     if _held.book is None and not _held.read.wait(FIRST_READING_S):
-        logger.error("ratewindow: no rules after %.0f s, requests pass: does this server run threads?", FIRST_READING_S)
+        if not _take_copy():
+            logger.error("ratewindow: no rules after %.0f s, requests pass: does this server run threads?", FIRST_READING_S)
         _held.read.set()  # once is enough: requests must not go on waiting for a thread that does not run
     return _OFF if _held.off else _held.book or _EMPTY
 
@@ -147,7 +151,7 @@ async def acurrent() -> Rulebook:
 
 
 class Knowledge(NamedTuple):
-    """What this process knows of the rules: how many hold, when they were read, and why the last reading failed."""
+    """What this process knows of the rules: how many hold, when they were read, and what was wrong with the last reading."""
 
     rules: int
     read_at_s: float | None
@@ -158,7 +162,19 @@ class Knowledge(NamedTuple):
 def knowledge() -> Knowledge:
     book = _held.book
     ago_s = time.monotonic() - _held.good_at_s
-    return Knowledge(len(book.by_name) if book else 0, time.time() - ago_s if book else None, _held.unreadable, _held.off)
+    return Knowledge(len(book.by_name) if book else 0, time.time() - ago_s if book else None, _complaint(), _held.off)
+
+
+def _complaint() -> str:
+    """What is wrong with the last reading, and what holds instead, in a sentence; empty where nothing is."""
+    if not _held.unreadable:
+        held = "Blocks and exemptions cannot be read, those held stay in force: "
+        return f"{held}{_held.blocks_unreadable}" if _held.blocks_unreadable else ""
+    if _held.book is None:
+        holds = "and this process holds none but rates in code"
+    else:
+        holds = "those that another process read last hold" if _held.of_copy else "those held stay in force"
+    return f"The rules cannot be read, {holds}: {_held.unreadable}"
 
 
 def problem_of(name: str) -> str:
@@ -178,7 +194,8 @@ class Reading(NamedTuple):
 
 def last_reading() -> Reading:
     finds_more = bool(_held.wrong) and _held.own_keys != own.version()
-    return Reading(time.monotonic() - _held.read_at_s, _held.took_s, bool(_held.unreadable), finds_more)
+    failed = bool(_held.unreadable or _held.blocks_unreadable)
+    return Reading(time.monotonic() - _held.read_at_s, _held.took_s, failed, finds_more)
 
 
 def wait_no_longer() -> None:
@@ -199,32 +216,61 @@ def reload(after_edit: bool = False, listeners_wait: bool = False) -> None:
     listens to `rules_changed` hears of it before this returns, or if `listeners_wait` soon, from another thread.
     """
     number, began_s = next(_held.begun), time.monotonic()
+    error: Exception | None = None
     try:
         book = Rulebook(read_rules(), overrides=_held.book.overrides if _held.book is not None else None)
         book.prepare()
+    except Exception as problem:  # whatever it is, neither a save nor the next reading may stumble over it
+        error, _held.unreadable = problem, str(problem) or type(problem).__name__
+        _take_copy()
+    else:
         if book.overrides is not None:
             _swap(number, book)  # an edited rule need not wait until a hundred thousand blocks are read
-        book = book.beside(_held.overrides.read(after_edit))
-    except Exception as error:  # whatever it is, neither a save nor the next reading may stumble over it
-        if str(error) != _held.unreadable:
-            logger.error(
-                "ratewindow: the rules cannot be read, those held stay in force: %s",
-                error,
-                exc_info=not isinstance(error, DatabaseError),
-            )
-        _held.unreadable = str(error)
-    else:
+        try:
+            book = book.beside(_held.overrides.read(after_edit))
+            _held.blocks_unreadable = ""
+        except Exception as problem:  # the rules hold all the same
+            error, _held.blocks_unreadable = problem, str(problem) or type(problem).__name__
         _swap(number, book)
-        _held.unreadable, _held.good_at_s = "", time.monotonic()
+        _held.unreadable, _held.of_copy, _held.copy, _held.good_at_s = "", False, None, time.monotonic()
         _held.took_s = _held.good_at_s - began_s if not after_edit else _held.took_s
         with contextlib.suppress(Exception):  # Redis may tell, and what is wrong with the database has been told
             learn_switch(read_switch())
     finally:
+        complaint = _complaint()
+        if complaint and complaint != _held.complaint:
+            told = f"{complaint[0].lower()}{complaint[1:]}"
+            logger.error("ratewindow: %s", told, exc_info=None if isinstance(error, DatabaseError) else error)
+        _held.complaint = complaint
         if not after_edit:
             _held.read_at_s = time.monotonic()
         _held.read.set()
         if not listeners_wait:
             changes.send()
+
+
+def is_to_begin() -> bool:
+    """Whether this process holds no rules yet."""
+    return _held.book is None
+
+
+def offer(copy: rulecopy.Copy | None) -> None:
+    """What another process has read, for this one to hold if it cannot read itself."""
+    _held.copy = copy
+
+
+def _take_copy() -> bool:
+    """Hold the copy, where nothing better is held."""
+    with _held.swapping:
+        copy = _held.copy
+        if copy is None or _held.book is not None:
+            return False
+        _held.book, _held.of_copy = Rulebook(copy.rules), True
+        _held.good_at_s = time.monotonic() - (time.time() - copy.read_at_s)
+        _held.copy = None
+    moment = clock(copy.read_at_s)
+    logger.warning("ratewindow: %d rules hold as another process read them at %s", len(copy.rules), moment)
+    return True
 
 
 def _swap(number: int, book: Rulebook) -> None:

@@ -7,6 +7,7 @@ name                                   type    what
 ``rw:s:<rule><lock>:{<identity>}``     string  when a penalty began that locks one client out of one rule; expires
 ``rw:s:probe``                         string  what a look at a silent server counts; expires
 ``rw:token``                           string  renewed by each rule edit; processes compare it
+``rw:rules:{rw:token}``                string  the rules as they were last read, signed; for processes without a database
 ``rw:switch:{rw:token}``               string  the kill switch as it was last turned; read together with the token
 ``rw:{processes}``                       zset    the processes that have told of themselves: name -> when; expires
 ``rw:{processes}:<name>``              string  what one process tells, as JSON; expires within seconds
@@ -41,6 +42,10 @@ def token() -> str:
 def switch() -> str:
     """In the slot of the token, on a cluster, so that one call reads both."""
     return f"{conf.current().key_prefix}:switch:{{{token()}}}"
+
+
+def rules() -> str:
+    return f"{conf.current().key_prefix}:rules:{{{token()}}}"
 
 
 def processes() -> str:

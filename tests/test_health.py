@@ -220,7 +220,7 @@ def test_what_was_decided_in_an_outage_that_is_over_is_no_problem_any_more() -> 
 def test_rules_that_cannot_be_read_are_a_problem() -> None:
     rulebook._held.unreadable = "no such table"
     told = health.status()
-    assert told["problems"] == ["The rules cannot be read, those held stay in force: no such table"]
+    assert told["problems"] == ["The rules cannot be read, those held stay in force: no such table."]
 
 
 @pytest.mark.parametrize(("on_error", "processes_said", "warns"), [("local", 1, True), ("local", 2, False), ("allow", 1, False)])

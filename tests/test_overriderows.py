@@ -166,4 +166,4 @@ def test_an_edit_among_many_reads_few_rows() -> None:
     assert held is not None
     assert held.count == 3001
     assert held._below is not None and held._below.count == 3000
-    assert len(captured) < 12
+    assert len(captured) < 20

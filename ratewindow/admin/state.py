@@ -94,7 +94,7 @@ def line(process: dict[str, Any]) -> ProcessLine:
         since=_clock(process.get("since")),
         mark=mark,
         breaker=breaker,
-        rules=f"{rules}; now unreadable" if process.get("rules_error") else rules,
+        rules=f"{rules or 'none'}; now unreadable" if process.get("rules_error") else rules,
         switch=process.get("switch", ""),
         fallback=number(fallback) if "fallback" in process else "",
     )

@@ -8,6 +8,7 @@ from itertools import islice
 
 from ratewindow import conf, connection
 from ratewindow.models import ThrottleStat
+from ratewindow.models.pieces import in_pieces
 from ratewindow.reporting import minutes
 from ratewindow.reporting.stored import SPANS, Resolution, minute_start, set_rows, span_start
 from ratewindow.reporting.sums import NOTHING, Sums, of_columns
@@ -71,9 +72,9 @@ def _fold(start: datetime, finer: Resolution, coarser: Resolution) -> int:
     """Add up the finer rows of one span. Rows already deleted make the sum too small, which lowers nothing."""
     rows = ThrottleStat.objects.filter(resolution=finer, start__gte=start, start__lt=start + SPANS[coarser])
     totals: dict[tuple[datetime, str], Sums] = {}
-    for row in rows.order_by().values("rule", *Sums._fields).iterator():  # not added up there: databases cannot add JSON
-        key = (start, row["rule"])
-        totals[key] = totals.get(key, NOTHING).plus(of_columns(row))
+    for _, rule, *columns in in_pieces(rows, "rule", *Sums._fields):  # not added up there: databases cannot add JSON
+        sums = of_columns(dict(zip(Sums._fields, columns, strict=True)))
+        totals[start, rule] = totals.get((start, rule), NOTHING).plus(sums)
     return set_rows(coarser, totals)
 
 

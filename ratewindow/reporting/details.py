@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q, QuerySet
 
 from ratewindow.models import ThrottleStat
+from ratewindow.models.pieces import in_pieces
 from ratewindow.reporting.periods import HOUR, Period
 from ratewindow.reporting.stored import SPANS, Resolution, span_start
 from ratewindow.reporting.sums import NOTHING, Sums
@@ -31,8 +32,8 @@ def details(period: Period, rows: "QuerySet[ThrottleStat]", waiting: Mapping[tup
     for level in _LEVELS[_LEVELS.index(Resolution.HOUR if in_hours else period.resolution) :]:
         news = {span_start(start, level) for start, _ in fresh}
         whole, edges = _divided(period, SPANS[level]) if in_hours and level == Resolution.HOUR else (spans, [])
-        found = rows.filter(_within(whole), resolution=level).values_list("start", "rule", "reasons", "latency")
-        for start, rule, reasons, latency in found.iterator():
+        found = in_pieces(rows.filter(_within(whole), resolution=level), "start", "rule", "reasons", "latency")
+        for _, start, rule, reasons, latency in found:
             sums = NOTHING._replace(reasons=of_json(reasons), latency=of_json(latency))
             if level == Resolution.MINUTE:
                 _add(total, rule, sums.at_least(fresh.pop((start, rule), NOTHING)))

@@ -1,0 +1,21 @@
+"""Rows read a piece at a time, each by a query of its own.
+
+No cursor stays open between two pieces: behind a pooler that gives a connection away after each transaction, such as
+pgbouncer, one that the server keeps is lost. Nor does a transaction, in which SQLite might keep writers waiting.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import QuerySet
+
+AT_ONCE = 5000  # rows
+
+
+def in_pieces(rows: "QuerySet[Any]", *columns: str, at_once: int = AT_ONCE) -> Iterator[tuple[Any, ...]]:
+    """The primary key and `columns` of each row, by rising keys. No two rows may have the same key, by a join say."""
+    rows = rows.order_by("pk").values_list("pk", *columns)
+    piece = list(rows[:at_once])
+    while piece:
+        yield from piece
+        piece = list(rows.filter(pk__gt=piece[-1][0])[:at_once]) if len(piece) == at_once else []

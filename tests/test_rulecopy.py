@@ -1,0 +1,192 @@
+"""The rules in Redis, for processes that start while the database is away."""
+
+import json
+import time
+from dataclasses import fields
+from typing import Any
+
+import pytest
+import redis
+from django.core import signing
+from django.db import DatabaseError
+from django.test import override_settings
+
+from ratewindow import edits, health, processes, rulebook, rulecopy, statekeys
+from ratewindow.countwhen import CountWhen
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.types import Window
+from ratewindow.models import RateRule
+from ratewindow.rule import Rule
+from ratewindow.rulebook import Rulebook
+
+USUAL = Rule("login", parse_rates("5/m; 20/h"), applies_to="path", pattern="/login/")
+ODD = Rule(
+    name="odd",
+    windows=(
+        Window(3, 86_400_000, "fixed_window", aligned_to="day", timezone="Europe/Berlin"),
+        Window(9, 1000, "token_bucket", burst=4),
+    ),
+    mode="shadow",
+    key="ip+post:username",
+    on_missing="refuse",
+    normalise=True,
+    applies_to="prefix",
+    pattern="/api/",
+    methods=frozenset(("POST", "PUT")),
+    cost=7,
+    count_when=CountWhen(statuses=frozenset((401, 403))),
+    count_refused=True,
+    penalty_ms=60_000,
+    enforce_percent=25,
+    on_error="refuse",
+    response_status=403,
+    message="Enough.",
+    lease=2,
+)
+
+
+@pytest.fixture
+def away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that starts while the database is away."""
+
+    def refused() -> None:
+        raise DatabaseError("connection refused")
+
+    monkeypatch.setattr(rulebook, "_held", rulebook._Held())
+    monkeypatch.setattr(rulebook, "read_rules", refused)
+    monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
+
+
+def test_every_field_of_a_rule_is_kept() -> None:
+    assert all(getattr(ODD, each.name) != each.default or each.name == "beside_code" for each in fields(Rule))
+    rulecopy.keep([USUAL, ODD, Rule("guesses", parse_rates("3/h"), count_when=CountWhen(login_failed=True))])
+    found = rulecopy.find()
+    assert found is not None and found.read_at_s == pytest.approx(time.time(), abs=60)
+    assert found.rules[:2] == [USUAL, ODD]
+    assert found.rules[2].count_when == CountWhen(login_failed=True)
+
+
+def test_a_process_that_starts_without_a_database_holds_what_another_has_read(
+    away: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    rulecopy.keep([USUAL])
+    edits._look()
+    assert rulebook.current().by_name == {"login": USUAL}
+    assert "1 rules hold as another process read them at" in caplog.text
+    told = rulebook.knowledge()
+    assert told.error == "The rules cannot be read, those that another process read last hold: connection refused"
+    assert told.read_at_s == pytest.approx(time.time(), abs=60)
+    edits._look()
+    assert caplog.text.count("cannot be read") == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_process_reads_itself_takes_the_place_of_the_copy_and_is_the_next_one(
+    monkeypatch: pytest.MonkeyPatch, redis_client: redis.Redis
+) -> None:
+    RateRule.objects.define("own", "1/m")
+    rulecopy.keep([USUAL])
+    monkeypatch.setattr(rulebook, "_held", rulebook._Held())
+    monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
+    edits._look()
+    assert set(rulebook.current().by_name) == {"own"}
+    found = rulecopy.find()
+    assert found is not None and [rule.name for rule in found.rules] == ["own"]
+    assert 0 < redis_client.ttl(statekeys.rules()) <= rulecopy.KEPT_S
+
+
+def test_a_database_that_hangs_does_not_keep_the_copy_back(away: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    rulecopy.keep([USUAL])
+    rulebook.offer(rulecopy.find())  # what the thread does before it waits for the database
+    monkeypatch.setattr(rulebook, "FIRST_READING_S", 0.01)
+    assert rulebook.current().by_name == {"login": USUAL}
+
+
+def test_without_a_copy_log_health_and_state_say_that_the_process_holds_no_rules(
+    away: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    edits._look()
+    said = "rules cannot be read, and this process holds none but rates in code: connection refused"
+    assert f"the {said}" in caplog.text
+    assert health.status()["problems"] == [f"The {said}."]
+    assert processes.own()["rules_read"] is None and processes.own()["rules_error"] == f"The {said}"
+
+
+def test_of_other_processes_without_rules_health_tells_too(redis_client: redis.Redis) -> None:
+    name = "web2|4711|gunicorn|abc"
+    said = {"rules": 0, "rules_read": None, "rules_error": "The rules cannot be read"}
+    redis_client.zadd(statekeys.processes(), {name: time.time()})
+    redis_client.set(statekeys.process(name), json.dumps({**processes.own(), **said}))
+    told = health.status()["problems"]
+    assert told == ["1 of 2 processes holds no rules but rates in code, since the database was away."]
+
+
+def _signed(value: Any) -> str:
+    return signing.dumps(value, salt=rulecopy._salt())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "[]",
+        "\x00\xff",
+        json.dumps({"read": 1, "rules": [{"name": "x", "key": "os.getpid"}]}),
+        signing.dumps({}),
+    ],
+)
+def test_what_this_site_has_not_signed_is_no_copy(text: str, redis_client: redis.Redis) -> None:
+    redis_client.set(statekeys.rules(), text)
+    assert rulecopy.find() is None
+
+
+def test_another_site_s_copy_is_none(redis_client: redis.Redis) -> None:
+    with override_settings(SECRET_KEY="another"):
+        rulecopy.keep([USUAL])
+    assert rulecopy.find() is None
+
+
+def test_another_type_under_the_key_is_no_copy_and_is_replaced(redis_client: redis.Redis) -> None:
+    redis_client.hset(statekeys.rules(), "a", "b")
+    assert rulecopy.find() is None
+    rulecopy.keep([USUAL])
+    assert rulecopy.find() is not None
+
+
+def test_a_rule_that_this_version_does_not_understand_is_left_out_alone(
+    redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    good = rulecopy._to_json(USUAL)
+    odd = [
+        {**good, "colour": "red"},
+        {**good, "name": "No Name"},
+        {**good, "key": "shoe_size"},
+        {**good, "windows": [[1]]},
+        5,
+        {},
+    ]
+    redis_client.set(statekeys.rules(), _signed({"read": 1.0, "rules": [*odd, good]}))
+    found = rulecopy.find()
+    assert found is not None and found.rules == [USUAL]
+    assert "6 rules of the copy in Redis are left out, such as" in caplog.text
+
+
+def test_failing_to_read_blocks_keeps_no_rule_back(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(rulebook, "_held", rulebook._Held())
+    monkeypatch.setattr(rulebook, "read_rules", lambda: [USUAL])
+
+    def lost(after_edit: bool) -> None:
+        raise DatabaseError('cursor "_django_curs_1" does not exist')
+
+    monkeypatch.setattr(rulebook._held.overrides, "read", lost)
+    rulebook.reload()
+    rulebook.reload()
+    assert rulebook.current().by_name == {"login": USUAL}
+    said = 'locks and exemptions cannot be read, those held stay in force: cursor "_django_curs_1" does not exist'
+    assert caplog.text.count(f"b{said}") == 1
+    assert health.status()["problems"] == [f"B{said}."]
+    assert rulebook.last_reading().failed
+    monkeypatch.setattr(rulebook._held.overrides, "read", lambda after_edit: None)
+    rulebook.reload()
+    assert rulebook.knowledge().error == "" and isinstance(rulebook._held.book, Rulebook)
