@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from ratewindow import conf, connection, fallback, processes, rulebook, storestate
+from ratewindow import conf, connection, fallback, oddities, processes, rulebook, storestate
 from ratewindow.misses import FEW
 from ratewindow.switch import clock
 
@@ -56,6 +56,7 @@ def _status() -> dict[str, Any]:
             *_missed(found, long=True),
             *_sharing(found),
             *_warnings(found),
+            *_odd(),
         ],
         "policy": fallback.in_words(),
         "store": store,
@@ -109,6 +110,7 @@ def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str)
         told.append(f"Redis does not answer here ({store['error']}): {fallback.in_words()} where it does not.")
     told += _failing(found, serious=True)
     told += _missed(found, long=False)
+    told += _apart(found)
     if rules_error:
         told.append(f"{rules_error.rstrip('.')}.")
     if without := [each for each in found[:-1] if each.get("rules_error") and not each.get("rules_read")]:
@@ -139,6 +141,17 @@ def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
 _OF_HICCUPS = ("store:timeout", "store:connection")
 _OF_ONE_CLIENT = ("store:wrongtype",)
 _SHARE = 0.01
+
+
+def _apart(found: Sequence[Process]) -> list[str]:
+    """Processes of this site under another SECRET_KEY, as where settings make one anew in each process."""
+    own = found[-1]
+    keys = [each["secret"] for each in found if each.get("secret") and each.get("database") == own["database"]]
+    kinds = len(set(keys))
+    if kinds < 2:
+        return []
+    told = f"{len(keys)} processes have {kinds} different SECRET_KEYs, and so count apart: each limit holds {kinds} times."
+    return [f"{told} Give all of them the same one."]
 
 
 def _missed(found: Sequence[Process], *, long: bool) -> list[str]:
@@ -188,6 +201,12 @@ def _all_well(found: Sequence[Process]) -> str:
 def _warnings(found: Sequence[Process]) -> Iterable[str]:
     """What processes have seen to be wrong, each once: their samples differ, their conclusions begin alike."""
     return {text[-60:]: text for each in found for text in each.get("warnings") or ()}.values()
+
+
+def _odd() -> list[str]:
+    count = oddities.recent()
+    things = "thing" if count == 1 else "things"
+    return [f"{count} odd {things} in Redis left out by this process, which its log names."] if count else []
 
 
 def _switch() -> dict[str, Any]:

@@ -12,17 +12,17 @@ import socket
 import sys
 import time
 from collections import deque
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from ratewindow import conf, connection, fallback, gate, housekeeping, rulebook, statekeys, stores
+from ratewindow import conf, connection, fallback, gate, housekeeping, oddities, processrecord, rulebook, statekeys, stores
 from ratewindow.breaker import State
 from ratewindow.connection.mending import mended
 from ratewindow.identity import addresswatch
 from ratewindow.limiter import forks
 from ratewindow.limiter.budget import limited
 from ratewindow.misses import MINUTE_S
+from ratewindow.processrecord import moment
 from ratewindow.reporting import counters
 
 BEAT_S = 1.5
@@ -77,6 +77,8 @@ def own() -> dict[str, Any]:
         "fallback": counters.causes(),
         "lately": {"decisions": _self.decided(), "failed": gate.misses.by_cause()},
         "warnings": addresswatch.address_warnings(),
+        "secret": statekeys.secret_fingerprint(),
+        "database": statekeys.database_fingerprint(),
     }
 
 
@@ -95,10 +97,6 @@ def kind() -> str:
     program = Path(sys.argv[0] if sys.argv else "")
     name = program.parent.name if program.name == "__main__.py" else program.name
     return " ".join([name or "python", *(sys.argv[1:2] if name == "manage.py" else [])]).replace("|", "/")[:40]
-
-
-def moment(moment_s: float | None) -> str | None:
-    return None if moment_s is None else datetime.fromtimestamp(moment_s, UTC).isoformat(timespec="seconds")
 
 
 def beat() -> None:
@@ -137,7 +135,7 @@ def leave() -> None:
 
 def told(client: Any) -> list[dict[str, Any]]:
     """What all processes tell of themselves, in two round trips, each with the time of a decision; of a silent one there is
-    only who it is and since when."""
+    only who it is and since when. A record that is odd is left out."""
     index = mended(client, {statekeys.processes(): "zset"}, lambda: _index(client))
     names = [(name.decode(errors="replace"), seen_s) for name, seen_s in index]
     if not names:
@@ -154,22 +152,15 @@ def _index(client: Any) -> list[tuple[bytes, float]]:
     return cast("list[tuple[bytes, float]]", found)
 
 
-# What a process of another version may not tell.
-_UNSAID = {"breaker": "closed", "degraded_since": None, "servers": ["Redis"], "error": "", "policy": "requests pass uncounted"}
-
-
 def _read(name: str, text: bytes | None, seen_s: float) -> dict[str, Any] | None:
+    """None for a record that is odd, and for a process that was killed, so that it could not say that it ends."""
     try:
-        host, pid, kind_, _ = name.split("|")
-        who: dict[str, Any] = {"host": host, "pid": int(pid), "kind": kind_}
-        said = None if text is None else json.loads(text)
-    except ValueError:
+        process = processrecord.read(name, text, seen_s)
+    except Exception as error:
+        oddities.skip("process record", name, error)
         return None
-    if isinstance(said, dict):
-        return {**_UNSAID, **said, **who}
-    if host == socket.gethostname() and not _runs(who["pid"]):
-        return None  # killed, so that it could not say that it ends
-    return {**who, "breaker": "silent", "degraded_since": moment(seen_s), "servers": ["Redis"], "error": ""}
+    gone = process["breaker"] == "silent" and process["host"] == socket.gethostname() and not _runs(process["pid"])
+    return None if gone else process
 
 
 def _runs(pid: int) -> bool:
@@ -177,7 +168,7 @@ def _runs(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it is somebody else's
+    except (OSError, OverflowError):  # it is somebody else's, or no id
         return True
     return True
 

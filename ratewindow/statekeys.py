@@ -104,6 +104,15 @@ def fingerprint() -> str:
     return digest(f"{django_settings.SECRET_KEY} {database()}", 12)
 
 
+def secret_fingerprint() -> str:
+    """Which SECRET_KEY this process has: the names of its counts are made with it."""
+    return digest("fingerprint", 6, _secret())
+
+
+def database_fingerprint() -> str:
+    return digest(database(), 6)
+
+
 def database() -> str:
     """The name of the database that has the rules; while tests run it is another one."""
     return str(django_settings.DATABASES.get("default", {}).get("NAME", ""))

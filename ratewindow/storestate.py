@@ -72,15 +72,21 @@ def _one(master: Any) -> dict[str, Any]:
     latency_ms = round((time.perf_counter() - began_s) * 1000, 2)
     info = info if isinstance(info, dict) else {}  # hosted servers may refuse INFO, which nothing here depends on
     is_valkey = info.get("server_name") == "valkey"  # its redis_version stands still
+    version, policy = info.get("valkey_version" if is_valkey else "redis_version"), info.get("maxmemory_policy")
     return {
         "server": "Valkey" if is_valkey else "Redis",
-        "version": info.get("valkey_version" if is_valkey else "redis_version"),
-        "memory_used": info.get("used_memory"),
-        "memory_max": info.get("maxmemory") or None,
-        "eviction_policy": info.get("maxmemory_policy"),
+        "version": None if version is None else str(version),
+        "memory_used": _number(info.get("used_memory")),
+        "memory_max": _number(info.get("maxmemory")) or None,
+        "eviction_policy": None if policy is None else str(policy),
         "keys": keys if isinstance(keys, int) else None,
         "latency_ms": latency_ms,
     }
+
+
+def _number(value: Any) -> int | None:
+    """A proxy may answer INFO in its own words."""
+    return value if isinstance(value, int) else None
 
 
 def _sum(servers: list[dict[str, Any]], name: str) -> int | None:

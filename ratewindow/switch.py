@@ -6,7 +6,7 @@ It is kept twice, in a row and in a key of Redis, so that either may be away; th
 
 import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 REMEMBERED_S = 86_400
+MOST_WORDS = 200  # characters of a reason
 MOST = timedelta(days=10_000)  # that an end may be away: every calendar has it
 
 
@@ -59,9 +60,16 @@ def from_text(text: str | bytes | None) -> Switch | None:
         moments = [switch.at_s, *([] if switch.until_s is None else [switch.until_s])]
         latest_s = time.time() + MOST.total_seconds()  # a later one would make every turn after it too early
         right = isinstance(switch.off, bool) and all(isinstance(each, int | float) and 0 <= each <= latest_s for each in moments)
-        return switch if right and isinstance(switch.reason, str) and isinstance(switch.by, str) else None
+        if not right or not isinstance(switch.reason, str) or not isinstance(switch.by, str):
+            return None
+        return replace(switch, reason=_shown(switch.reason), by=_shown(switch.by))
     except (TypeError, ValueError, RecursionError):
         return None
+
+
+def _shown(text: str) -> str:
+    """As pages and terminals can show it, whoever wrote it."""
+    return "".join(letter if letter.isprintable() else " " for letter in text[:MOST_WORDS])
 
 
 def clock(moment_s: float) -> str:

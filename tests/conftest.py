@@ -11,7 +11,7 @@ from django.conf import settings
 from django.test import override_settings
 from django.urls import get_resolver
 
-from ratewindow import coderules, edits, gate, housekeeping, rulebook, stores, userfunctions
+from ratewindow import coderules, edits, gate, housekeeping, oddities, rulebook, stores, userfunctions
 from ratewindow.limiter.server import Server
 from ratewindow.reporting import counters
 from testproject.redis_server import redis_server
@@ -71,6 +71,7 @@ def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPat
     _ = get_resolver().url_patterns  # what the site's views give stays; what tests give goes with them
     monkeypatch.setattr(coderules, "_uses", coderules.uses())
     userfunctions.failing.clear()
+    oddities.forget()
     gate.breaker.reset()
     gate._reported.clear()
     gate.misses.forget()

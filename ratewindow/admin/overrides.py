@@ -20,6 +20,7 @@ from ratewindow import lockout, rulebook
 from ratewindow.admin import release, switch
 from ratewindow.admin.identities import may_see, seen
 from ratewindow.admin.overrideform import OverrideForm, made
+from ratewindow.admin.registering import register
 from ratewindow.admin.wording import ago, until
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import Override
@@ -56,7 +57,7 @@ class StateFilter(admin.SimpleListFilter):
         return queryset
 
 
-@admin.register(Override)
+@register(Override)
 class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     form = OverrideForm
     list_filter = [StateFilter, "action"]

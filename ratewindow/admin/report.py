@@ -15,6 +15,7 @@ from django.utils import timezone
 from ratewindow.admin import reportparts, state, switch
 from ratewindow.admin.banner import known, off_in_words
 from ratewindow.admin.reasons import reasons
+from ratewindow.admin.registering import register
 from ratewindow.admin.reportform import ReportForm
 from ratewindow.models import ThrottleStat
 from ratewindow.reporting import chart
@@ -30,7 +31,7 @@ _MEDIA = forms.Media(
 )
 
 
-@admin.register(ThrottleStat)
+@register(ThrottleStat)
 class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Read-only, and one page: the rows mean nothing one by one."""
 

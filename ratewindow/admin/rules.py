@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from ratewindow import lockout, rulebook, rulerows
 from ratewindow.admin import codepaths, incode, lasthour, sure
+from ratewindow.admin.registering import register
 from ratewindow.admin.saidonce import SaidOnce
 from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.checks.rows import leading_nowhere
@@ -151,7 +152,7 @@ COUNTING = "Counting"  # the first fieldset that few rules need
 _NO_CHOICE = {"o", "p", "all"}  # in an address that leaves out no rule
 
 
-@admin.register(RateRule)
+@register(RateRule)
 class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     form = RuleForm
     list_display = ["mode_badge", "name_and_sentence"]

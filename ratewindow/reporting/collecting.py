@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 
-from ratewindow import conf, connection
+from ratewindow import conf, connection, oddities
 from ratewindow.models import ThrottleStat
 from ratewindow.models.pieces import in_pieces
 from ratewindow.reporting import minutes
@@ -24,6 +24,7 @@ class Collected:
     minutes_read: int = 0
     rows_set: int = 0
     rows_pruned: int = 0
+    odd: int = 0  # counts left out that no process of this version has written
 
     def __str__(self) -> str:
         return ", ".join(
@@ -31,6 +32,7 @@ class Collected:
                 f"{self.minutes_read} {'minute' if self.minutes_read == 1 else 'minutes'} read",
                 f"{self.rows_set} {'row' if self.rows_set == 1 else 'rows'} set",
                 f"{self.rows_pruned} old {'row' if self.rows_pruned == 1 else 'rows'} deleted",
+                *([f"{self.odd} odd {'count' if self.odd == 1 else 'counts'} left out"] if self.odd else []),
             )
         )
 
@@ -43,7 +45,7 @@ def collect_stats(now_s: float | None = None) -> Collected:
     """
     if connection.in_memory():
         return Collected()  # nothing leaves the process that counts
-    now_s = time.time() if now_s is None else now_s
+    now_s, odd = time.time() if now_s is None else now_s, oddities.total()
     waiting = minutes.waiting(now_s)
     rows_set = sum(_store(chunk) for chunk in _chunks(waiting))
     for resolution, finer in ((Resolution.HOUR, Resolution.MINUTE), (Resolution.DAY, Resolution.HOUR)):
@@ -51,7 +53,7 @@ def collect_stats(now_s: float | None = None) -> Collected:
             _fold(start, finer, resolution) for start in sorted({span_start(minute_start(m), resolution) for m in waiting})
         )
     minutes.settle(waiting, quiet_since_s=now_s - QUIET_S)
-    return Collected(len(waiting), rows_set, _prune(now_s))
+    return Collected(len(waiting), rows_set, _prune(now_s), oddities.total() - odd)
 
 
 def _chunks(numbers: Iterable[int]) -> Iterable[list[int]]:

@@ -7,7 +7,7 @@ by when somebody last sent to them. Setting, not adding, so that what is sent tw
 from collections.abc import Iterable, Mapping
 from typing import cast
 
-from ratewindow import connection, statekeys
+from ratewindow import connection, oddities, statekeys
 from ratewindow.connection.mending import mended
 from ratewindow.limiter.budget import limited
 from ratewindow.limiter.faults import BadReply
@@ -17,6 +17,8 @@ MINUTE_S = 60
 UNCOLLECTED_S = 6 * 3600  # how long counts wait for a collector
 COLLECTED_S = 3 * 3600  # longer than a process remembers unsent minutes: what it sends late meets the others' counts
 MOST_MINUTES = UNCOLLECTED_S // MINUTE_S + 10  # that one reading takes, newest first; a clock may be ahead a little
+
+MOST_NAME = 64  # characters of a rule's name
 
 ByRule = dict[str, Sums]
 
@@ -74,7 +76,9 @@ def _by_rule(fields: Mapping[bytes, bytes]) -> ByRule:
     for name, value in fields.items():
         rule = name.decode(errors="replace").partition("|")[2]
         sums = from_text(value.decode(errors="replace"))
-        if rule and sums:
+        if sums is None or not 0 < len(rule) <= MOST_NAME or not rule.isprintable():
+            oddities.skip("count", name.decode(errors="replace"), value.decode(errors="replace"))
+        else:
             total[rule] = total.get(rule, NOTHING).plus(sums)
     return total
 

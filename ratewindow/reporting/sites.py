@@ -3,7 +3,7 @@
 import time
 from typing import Any, cast
 
-from ratewindow import conf, connection, housekeeping, statekeys
+from ratewindow import conf, connection, housekeeping, oddities, statekeys
 from ratewindow.connection.mending import mended
 
 ANNOUNCE_S = 60.0
@@ -39,7 +39,10 @@ def refuse_when_shared(now_s: float | None = None) -> None:
     """Raise SharedPrefix when another site was here within the last day, or may have been."""
     now_s = time.time() if now_s is None else now_s
     for site, seen in _said(now_s).items():
-        age_s = now_s - (int(seen) if seen.isdigit() else 0)
+        if not (seen.isdigit() and len(seen) <= 12):
+            oddities.skip("site", site.decode(errors="replace"), seen.decode(errors="replace"))
+            continue
+        age_s = now_s - int(seen)
         if site == OVERWRITTEN.encode():
             _wait_for_others(age_s)
         elif site != statekeys.fingerprint().encode() and age_s < REMEMBERED_S:
