@@ -1,4 +1,5 @@
-"""Rules that count by the answer: what `count_when` has only looked at before the view is charged here, after it.
+"""Rules that count by the answer: what `count_when` has only looked at before the view is charged here, after it, and
+what it has held is refunded if the answer does not count.
 
 A login has failed during a request if Django's signal says so: with the request, or without one in its context. Where it
 fails later than that, while a body is streamed or after a client has gone, it is charged at that moment.
@@ -17,7 +18,8 @@ from django.http.multipartparser import MultiPartParserError
 
 from ratewindow import charging, gate
 from ratewindow.exceptions import RateLimited
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Check, Decision
+from ratewindow.limiter.wire import Refunds
 from ratewindow.rule import Rule
 
 _asking: ContextVar["_Waiting | None"] = ContextVar("ratewindow_asking", default=None)
@@ -26,6 +28,14 @@ _asking: ContextVar["_Waiting | None"] = ContextVar("ratewindow_asking", default
 class _Undecided(NamedTuple):
     rule: Rule
     part: Decision
+    held: bool  # charged before the view
+
+
+class _Due(NamedTuple):
+    """What an answer makes of the rules that waited for it."""
+
+    charges: list[Decision]
+    refunds: list[tuple[Check, Sequence[int | None]]]
 
 
 class _Waiting:
@@ -38,11 +48,11 @@ class _Waiting:
         self._undecided: list[_Undecided] = []
         self._lock = threading.Lock()  # a client that has gone leaves its view behind in a thread
 
-    def add(self, rule: Rule, part: Decision) -> None:
-        self._undecided.append(_Undecided(rule, part))
+    def add(self, rule: Rule, part: Decision, held: bool) -> None:
+        self._undecided.append(_Undecided(rule, part, held))
 
-    def answered(self, status: int | None) -> list[Decision]:
-        """What this answer makes count: of requests that passed, since a refused one costs nothing."""
+    def answered(self, status: int | None) -> _Due:
+        """What this answer makes count, or not: of requests that passed, since a refused one costs nothing."""
         with self._lock:
             self._answered = True
             return self._due(status)
@@ -51,16 +61,20 @@ class _Waiting:
         """A login has failed; what that makes count if the answer is out already."""
         with self._lock:
             self.login_failed = True
-            return self._due(None) if self._answered else []
+            return self._due(None).charges if self._answered else []
 
-    def _due(self, status: int | None) -> list[Decision]:
-        due, left = [], []
+    def _due(self, status: int | None) -> _Due:
+        due, left = _Due([], []), []
         for each in self._undecided:
             counts = each.rule.count_when is not None and each.rule.count_when.counts(status, self.login_failed)
-            if counts and each.part.outcome == "passed":
-                due.append(each.part)
-            else:
+            if each.part.outcome != "passed":
                 left.append(each)
+            elif counts and not each.held:
+                due.charges.append(each.part)
+            elif not counts:
+                if each.held and each.part.check is not None:
+                    due.refunds.extend(each.part.take_back(each.part.check.cost, with_later=False))
+                left.append(each._replace(held=False))  # a login may fail later
         self._undecided = left
         return due
 
@@ -69,27 +83,48 @@ def wait(request: Any, rules: Sequence[Rule], decision: Decision) -> None:
     """Remember which of these rules count this request only by its answer."""
     by_name = {rule.name: rule for rule in rules if rule.count_when is not None}
     for part in decision.decisions:
-        if part.check is not None and part.check.only_looks and part.rule in by_name:
+        if part.rule in by_name and (held := _is_held(part)) is not None:
             if not hasattr(request, "_ratewindow_waiting"):
                 request._ratewindow_waiting = _Waiting(hasattr(request, "_ratewindow_login_failed"))
                 _asking.set(request._ratewindow_waiting)
-            request._ratewindow_waiting.add(by_name[part.rule], part)
+            request._ratewindow_waiting.add(by_name[part.rule], part, held)
+
+
+def _is_held(part: Decision) -> bool | None:
+    """Whether the rule has charged the request; None where nothing waits for the answer: what was counted in this process,
+    without Redis, stays counted."""
+    if part.check is None:
+        return None
+    if part.check.only_looks or not part.windows:
+        return False
+    return True if max(answer.charged_at_ms for answer in part.windows) >= 0 else None
 
 
 def count(request: HttpRequest, status: int | None) -> None:
-    """Charge what an answer of this status makes count; None when there is none."""
-    if due := _answered(request, status):
-        _learn(request, due, gate.decide(charging.question_of(due), "charge", _vain(request)))
+    """Charge what an answer of this status makes count, and refund what it does not; None when there is none."""
+    charges, refunds = _answered(request, status)
+    if charges:
+        _learn(request, charges, gate.decide(charging.question_of(charges), "charge", _vain(request)))
+    if refunds and not charging.give_back(refunds, _vain(request), forget=False).cause:
+        _show(request, refunds)
 
 
 async def acount(request: HttpRequest, status: int | None) -> None:
     """`count`, awaited."""
-    if due := _answered(request, status):
-        _learn(request, due, await gate.adecide(charging.question_of(due), "charge", _vain(request)))
+    charges, refunds = _answered(request, status)
+    if charges:
+        _learn(request, charges, await gate.adecide(charging.question_of(charges), "charge", _vain(request)))
+    if refunds and not (await charging.agive_back(refunds, _vain(request), forget=False)).cause:
+        _show(request, refunds)
 
 
 def _vain(request: Any) -> str:
     return gate.waited(request.ratewindow.decisions)
+
+
+def _show(request: Any, refunds: Refunds) -> None:
+    charging.show_given_back(request.ratewindow.decisions, refunds)
+    charging.look_anew(request.ratewindow)
 
 
 def _learn(request: Any, due: list[Decision], told: Decision) -> None:
@@ -111,10 +146,10 @@ def status_of(error: BaseException) -> int | None:
     return 500 if isinstance(error, Exception) and not isinstance(error, RateLimited) else None
 
 
-def _answered(request: HttpRequest, status: int | None) -> list[Decision]:
+def _answered(request: HttpRequest, status: int | None) -> _Due:
     waiting: _Waiting | None = getattr(request, "_ratewindow_waiting", None)
     if waiting is None:
-        return []
+        return _Due([], [])
     if _asking.get() is waiting:
         _asking.set(waiting.outer)
     return waiting.answered(status)

@@ -88,6 +88,17 @@ def show(parts: Sequence[Decision], told: Decision) -> None:
         part.windows = tuple(answer._replace(charged_at_ms=at_ms) for answer, at_ms in zip(new.windows, charged, strict=True))
 
 
+def show_given_back(parts: Sequence[Decision], refunds: Refunds) -> None:
+    """Let these decisions say what is left after such refunds, without asking the store."""
+    units = {check.keys: check.cost for check, _ in refunds}
+    for part in parts:
+        if part.check is not None and part.remaining is not None and (back := units.get(part.check.keys, 0)):
+            part.remaining += back
+            part.windows = tuple(
+                answer._replace(remaining=answer.remaining + back, wait_ms=0, charged_at_ms=-1) for answer in part.windows
+            )
+
+
 class GivenBack(NamedTuple):
     """Whether units were given back: why not, and how long it took to find out."""
 
@@ -164,11 +175,18 @@ def _tell_unmet(decision: Decision, rule: str) -> None:
 
 def _to_charge(decision: Decision, units: int, rule: str | None) -> list[Decision]:
     parts = _parts(decision, rule) if units else []
-    return [part for part in parts if part.check is not None and not (part.check.only_looks and rule is None)]
+    return [part for part in parts if part.check is not None and (rule is not None or not _waits_for_the_answer(part))]
 
 
 def _to_give_back(decision: Decision, units: int, rule: str | None) -> Refunds:
-    return [refund for part in _parts(decision, rule) for refund in part.take_back(units)]
+    parts = [part for part in _parts(decision, rule) if rule is not None or not _waits_for_the_answer(part)]
+    return [refund for part in parts for refund in part.take_back(units)]
+
+
+def _waits_for_the_answer(part: Decision) -> bool:
+    """Whether the answer decides if this is charged: code must name such a rule to change that."""
+    known = rulebook.held().by_name.get(part.rule)
+    return (part.check is not None and part.check.only_looks) or (known is not None and known.hold)
 
 
 def _refunded(decision: Decision, refunds: Refunds) -> list[Decision]:

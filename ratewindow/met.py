@@ -83,23 +83,13 @@ def give_back(request: HttpRequest, refunds: Refunds) -> None:
     The refusals that this process knows stay known: who hammers would else make it forget them each time.
     """
     if not charging.give_back(refunds, gate.waited(decisions_of(request)), forget=False).cause:
-        _show_given_back(request, refunds)
+        charging.show_given_back(decisions_of(request), refunds)
 
 
 async def agive_back(request: HttpRequest, refunds: Refunds) -> None:
     """`give_back`, awaited."""
     if not (await charging.agive_back(refunds, gate.waited(decisions_of(request)), forget=False)).cause:
-        _show_given_back(request, refunds)
-
-
-def _show_given_back(request: HttpRequest, refunds: Refunds) -> None:
-    units = {check.keys: check.cost for check, _ in refunds}
-    for part in decisions_of(request):
-        if part.check is not None and part.remaining is not None and (back := units.get(part.check.keys, 0)):
-            part.remaining += back
-            part.windows = tuple(
-                answer._replace(remaining=answer.remaining + back, wait_ms=0, charged_at_ms=-1) for answer in part.windows
-            )
+        charging.show_given_back(decisions_of(request), refunds)
 
 
 def join(request: HttpRequest, decision: Decision, bars: bool = True) -> None:

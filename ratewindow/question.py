@@ -110,7 +110,7 @@ def _check(rule: Rule, prefix: str, identity: str, cost: int) -> Check:
     if rule.is_usual:
         return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce")
     lock = prefix + rule.lock_name + client if rule.penalty_ms else ""
-    how = (rule.enforces(client), rule.count_refused, rule.penalty_ms, lock, rule.count_when is not None, rule.lease)
+    how = (rule.enforces(client), rule.count_refused, rule.penalty_ms, lock, rule.only_looks, rule.lease)
     return Check(rule.name, rule.windows, keys, cost, *how)
 
 

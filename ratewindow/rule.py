@@ -38,6 +38,7 @@ class Rule:
     methods: frozenset[str] = frozenset()
     cost: int = 1
     count_when: CountWhen | None = None  # None: every request counts
+    hold: bool = False  # charged before the view, and refunded once the answer turns out not to count
     count_refused: bool = False
     penalty_ms: int = 0
     enforce_percent: int = 100  # of a hundred clients, always the same ones; for the others it is in shadow
@@ -60,6 +61,11 @@ class Rule:
     def lock_name(self) -> str:
         """The same for the lock that a penalty sets; empty without one."""
         return statekeys.lock_name(self.name, self.beside_code) if self.penalty_ms else ""
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether it charges nothing before the answer is there."""
+        return self.count_when is not None and not self.hold
 
     def meets_method(self, method: str | None) -> bool:
         """HEAD is a GET whose body is not sent, so it counts as one."""
@@ -90,7 +96,7 @@ class Rule:
     @cached_property
     def at_once(self) -> "Rule":
         """This rule, counting whatever the answer will be: code that charges it by name knows what it counts."""
-        return replace(self, count_when=None)
+        return replace(self, count_when=None, hold=False)
 
     @cached_property
     def beside(self) -> "Rule":
@@ -155,6 +161,12 @@ def _check_path(pattern: str) -> None:
         raise ValueError(f"{pattern!r} is more than a path: write the part before ? and #")
     if (decoded := unquote(pattern)) != pattern:
         raise ValueError(f"{pattern!r} is percent-encoded, paths are compared decoded: write {decoded}")
+
+
+def check_hold(hold: bool, count_when: str) -> None:
+    """ValueError when units are to be held until an answer that nobody waits for."""
+    if hold and counts_always(count_when):
+        raise ValueError("what always counts is charged at once: say what counts, such as login_failed, or do not hold")
 
 
 def check_lease(lease: int | None, penalty: bool, count_refused: bool, count_when: str) -> None:

@@ -36,6 +36,7 @@ def freeze(row: RateRule) -> Rule:
         methods=parse_methods(row.methods),
         cost=check_cost(row.cost),
         count_when=parse_count_when(row.count_when),
+        hold=row.hold,
         count_refused=row.count_refused,
         penalty_ms=parse_duration(row.penalty) if row.penalty else 0,
         enforce_percent=row.enforce_percent,

@@ -169,7 +169,7 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         ("Who", {"fields": ["key", "on_missing", "normalise"]}),
         (
             COUNTING,
-            {"classes": ["collapse"], "fields": ["cost", "count_when", "count_refused", "penalty", "lease", "on_error"]},
+            {"classes": ["collapse"], "fields": ["cost", "count_when", "hold", "count_refused", "penalty", "lease", "on_error"]},
         ),
         ("What refused clients are told", {"classes": ["collapse"], "fields": ["response_status", "message"]}),
     ]

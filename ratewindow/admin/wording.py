@@ -28,6 +28,7 @@ def sentence(rule: RateRule) -> str:
     """``Each address: at most 5 in 1 minute and 20 in 1 hour, on POST /login/.``"""
     more = [
         _counts(rule.count_when),
+        "each request is charged first, and refunded if its answer does not count" if rule.hold else "",
         f"who is refused is locked out for {_in_words(to_text(rule.penalty))}" if rule.penalty else "",
         f"refused with status {rule.response_status}" if rule.response_status != 429 else "",
         f"enforced for {rule.enforce_percent} of 100 clients" if _is_partial(rule) else "",

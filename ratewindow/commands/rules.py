@@ -39,7 +39,7 @@ def _row(rule: RateRule) -> tuple[str, ...]:
     limits = "; ".join(map(_limit, rule.windows.all()))
     place = f"{rule.applies_to} {rule.pattern}".strip()
     if limits and not counts_always(rule.count_when):
-        limits += f" when {rule.count_when}"
+        limits += f" when {rule.count_when}{', charged first' if rule.hold else ''}"
     return rule.name, mode_of(rule), place, rule.methods or "all", rule.key, limits or "none: limits nothing"
 
 

@@ -12,7 +12,17 @@ from ratewindow.identity import recipe
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.regexes import try_regex
-from ratewindow.rule import APPLIES_TO, MODES, ON_ERROR, ON_MISSING, check_lease, check_methods, check_name, check_pattern
+from ratewindow.rule import (
+    APPLIES_TO,
+    MODES,
+    ON_ERROR,
+    ON_MISSING,
+    check_hold,
+    check_lease,
+    check_methods,
+    check_name,
+    check_pattern,
+)
 
 if TYPE_CHECKING:
     from ratewindow.models import RateRule, RuleWindow
@@ -83,6 +93,7 @@ class RateRuleManager(models.Manager["RateRule"]):
         parse_count_when(fields.get("count_when", ALWAYS))
         if "count_when" in fields:
             fields["count_when"] = written(fields["count_when"])
+        check_hold(bool(fields.get("hold")), fields.get("count_when", ALWAYS))
         check_lease(
             fields.get("lease"), bool(fields.get("penalty")), bool(fields.get("count_refused")), fields.get("count_when", ALWAYS)
         )

@@ -12,7 +12,7 @@ from ratewindow.identity import recipe
 from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.models.managers import RateRuleManager
 from ratewindow.regexes import try_regex
-from ratewindow.rule import NAME_PATTERN, NAME_WORDS, check_lease, check_methods, check_pattern, parse_methods
+from ratewindow.rule import NAME_PATTERN, NAME_WORDS, check_hold, check_lease, check_methods, check_pattern, parse_methods
 
 
 class Mode(models.TextChoices):
@@ -95,6 +95,12 @@ class RateRule(models.Model):
         default="always",
         help_text="always; login_failed; or statuses of the answer, such as 401,403,5xx: looked at before, counted after it.",
     )
+    hold = models.BooleanField(
+        "charge first, refund after",
+        default=False,
+        help_text="Exact however many requests come at once: each is charged before the view, and refunded if its answer does "
+        "not count. Without it, as many more may pass as are answered at the same moment.",
+    )
     count_refused = models.BooleanField(
         "count refused requests too",
         default=False,
@@ -140,10 +146,11 @@ class RateRule(models.Model):
             "pattern": self._check_pattern,
             "methods": lambda: check_methods(self.methods),
             "count_when": lambda: parse_count_when(self.count_when),
+            "hold": lambda: check_hold(self.hold, self.count_when),
             "lease": lambda: check_lease(self.lease, bool(self.penalty), self.count_refused, self.count_when),
         }
         for field, check in checks.items():
-            asked = (field, "count_when") if field == "lease" else (field,)
+            asked = (field, "count_when") if field in ("hold", "lease") else (field,)
             if any(getattr(self, each) is None or each in errors for each in asked):
                 continue  # which has been said, here or by the field
             try:

@@ -457,6 +457,11 @@ class TestAnswersAndCounting:
             ("response_status", "9" * 30, f"{'9' * 30} is out of bounds: write 400 to 599."),
             ("cost", "-1", "-1 is out of bounds: write 0 to 1000000."),
             ("lease", "0", "0 is out of bounds: write 1 to 1000000."),
+            (
+                "hold",
+                "on",
+                "what always counts is charged at once: say what counts, such as login_failed, or do not hold.",
+            ),
             ("count_when", "sometimes", "'sometimes' is no status: write always, login_failed, or statuses such as 401,403,5xx."),
             ("message", "x" * 301, "Ensure this value has at most 300 characters (it has 301)."),
         ],
@@ -470,6 +475,10 @@ class TestAnswersAndCounting:
         ("fields", "said"),
         [
             ({"count_when": "login_failed"}, "; only failed logins count."),
+            (
+                {"count_when": "login_failed", "hold": True},
+                "; only failed logins count; each request is charged first, and refunded if its answer does not count.",
+            ),
             ({"count_when": "401"}, "; only answers with status 401 count."),
             ({"count_when": "401,403 5XX"}, "; only answers with status 401, 403 or 5xx count."),
             ({"response_status": 403}, "; refused with status 403."),
