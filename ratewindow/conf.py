@@ -5,11 +5,12 @@ import ipaddress
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings as django_settings
+from django.core import mail
 from django.core.signals import setting_changed
 
 from ratewindow import ipv4in6
@@ -18,6 +19,7 @@ from ratewindow.limiter.durations import parse_duration
 logger = logging.getLogger("ratewindow")
 
 SETTING = "RATEWINDOW"
+MEMORY = "memory://"  # as REDIS: this process counts for itself
 USUAL_HEADERS = ("ratelimit", "x-ratelimit")
 HEADER_FAMILIES = (*USUAL_HEADERS, "ratelimit-draft-6", "ratelimit-draft-7")
 ON_ERROR = ("allow", "refuse", "local")
@@ -256,10 +258,25 @@ def current() -> Conf:
     serves on, with the default of that key, and logs it once."""
     global _current
     if _current is None:
-        _current, wrong = read(getattr(django_settings, SETTING, {}))
+        found, wrong = read(getattr(django_settings, SETTING, {}))
+        _current = replace(found, redis=MEMORY) if _is_swapped_for_tests(found.redis) else found
         for problem in wrong:
             logger.error("ratewindow: %s", " ".join(filter(None, (problem.message, problem.hint))))
     return _current
+
+
+def written() -> Conf:
+    """The configuration as the settings have it, whatever tests have put in its place."""
+    return read(getattr(django_settings, SETTING, {}))[0]
+
+
+def _is_swapped_for_tests(name: str) -> bool:
+    """Whether a test run has put a cache of its process in the place of the one on Redis: its limits count there, too."""
+    cache = django_settings.CACHES.get(name, {})
+    return cache.get("BACKEND") in _IN_PROCESS and hasattr(mail, "outbox")  # which Django's test environment has
+
+
+_IN_PROCESS = ("django.core.cache.backends.locmem.LocMemCache", "django.core.cache.backends.dummy.DummyCache")
 
 
 def problems() -> Iterator[Problem]:

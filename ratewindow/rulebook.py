@@ -140,6 +140,11 @@ def held() -> Rulebook:
     return _instead or _held.book or _EMPTY
 
 
+def of_site() -> Rulebook:
+    """The rules that have been read, whatever a test has put in their place."""
+    return _held.book or _EMPTY
+
+
 async def acurrent() -> Rulebook:
     """`current` without blocking the event loop."""
     if _instead is not None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ratewindow.countwhen import parse_count_when
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost
-from ratewindow.limiter.types import MOST_WINDOWS
+from ratewindow.limiter.types import MOST_WINDOWS, Window
 from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.regexes import check_regex
 from ratewindow.rule import Rule, check_name, parse_methods
@@ -21,12 +21,12 @@ def readings() -> Iterator[tuple[RateRule, Rule | Exception]]:
             yield row, error
 
 
-def freeze(row: RateRule) -> Rule:
-    """A row as the request path sees it; ValueError when it cannot be right."""
+def freeze(row: RateRule, windows: tuple[Window, ...] | None = None) -> Rule:
+    """A row as the request path sees it, with its own limits or these; ValueError when it cannot be right."""
     check_name(row.name)  # raw SQL and fixtures check nothing, and it goes into headers
     rule = Rule(
         name=row.name,
-        windows=tuple(window.freeze() for window in row.windows.all()),
+        windows=tuple(window.freeze() for window in row.windows.all()) if windows is None else windows,
         mode=row.mode,
         key=row.key,
         on_missing=row.on_missing,

@@ -1,86 +1,198 @@
-"""For the tests of sites that use this: rules of the test's own, in memory, on a clock that can be moved."""
+"""For the tests of sites that use this: rules of the test's own, fresh counts for each test, and a clock that can be moved."""
 
+import difflib
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
+from unittest import TestCase
 
 from asgiref.sync import iscoroutinefunction
 from django.conf import settings
 from django.test import override_settings
+from django.test.runner import DiscoverRunner
+from django.test.utils import iter_test_cases  # type: ignore[attr-defined]  which the stubs lack
 
-from ratewindow import coderules, conf, rulebook, stores
+from ratewindow import coderules, conf, rule, rulebook, rulerows, stores
 from ratewindow.connection import redis_address
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.rule import Rule, check_name
+from ratewindow.models import RateRule
+from ratewindow.rule import check_name
 from ratewindow.rulebook import Rulebook
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-class override_rules:  # noqa: N801  named as Django's override_settings is
-    """These rules and no others, all enforced; without any, nobody is limited.
+def Rule(  # noqa: N802  a rule as one writes it, where `override_rules` is given one
+    name: str,
+    rate: str,
+    *,
+    path: str | None = None,
+    prefix: str | None = None,
+    regex: str | None = None,
+    route: str | None = None,
+    **fields: Any,
+) -> rule.Rule:
+    """A whole rule of a test's own, with the arguments of `RateRule.objects.define`: ``Rule("api", "2/m", prefix="/api/",
+    key="user")``. It is enforced. ValueError names what is wrong with a name, rate or field."""
+    windows = RateRule.objects.checked(name, rate, {"path": path, "prefix": prefix, "regex": regex, "route": route}, fields)
+    return rulerows.freeze(RateRule(name=name, **{"mode": "enforce", **fields}), windows)
 
-    ``with override_rules({"api.minute": "5/m"}, login="2/m") as rules:`` and then ``rules.travel("61s")``.
-    A name that is a rule, or has a rate in code, keeps where it applies and what tells clients apart; any
-    other holds where code names it. Counting begins anew and in this process: neither Redis nor the database
-    is asked. Also a decorator of functions and coroutine functions; of anything else TypeError says what to
-    write. ValueError names a bad name or rate.
+
+class fresh_counts:  # noqa: N801  named as Django's override_settings is
+    """The site's own rules, and nobody has used anything yet: counting begins anew, in the memory of this process.
+
+    ``with fresh_counts() as counts:`` and then ``counts.travel("61s")``; also a decorator of functions, coroutine functions
+    and classes of tests, each of whose tests begins so. The fixture of that name in pytest, and `FreshCounts` for test
+    cases, do the same.
     """
 
-    def __init__(self, rates: Mapping[str, str] | None = None, /, **more: str) -> None:
-        given: Any = rates  # a bare rate or, without parentheses, the decorated function
-        if given is not None and not isinstance(given, Mapping):
-            remedy = "override_rules(login='5/m') or override_rules({'api.minute': '5/m'})"
-            raise TypeError(f"{given!r} are no rules: write {remedy}")
-        self._rates = {**(rates or {}), **more}
-        for name, rate in self._rates.items():
-            check_name(name)
-            parse_rates(rate)
+    _settings: ClassVar[dict[str, Any]] = {"REDIS": redis_address.MEMORY}
 
     def travel(self, duration: str | timedelta) -> None:
         """Move the limiter's clock forward, without waiting; the rest of the process keeps its time."""
         stores.travel(parse_duration(duration))
 
-    def __enter__(self) -> "override_rules":
-        held = rulebook.current()
-        rules = [self._rule(held, name, rate) for name, rate in self._rates.items()]
-        self._undo_settings = override_settings(
-            **{conf.SETTING: {**getattr(settings, conf.SETTING, {}), "REDIS": redis_address.MEMORY, "ENABLED": True}}
-        )
+    def __enter__(self) -> Self:
+        self._undo_settings = override_settings(**{conf.SETTING: {**getattr(settings, conf.SETTING, {}), **self._settings}})
         self._undo_settings.enable()  # which also begins the counting in memory anew
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self._undo_settings.disable()
+
+    def __call__(self, tests: Decorated) -> Decorated:
+        """A function, a coroutine function, or a class, each of whose tests then runs inside."""
+        if isinstance(tests, type):
+            return cast("Decorated", self._around_class(tests))
+        if inspect.isgeneratorfunction(tests) or inspect.isasyncgenfunction(tests):
+            block = f"`with {type(self).__name__}(...):`"
+            raise TypeError(f"{tests.__qualname__} is no function that returns: write {block} inside of it")
+        if iscoroutinefunction(tests):
+
+            @functools.wraps(tests)
+            async def aheld(*args: Any, **kwargs: Any) -> Any:
+                with self._anew():
+                    return await tests(*args, **kwargs)
+
+            return cast("Decorated", aheld)
+
+        @functools.wraps(tests)
+        def held(*args: Any, **kwargs: Any) -> Any:
+            with self._anew():
+                return tests(*args, **kwargs)
+
+        return cast("Decorated", held)
+
+    def _around_class(self, tests: Any) -> Any:
+        """Around `setUp` and `tearDown`, too, where it has them."""
+        if issubclass(tests, TestCase):
+            tests.run = self(tests.run)
+            return tests
+        names = [name for name in dir(tests) if name.startswith("test") and inspect.isfunction(getattr(tests, name))]
+        if not names:
+            raise TypeError(f"{tests.__qualname__} has no tests: decorate a function, or a class whose tests begin with test")
+        for name in names:
+            setattr(tests, name, self(getattr(tests, name)))
+        return tests
+
+    def _anew(self) -> "fresh_counts":
+        """For one test of several."""
+        return type(self)()
+
+
+class FreshCounts:
+    """Mixin for test cases, before Django's: each test begins with fresh counts, in memory: see `fresh_counts`.
+
+    ``class Tests(FreshCounts, TestCase)``, and ``self.counts.travel("61s")`` moves the clock.
+    """
+
+    counts: fresh_counts
+
+    def run(self, result: Any = None) -> Any:
+        with fresh_counts() as self.counts:
+            return super().run(result)  # type: ignore[misc]
+
+
+class FreshCountsRunner(DiscoverRunner):
+    """Django's test runner, each of whose tests begins with fresh counts, in memory:
+    ``TEST_RUNNER = "ratewindow.testing.FreshCountsRunner"``."""
+
+    def build_suite(self, *args: Any, **kwargs: Any) -> Any:
+        suite = super().build_suite(*args, **kwargs)
+        for case in {type(test) for test in iter_test_cases(suite)}:
+            fresh_counts()(case)
+        return suite
+
+
+class override_rules(fresh_counts):  # noqa: N801
+    """These rules and no others, all enforced, and counting anew in memory; without any, nobody is limited.
+
+    ``with override_rules({"api.minute": "5/m"}, login="2/m") as rules:`` and then ``rules.travel("61s")``. A name with a
+    rate is a rule of the site, in a row or in code, and keeps its path, what tells clients apart, and all else;
+    ``override_rules(Rule("api", "2/m", prefix="/api/"))`` makes one of the test's own. Also a decorator, as `fresh_counts`.
+    ValueError names a bad name or rate, and when the rules are to hold, a name that the site has not.
+    """
+
+    _settings: ClassVar[dict[str, Any]] = {**fresh_counts._settings, "ENABLED": True}
+
+    def __init__(self, *given: Mapping[str, str] | rule.Rule, **more: str) -> None:
+        several: tuple[Any, ...] = given  # also a bare rate or, without parentheses, the decorated function
+        self._given, self._more = given, more
+        self._rates: dict[str, str] = {}
+        self._rules: list[rule.Rule] = []
+        for each in (*several, more):
+            if isinstance(each, rule.Rule):
+                self._rules.append(each)
+            elif isinstance(each, Mapping):
+                self._rates |= each
+            else:
+                remedy = "override_rules(login='5/m') or override_rules({'api.minute': '5/m'})"
+                raise TypeError(f"{each!r} are no rules: write {remedy}")
+        for name, rate in self._rates.items():
+            check_name(name)
+            parse_rates(rate)
+
+    def __enter__(self) -> Self:
+        rules = [*self._rules, *(_of_site(name, rate) for name, rate in self._rates.items())]
+        super().__enter__()
         self._outer = rulebook.replace(Rulebook(rules, alone=True))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         rulebook.replace(self._outer)
-        self._undo_settings.disable()
+        super().__exit__(kind, error, traceback)
 
-    def __call__(self, function: Function) -> Function:
-        if isinstance(function, type) or inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise TypeError(
-                f"{function.__qualname__} is no function that returns: write `with override_rules(...):` inside of it"
-            )
-        if iscoroutinefunction(function):
+    def _anew(self) -> "override_rules":
+        return type(self)(*self._given, **self._more)
 
-            @functools.wraps(function)
-            async def alimited(*args: Any, **kwargs: Any) -> Any:
-                with type(self)(self._rates):
-                    return await function(*args, **kwargs)
 
-            return cast("Function", alimited)
+def _of_site(name: str, rate: str) -> rule.Rule:
+    known = rulebook.current().by_name.get(name) or rulebook.of_site().by_name.get(name) or _in_code(name) or _in_row(name)
+    if known is None:
+        names = {*rulebook.of_site().by_name, *coderules.uses()}
+        near = difflib.get_close_matches(name, names, n=1)
+        meant = f"did you mean {near[0]!r}?" if near else f"For one of the test's own write Rule({name!r}, {rate!r}, path=...)."
+        raise ValueError(f"{name!r} is no rule of this site: no row has it, and no view names it. {meant}")
+    return replace(known, windows=parse_rates(rate), mode="enforce", enforce_percent=100)
 
-        @functools.wraps(function)
-        def limited(*args: Any, **kwargs: Any) -> Any:
-            with type(self)(self._rates):
-                return function(*args, **kwargs)
 
-        return cast("Function", limited)
+def _in_code(name: str) -> rule.Rule | None:
+    """What a view names, or limits by itself; the URLconf is imported where that is not known yet."""
+    if name not in coderules.uses() and getattr(settings, "ROOT_URLCONF", None):
+        rulebook.code_names()
+    for use in sorted(coderules.uses().get(name, ()), key=lambda use: (use.rate is None, use.place)):
+        return coderules.rule(name) or rule.Rule(name, (), key=use.key or "ip", methods=use.methods, normalise=use.normalise)
+    return None
 
-    def _rule(self, held: Rulebook, name: str, rate: str) -> Rule:
-        known = held.by_name.get(name) or coderules.rule(name) or Rule(name, ())
-        return replace(known, windows=parse_rates(rate), mode="enforce", enforce_percent=100)
+
+def _in_row(name: str) -> rule.Rule | None:
+    """One that a test has saved in a transaction which will never end."""
+    with suppress(Exception):  # a test that may not ask the database, or is on an event loop
+        return next((told for row, told in rulerows.readings() if row.name == name and isinstance(told, rule.Rule)), None)
+    return None

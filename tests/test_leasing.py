@@ -13,7 +13,7 @@ from django.test import AsyncRequestFactory, RequestFactory, override_settings
 from ratewindow import leasing, stores
 from ratewindow.limiter.budget import running
 from ratewindow.models import RateRule
-from ratewindow.testing import override_rules
+from ratewindow.testing import Rule, override_rules
 from tests.doors import behind_middleware, plain
 from tests.test_concurrency import admitted_by_eight_processes
 
@@ -123,7 +123,7 @@ def test_a_child_does_not_spend_what_its_parent_holds() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-@override_rules({"hot": "5/m"})
+@override_rules(Rule("hot", "5/m"))
 def test_rules_of_a_test_count_exactly() -> None:
     from ratewindow import hit
 

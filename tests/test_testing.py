@@ -1,27 +1,33 @@
-"""`override_rules`, as a site's own tests use it."""
+"""`override_rules` and `fresh_counts`, as a site's own tests use them."""
 
+import unittest
 from typing import Any
 
 import pytest
-from django.test import AsyncClient, Client
+import redis
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.test import AsyncClient, Client, RequestFactory, SimpleTestCase, TestCase
 
 import ratewindow
 from ratewindow import rulebook
 from ratewindow.models import RateRule
 from ratewindow.reporting import counters
-from ratewindow.testing import override_rules
+from ratewindow.testing import FreshCounts, Rule, fresh_counts, override_rules
 from tests.doors import behind_middleware, decorated, plain, statuses
 
 
 def test_a_rule_of_the_tests_own_holds_where_code_names_it_without_database_or_redis(redis_client: object) -> None:
+    view = decorated(False, "api.minute")
     with override_rules({"api.minute": "2/m"}):
-        assert statuses(decorated(False, "api.minute"), 3) == [200, 200, 429]
+        assert statuses(view, 3) == [200, 200, 429]
     assert not redis_client.keys("*")  # type: ignore[attr-defined]
 
 
 def test_what_a_test_counted_is_not_sent_to_the_server_that_is_back_after_it(redis_client: object) -> None:
+    view = decorated(False, "login")
     with override_rules(login="2/m"):
-        assert statuses(decorated(False, "login"), 3) == [200, 200, 429]
+        assert statuses(view, 3) == [200, 200, 429]
     counters.flush()
     assert not redis_client.keys("*")  # type: ignore[attr-defined]
 
@@ -80,7 +86,7 @@ async def test_it_decorates_coroutine_functions() -> None:
 
 
 def test_calls_by_name_follow_it_too() -> None:
-    with override_rules(mail="1/h") as rules:
+    with override_rules(Rule("mail", "1/h")) as rules:
         assert ratewindow.hit("mail", "user:42")
         refused = ratewindow.hit("mail", "user:42")
         assert refused.retry_after is not None
@@ -89,7 +95,7 @@ def test_calls_by_name_follow_it_too() -> None:
 
 
 def test_it_is_undone_after_an_error() -> None:
-    with pytest.raises(RuntimeError), override_rules(login="1/m"):
+    with pytest.raises(RuntimeError), override_rules({"demo.limited": "1/m"}):
         raise RuntimeError
     assert rulebook._instead is None
 
@@ -107,7 +113,7 @@ def test_what_it_cannot_hold_around_is_told_what_to_write_instead():
     async def afixture():
         yield
 
-    for thing in (type("Test", (), {}), fixture, afixture):
+    for thing in (fixture, afixture):
         with pytest.raises(TypeError, match=r"write `with override_rules\(\.\.\.\):` inside of it"):
             override_rules(login="5/m")(thing)
 
@@ -116,3 +122,140 @@ def test_what_it_cannot_hold_around_is_told_what_to_write_instead():
 def test_rules_that_are_none_are_named_at_once(rates: Any) -> None:
     with pytest.raises(TypeError, match=r"are no rules: write override_rules\(login='5/m'\) or override_rules\({'api.minute'"):
         override_rules(rates)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("mode", ["shadow", "enforce", "off"])
+def test_a_rule_of_the_site_is_tested_by_its_path_with_another_rate(mode: str) -> None:
+    RateRule.objects.define("api", "100/m", prefix="/api/", key="header:x-api-key", methods="GET", mode=mode)
+    site = behind_middleware(plain(False))
+    with override_rules(api="1/m"):
+        assert statuses(site, 2, "/api/", headers={"x-api-key": "one"}) == [200, 429]
+        assert statuses(site, 1, "/api/", headers={"x-api-key": "two"}) == [200]
+        assert statuses(site, 2, "/api/", method="POST", headers={"x-api-key": "one"}) == [200, 200]
+
+
+def test_a_whole_rule_of_the_tests_own_applies_where_it_says() -> None:
+    site = behind_middleware(plain(False))
+    with override_rules(Rule("api", "2/m", prefix="/api/", key="header:x-api-key", cost=2), Rule("all", "9/m", applies_to="all")):
+        assert statuses(site, 2, "/api/", headers={"x-api-key": "one"}) == [200, 429]
+        assert statuses(site, 9, "/other/") == [200] * 8 + [429]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fields", "told"),
+    [
+        (("No", "2/m"), {}, "'No' is no rule name"),
+        (("api", "2/parsec"), {}, "no unit of time"),
+        (("api", "2/m"), {"prefix": "api"}, "'api' is no path: begin with /"),
+        (("api", "2/m"), {"key": "shoe_size"}, "'shoe_size' is no key"),
+        (("api", "2/m"), {"methods": "POTS"}, "did you mean POST?"),
+        (("api", "2/m"), {"path": "/a/", "route": "a"}, "give one of path=, prefix=, regex=, route=, not 2"),
+    ],
+)
+def test_what_is_wrong_with_a_whole_rule_is_named_at_once(arguments: tuple[str, str], fields: Any, told: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        Rule(*arguments, **fields)
+    assert told in str(raised.value)
+
+
+def test_a_name_that_the_site_has_not_is_an_error_that_tells_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"'demo.limitd' is no rule of this site: .* did you mean 'demo.limited'\?"):
+        override_rules({"demo.limitd": "5/m"}).__enter__()
+    with pytest.raises(ValueError, match=r"For one of the test's own write Rule\('xyz', '5/m', path=\.\.\.\)"):
+        override_rules(xyz="5/m").__enter__()
+    assert rulebook._instead is None
+
+
+def test_an_inner_one_may_name_what_only_the_outer_one_has() -> None:
+    view = decorated(False, "demo.limited")
+    with override_rules(Rule("own", "9/m", path="/own/")), override_rules({"own": "1/m", "demo.limited": "1/m"}):
+        assert statuses(behind_middleware(plain(False)), 2, "/own/") == [200, 429]
+        assert statuses(view, 2) == [200, 429]
+
+
+@pytest.mark.django_db
+def test_a_row_that_a_test_has_saved_in_its_transaction_is_known() -> None:
+    RateRule.objects.define("api", "100/m", prefix="/api/", mode="enforce")
+    with override_rules(api="1/m"):
+        assert statuses(behind_middleware(plain(False)), 2, "/api/") == [200, 429]
+
+
+@override_rules({"demo.limited": "2/m"})
+class TestADecoratedClass:
+    """Each of its tests begins with fresh counts."""
+
+    @pytest.mark.parametrize("again", [1, 2])
+    def test_in_pytest(self, again: int) -> None:
+        assert [Client().get("/limited/").status_code for _ in range(3)] == [200, 200, 429]
+
+    async def test_of_coroutine_functions(self) -> None:
+        assert [(await AsyncClient().get("/limited/")).status_code for _ in range(3)] == [200, 200, 429]
+
+
+@override_rules({"demo.limited": "2/m"})
+class DecoratedCase(SimpleTestCase):
+    def setUp(self) -> None:
+        assert self.client.get("/limited/").status_code == 200
+
+    def test_once(self) -> None:
+        assert [self.client.get("/limited/").status_code for _ in range(2)] == [200, 429]
+
+    def test_twice(self) -> None:
+        self.test_once()
+
+    async def test_in_a_coroutine_function(self) -> None:
+        assert [(await self.async_client.get("/limited/")).status_code for _ in range(2)] == [200, 429]
+
+
+def test_a_class_without_tests_is_named() -> None:
+    with pytest.raises(TypeError, match="Empty has no tests: decorate a function, or a class whose tests begin with test"):
+        override_rules({"demo.limited": "2/m"})(type("Empty", (), {}))
+
+
+def limited(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("ok")
+
+
+class FreshCase(FreshCounts, TestCase):
+    """The rate in code is the site's own."""
+
+    view = staticmethod(ratewindow.ratelimit("fresh.counts", "2/m")(limited))
+
+    def setUp(self) -> None:
+        self.use(200)
+
+    def use(self, *expected: int) -> None:
+        assert [self.view(RequestFactory().get("/")).status_code for _ in expected] == list(expected)
+
+    def test_once(self) -> None:
+        self.use(200, 429)
+
+    def test_twice(self) -> None:
+        self.use(200, 429)
+        self.counts.travel("61s")
+        self.use(200, 200, 429)
+
+    def test_with_a_user_in_the_database(self) -> None:
+        User.objects.create(username="ann")
+        self.use(200, 429)
+
+
+@pytest.mark.parametrize("again", [1, 2])
+def test_fresh_counts_leave_the_sites_rules_and_take_its_counts_away(again: int, redis_client: redis.Redis) -> None:
+    view = decorated(False, "fresh.too", "2/m")
+    assert statuses(view, 3) == [200, 200, 429]  # in Redis, and remembered here
+    kept = set(redis_client.keys())
+    for _ in range(2):
+        with fresh_counts() as counts:
+            assert statuses(view, 3) == [200, 200, 429]
+            counts.travel("61s")
+            assert statuses(view, 1) == [200]
+    assert set(redis_client.keys()) == kept
+
+
+def test_test_cases_run_so_under_djangos_runner_too() -> None:
+    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(each) for each in (DecoratedCase,))
+    result = unittest.TestResult()
+    suite.run(result)
+    assert (result.testsRun, result.errors, result.failures) == (3, [], [])

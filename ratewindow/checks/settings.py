@@ -33,7 +33,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
 def check_processes(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
     """W003: counting in memory where there may be several processes. W009: the same while Redis is away."""
     here = conf.current()
-    if here.redis == redis_address.MEMORY and not settings.DEBUG:
+    if conf.written().redis == redis_address.MEMORY and not settings.DEBUG:
         told = "RATEWINDOW['REDIS'] is memory://, so each process counts for itself: four of them admit four times as much."
         return [warning(3, told, "Name a Redis, or serve the site by one process.")]
     if here.on_error == "local" and here.local_processes == 1 and not settings.DEBUG:

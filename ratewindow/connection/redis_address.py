@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 from ratewindow import conf
 from ratewindow.connection import redis_clients, redis_url
 
-MEMORY = "memory://"
+MEMORY = conf.MEMORY
 # Options that are the limiter's own, whatever an address or a cache says: see process.py.
 OWN = frozenset(
     "max_connections socket_timeout socket_connect_timeout timeout retry protocol decode_responses"

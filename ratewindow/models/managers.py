@@ -11,6 +11,7 @@ from ratewindow.countwhen import ALWAYS, parse_count_when, written
 from ratewindow.identity import recipe
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.types import Window
 from ratewindow.regexes import try_regex
 from ratewindow.rule import (
     APPLIES_TO,
@@ -51,17 +52,7 @@ class RateRuleManager(models.Manager["RateRule"]):
         ``define("login", "5/m; 20/h", path="/login/", key="ip", mode="enforce")``. An existing rule stays as
         people have edited it, unless `overwrite`. ValueError names what is wrong with a name, rate or field.
         """
-        given = {"path": path, "prefix": prefix, "regex": regex, "route": route}
-        places = {kind: pattern for kind, pattern in given.items() if pattern is not None}
-        if len(places) > 1:
-            raise ValueError(f"rule {name!r}: give one of {', '.join(f'{kind}=' for kind in given)}, not {len(places)}")
-        for kind, pattern in places.items():
-            fields |= {"applies_to": kind, "pattern": pattern}
-        check_name(name)
-        windows = parse_rates(rate)
-        if not windows:
-            raise ValueError(f"rule {name!r}: an empty rate limits nothing, write for example 5/m")
-        self._check_fields(name, fields)
+        windows = self.checked(name, rate, {"path": path, "prefix": prefix, "regex": regex, "route": route}, fields)
         with transaction.atomic(using=self._db or router.db_for_write(self.model)):
             rule, created = self.get_or_create(name=name, defaults=fields)
             if created or overwrite:
@@ -73,6 +64,20 @@ class RateRuleManager(models.Manager["RateRule"]):
                     period = timedelta(milliseconds=window.period_ms)
                     rule.windows.create(limit=window.limit, period=period, algorithm=window.algorithm)
         return rule, created
+
+    def checked(self, name: str, rate: str, places: dict[str, str | None], fields: dict[str, Any]) -> tuple[Window, ...]:
+        """The limits of a rule that code writes, whose place is added to its fields. ValueError as `define`."""
+        given = {kind: pattern for kind, pattern in places.items() if pattern is not None}
+        if len(given) > 1:
+            raise ValueError(f"rule {name!r}: give one of {', '.join(f'{kind}=' for kind in places)}, not {len(given)}")
+        for kind, pattern in given.items():
+            fields |= {"applies_to": kind, "pattern": pattern}
+        check_name(name)
+        windows = parse_rates(rate)
+        if not windows:
+            raise ValueError(f"rule {name!r}: an empty rate limits nothing, write for example 5/m")
+        self._check_fields(name, fields)
+        return windows
 
     def _check_fields(self, name: str, fields: dict[str, Any]) -> None:
         """What the form checks; the models of a migration have no `clean` of ours."""

@@ -17,7 +17,7 @@ from ratewindow import RateLimited, gate, ratelimit, rulebook, userfunctions
 from ratewindow.answers.responses import refusal
 from ratewindow.limiter.types import Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
-from ratewindow.testing import override_rules
+from ratewindow.testing import Rule, override_rules
 from tests.doors import answer, behind_middleware, decorated, get, plain
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -293,7 +293,7 @@ def test_a_rules_message_is_read_in_every_form_and_run_in_none() -> None:
 
 
 def test_a_message_that_cannot_be_written_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    with override_rules(login="5/m"):
+    with override_rules(Rule("login", "5/m")):
         rule = rulebook.held().by_name["login"]
         monkeypatch.setitem(rulebook.held().by_name, "login", replace(rule, message="\ud800"))
         assert refuse().content == refuse(Accept="text/html").content == b"Too many requests. Try again in 42 seconds.\n"

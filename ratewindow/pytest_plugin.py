@@ -1,0 +1,32 @@
+"""For pytest, which finds it wherever ratewindow is installed: fresh counts for each test."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def fresh_counts() -> Iterator[Any]:
+    """The site's own rules, and nobody has used anything yet; ``fresh_counts.travel("61s")`` moves the clock."""
+    from ratewindow.testing import fresh_counts as fresh
+
+    with fresh() as counts:
+        yield counts
+
+
+@pytest.fixture(autouse=True)
+def _fresh_counts_in_memory(request: pytest.FixtureRequest) -> None:
+    """Where the settings of the tests count in memory, each test begins anew."""
+    if _counts_in_memory():
+        request.getfixturevalue("fresh_counts")
+
+
+def _counts_in_memory() -> bool:
+    apps = getattr(sys.modules.get("django.apps"), "apps", None)
+    if apps is None or not apps.ready or not apps.is_installed("ratewindow"):
+        return False
+    from ratewindow import connection
+
+    return connection.in_memory()
