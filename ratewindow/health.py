@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ratewindow import conf, connection, fallback, oddities, processes, rulebook, storestate
 from ratewindow.misses import FEW
+from ratewindow.processrecord import moment
 from ratewindow.switch import clock
 
 logger = logging.getLogger("ratewindow")
@@ -62,7 +63,7 @@ def _status() -> dict[str, Any]:
         "store": store,
         "processes": found,
         "fallback": dict(sum((Counter(each.get("fallback") or {}) for each in found), Counter())),
-        "rules": {"count": held.rules, "read": processes.moment(held.read_at_s), "error": held.error},
+        "rules": {"count": held.rules, "read": moment(held.read_at_s), "error": held.error},
         "switch": _switch(),
     }
 
@@ -156,7 +157,7 @@ def _apart(found: Sequence[Process]) -> list[str]:
 
 def _missed(found: Sequence[Process], *, long: bool) -> list[str]:
     """Processes that tell nothing: a problem at first, but who was killed, on another machine, is not missed for ever."""
-    oldest = processes.moment(time.time() - MISSED_S) or ""
+    oldest = moment(time.time() - MISSED_S) or ""
     silent = [each for each in found if each["breaker"] == "silent" and (each["degraded_since"] < oldest) is long]
     if not silent:
         return []
@@ -215,11 +216,11 @@ def _switch() -> dict[str, Any]:
     return {
         "off": off or not conf.current().enabled,
         "setting": conf.current().enabled,
-        "until": processes.moment(switch.until_s) if off else None,
+        "until": moment(switch.until_s) if off else None,
         "by": switch.by if off else "",
         "reason": switch.reason if off else "",
     }
 
 
-def _clock(moment: str) -> str:
-    return clock(datetime.fromisoformat(moment).timestamp())
+def _clock(when: str) -> str:
+    return clock(datetime.fromisoformat(when).timestamp())

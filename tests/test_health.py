@@ -16,7 +16,7 @@ from django.test import override_settings
 from redis.exceptions import ResponseError
 
 import ratewindow
-from ratewindow import connection, edits, gate, health, processes, rulebook, statekeys, storestate
+from ratewindow import connection, edits, gate, health, processes, processrecord, rulebook, statekeys, storestate
 from ratewindow.breaker import FAILURES_TO_OPEN
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rule import Rule
@@ -63,7 +63,7 @@ def test_all_is_well_and_json_can_say_it() -> None:
 
 
 def test_two_of_five_processes_are_degraded_since_the_first_of_them_was() -> None:
-    since = [processes.moment(time.time() - ago) for ago in (60, 300)]
+    since = [processrecord.moment(time.time() - ago) for ago in (60, 300)]
     for number in range(4):
         told = {"breaker": "open", "degraded_since": since[number % 2], "servers": ["Redis"], "error": "store:timeout"}
         another("web", 100 + number, **(told if number < 2 else {}))

@@ -15,7 +15,7 @@ for model in apps.get_models():
 SETTINGS = """
 from testproject.settings import *
 
-INSTALLED_APPS = ("host", *(each for each in INSTALLED_APPS if each != "ratewindow"))
+INSTALLED_APPS = (*(each for each in INSTALLED_APPS if each != "ratewindow"), "host")
 # As the README says:
 INSTALLED_APPS = [*INSTALLED_APPS, "ratewindow"]
 """

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from ratewindow import connection, processes, statekeys, switching
+from ratewindow import connection, processes, processrecord, statekeys, switching
 from ratewindow.models import RateRule
 from ratewindow.reporting import minutes
 from ratewindow.reporting.sums import Sums
@@ -41,7 +41,12 @@ def a_bad_day() -> None:
     for number in range(5):
         name = f"{'web-' + 'x' * 30}|{100 + number}|gunicorn|{number}"
         client.zadd(statekeys.processes(), {name: now_s})
-        bad = {"breaker": "open", "degraded_since": processes.moment(now_s - 600), "servers": ["Redis"], "error": "store:timeout"}
+        bad = {
+            "breaker": "open",
+            "degraded_since": processrecord.moment(now_s - 600),
+            "servers": ["Redis"],
+            "error": "store:timeout",
+        }
         told = {**processes.own(), **(bad if number < 2 else {}), "fallback": {"store:timeout": 31_204} if number < 2 else {}}
         if number < 4:
             client.set(statekeys.process(name), json.dumps(told), px=60_000)
