@@ -41,11 +41,18 @@ else
   now = now - now % 1
 end
 
+-- Lua 5.4, which Dragonfly has, tells 3.0 from 3, and such a server answers it as text.
+local whole = math.type and function(reply)
+  for i = 1, #reply do reply[i] = math.floor(reply[i]) end
+  return reply
+end
+
 -- One window of one rule has to wait for no other.
 if usual then
   local algorithm, key, limit, period, parameter = algorithms[ARGV[1]], KEYS[1], ARGV[2] + 0, ARGV[3] + 0, ARGV[4]
   if not algorithm.edges then parameter = parameter + 0 end
-  return {algorithm.answer(what, 1, key, limit, period, parameter, now, algorithm.read(key, limit, period, parameter, now))}
+  local reply = {algorithm.answer(what, 1, key, limit, period, parameter, now, algorithm.read(key, limit, period, parameter, now))}
+  return whole and whole(reply) or reply
 end
 
 -- The same for any number of windows of rules that enforce or look, and nothing else. They are read one behind the other,
@@ -93,8 +100,11 @@ if (what == 'hit' or what == 'peek') and is_plain() then
     return answered(algorithm, charges, cost, key, limit, period, parameter, room, capacity, a, b, c, d, e,
       visit(at + 4, number + 1, left - 1, cost, charges))
   end
-  return {visit(2, 1, 0)}
+  local reply = {visit(2, 1, 0)}
+  return whole and whole(reply) or reply
 end
+
+local unpack = table.unpack or unpack -- in Lua 5.4, and in 5.1
 
 -- A window is a list: its algorithm, what this is told of it, and what it read.
 local ROOM, CAPACITY = 7, 8
@@ -199,4 +209,4 @@ for r = 1, #rules do
     n = n + 4
   end
 end
-return reply
+return whole and whole(reply) or reply

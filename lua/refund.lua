@@ -26,6 +26,6 @@ for i = 1, #KEYS do
   if not algorithm.edges then parameter = parameter + 0 end
   local units, time = ARGV[at + 4] + 0, tonumber(ARGV[at + 5])
   if units > 0 and (not time or time >= 0) then algorithm.refund(units, time, KEYS[i], limit, period, parameter, now) end
-  reply[i] = math.max(0, (algorithm.read(KEYS[i], limit, period, parameter, now)))
+  reply[i] = math.floor(math.max(0, (algorithm.read(KEYS[i], limit, period, parameter, now)))) -- as text where it is 3.0
 end
 return reply

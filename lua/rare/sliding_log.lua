@@ -29,7 +29,7 @@ function algorithms.sliding_log.refund(units, time, key, limit, period, none, no
         kept[#kept + 1] = string.sub(entries[i], 1, -7) .. string.format('%06.0f', total)
       end
       redis.call('LTRIM', key, '0', at - 1)
-      if #kept > 0 then redis.call('RPUSH', key, unpack(kept)) end
+      if #kept > 0 then redis.call('RPUSH', key, (table.unpack or unpack)(kept)) end
       return
     end
   end
