@@ -87,8 +87,8 @@ def _closing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     socket before the store that would close it."""
     begin, made = Server.__init__, list[Server]()
 
-    def begun(server: Server, like: Any) -> None:
-        begin(server, like)
+    def begun(server: Server, *arguments: Any) -> None:
+        begin(server, *arguments)
         made.append(server)
 
     monkeypatch.setattr(Server, "__init__", begun)

@@ -55,6 +55,13 @@ def cluster_with_replicas() -> Iterator[Cluster]:
 
 
 @contextlib.contextmanager
+def cluster_with(*options: str) -> Iterator[Cluster]:
+    """Three masters that are started with these options."""
+    with _cluster(0, *options) as cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
 def _cluster(replicas: int, *options: str) -> Iterator[Cluster]:
     with contextlib.ExitStack() as stack:
         all_ports = [_free_pair() for _ in range(3 + replicas)]
@@ -199,6 +206,14 @@ def _sees_all(sentinel: redis.Redis) -> bool:
 
 def _master_told_by(sentinel: redis.Redis) -> int:
     return int(sentinel.sentinel_masters()[SERVICE]["port"])  # as redis-py asks: the new one once the failover has ended
+
+
+@contextlib.contextmanager
+def server_of_its_own(*options: str) -> Iterator[int]:
+    """The port of a server that is started with these options."""
+    port = _free_pair()
+    with _running(port, *options):
+        yield port
 
 
 @contextlib.contextmanager

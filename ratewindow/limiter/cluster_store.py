@@ -12,6 +12,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from ratewindow.limiter import faults, groups
 from ratewindow.limiter.budget import limited, running, still_limited, timed
 from ratewindow.limiter.clients import expect
+from ratewindow.limiter.clocks import ServerClock
 from ratewindow.limiter.deadline import time_limit
 from ratewindow.limiter.faults import Concerns, ServerAway, Unwatched, Watch
 from ratewindow.limiter.groups import Conversation
@@ -52,6 +53,7 @@ class ClusterStore:
         self._alone = watch is None
         self._slots = Slots(client)
         self._servers: dict[Address, Server] = {}
+        self.clock = ServerClock()
         self._stale = False
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
@@ -150,7 +152,8 @@ class ClusterStore:
             except TryAgainError as error:
                 replies.append(error)
             except (RedisError, OSError) as error:
-                replies.append(self._failed(home, error))
+                refused = self.clock.may_be_refused(error)  # then asking again, by one call alone, finds out
+                replies.append(NoScriptError() if refused else self._failed(home, error))
         for reply in replies:
             if isinstance(reply, Exception) and not isinstance(reply, NoScriptError | AskError | TryAgainError):
                 raise reply
@@ -212,7 +215,7 @@ class ClusterStore:
     def _server(self, address: Address) -> Server:
         server = self._servers.get(address)
         if server is None:
-            server = self._servers.setdefault(address, Server(self._pool(address)))
+            server = self._servers.setdefault(address, Server(self._pool(address), self.clock))
         return server
 
     def _pool(self, address: Address) -> ConnectionPool:
@@ -243,6 +246,7 @@ class AsyncClusterStore:
     def __init__(self, client: "redis.asyncio.RedisCluster", limit_s: float | None = None, watch: Watch | None = None) -> None:
         expect(client, "AsyncClusterStore")
         self._lanes = Lanes(client, limit_s, watch or Unwatched())
+        self.clock = self._lanes.clock
         self._limit_s = limit_s
         self._held: set[asyncio.Task[None]] = set()  # the loop itself does not keep them
 

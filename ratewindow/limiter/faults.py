@@ -105,7 +105,9 @@ _SENTENCES = {
     "can't run this command": "noperm",
     "unknown command": "unsupported",
     "Unknown Redis command": "unsupported",  # inside a script
+    "Unknown command called": "unsupported",  # the same, in Valkey 9
     "not allowed from script": "unsupported",
+    "runs no Lua scripts": "unsupported",
     "DB index is out of range": "database",
     "SELECT is not allowed": "cluster",
     "don't hash to the same slot": "script",  # CROSSSLOT, whose word redis-py takes away

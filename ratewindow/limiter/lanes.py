@@ -10,6 +10,7 @@ from redis.exceptions import AskError, MovedError, NoScriptError, RedisClusterEx
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from ratewindow.limiter import faults
+from ratewindow.limiter.clocks import ServerClock
 from ratewindow.limiter.deadline import time_limit
 from ratewindow.limiter.faults import Concerns, ServerAway, Watch
 from ratewindow.limiter.pipelined import Pipelined, Waiting
@@ -32,7 +33,7 @@ class Lanes:
 
     def __init__(self, client: "redis.asyncio.RedisCluster", limit_s: float | None, watch: Watch) -> None:
         self.client, self.limit_s, self.watch = client, limit_s, watch
-        self.slots = Slots(client)
+        self.slots, self.clock = Slots(client), ServerClock()
         self._of: dict[Address, _Lane] = {}
         self._renewing: asyncio.Task[None] | None = None
         self._renewed_s = float("-inf")
@@ -189,7 +190,7 @@ class _Connections:
 
 class _Lane(Pipelined):
     def __init__(self, lanes: Lanes, address: Address) -> None:
-        super().__init__(_Connections(lanes.client, address, lanes.limit_s is not None), lanes.limit_s)
+        super().__init__(_Connections(lanes.client, address, lanes.limit_s is not None), lanes.limit_s, lanes.clock)
         self._lanes, self._address = lanes, address
 
     async def command(self, words: Sequence[str], asking: bool) -> Any:
@@ -250,7 +251,7 @@ class _Lane(Pipelined):
         """One call for a slot that is on its way here."""
         try:
             async with time_limit(self._limit_s):
-                call = waiting.call()
+                call = self.clock.timed(waiting.call())
                 [reply] = await self._round_trip([call.by_sha()], [call.parts], asking=True)
                 if isinstance(reply, NoScriptError):
                     [reply] = await self._round_trip([call.in_full()], [call.parts], asking=True)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from ratewindow.limiter.clocks import ServerClock, is_refusal, without_scripts
 from ratewindow.limiter.deadline import time_limit
 from ratewindow.limiter.faults import BadReply, numbers
 from ratewindow.limiter.wire import Call, Words
@@ -34,8 +35,9 @@ class Pipelined:
     waits for a server's silence twice.
     """
 
-    def __init__(self, pool: Any, limit_s: float | None = None) -> None:
+    def __init__(self, pool: Any, limit_s: float | None = None, clock: ServerClock | None = None) -> None:
         self._pool = pool
+        self.clock = clock or ServerClock()
         self._purpose = _purpose(pool)
         self._limit_s = limit_s
         self._waiting: list[Waiting] = []
@@ -114,15 +116,28 @@ class Pipelined:
         return max(self._since_s + self._limit_s - asyncio.get_running_loop().time(), self._limit_s / 3)
 
     async def _replies(self, batch: list[Waiting]) -> list[Any]:
-        words = [call().by_sha() if packed is None else packed for call, _, packed, *_ in batch]
+        clock, by_host = self.clock, self.clock.is_hosts
+        words = [clock.timed(call()).by_sha() if packed is None or by_host else packed for call, _, packed, *_ in batch]
         replies = await self._round_trip(words, [each.parts for each in batch])
-        unknown = [number for number, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
-        if unknown:  # a server that was started anew, or whose scripts were flushed
-            asked = [batch[number] for number in unknown]
-            again = await self._round_trip([each.call().in_full() for each in asked], [each.parts for each in asked])
-            for number, reply in zip(unknown, again, strict=True):
+        if not any(isinstance(reply, ResponseError) for reply in replies):
+            return replies
+        await self._repeat(batch, replies, by_host)
+        await self._repeat(batch, replies, by_host)  # a server may first not know a script, and then refuse it its clock
+        return [without_scripts(reply) or reply for reply in replies]
+
+    async def _repeat(self, batch: list[Waiting], replies: list[Any], by_host: bool) -> None:
+        """Ask again where a server was started anew, or its scripts flushed, or where they must not read its clock."""
+        again = [number for number, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+        refused = [] if by_host else [number for number, reply in enumerate(replies) if is_refusal(reply)]
+        if refused and not self.clock.is_known:
+            [answer] = await self._round_trip([list(self.clock.PROBE)], [1])
+            self.clock.learn(answer)
+        again += refused if self.clock.is_hosts else []
+        calls = [self.clock.timed(batch[number].call()) for number in again]
+        if calls:
+            told = await self._round_trip([call.in_full() for call in calls], [call.parts for call in calls])
+            for number, reply in zip(again, told, strict=True):
                 replies[number] = reply
-        return replies
 
     async def _round_trip(self, commands: Sequence[Words | bytes], parts: Sequence[int], asking: bool = False) -> list[Any]:
         """What a client's pipeline does, without what that does around each command."""

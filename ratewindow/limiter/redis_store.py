@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, ResponseError
 
 from ratewindow.limiter.clients import expect
 from ratewindow.limiter.deadline import time_limit
@@ -36,15 +36,18 @@ class RedisStore:
         expect(client, "RedisStore")
         self._client = client
         self._server = Server(client.connection_pool)
+        self.clock = self._server.clock
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
         """The reply of ``lua/decide.lua``."""
         usual, since_s = packed_decide(checks, what, now_ms), monotonic()
-        if usual is not None:
+        if usual is not None and not self.clock.is_hosts:
             try:
                 return self._server.exchange(usual, reply_parts(checks, what), since_s)
-            except NoScriptError:
-                pass  # what follows meets it again, and sends the script
+            except ResponseError as error:
+                if not isinstance(error, NoScriptError) and not self.clock.may_be_refused(error):
+                    raise
+                # What follows meets it again, and sends the script, or finds out whose clock decides.
         return self._server.call(decide_call(checks, what, now_ms), since_s=since_s)
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
@@ -82,11 +85,12 @@ class AsyncRedisStore:
     def __init__(self, client: "redis.asyncio.Redis", limit_s: float | None = None) -> None:
         expect(client, "AsyncRedisStore")
         self._pipelined = Pipelined(client.connection_pool, limit_s)
+        self.clock = self._pipelined.clock
         self._client = client
         self._limit_s = limit_s
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
-        usual = packed_decide(checks, what, now_ms)
+        usual = None if self.clock.is_hosts else packed_decide(checks, what, now_ms)
         return self._pipelined.call(lambda: decide_call(checks, what, now_ms), reply_parts(checks, what), usual)
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> "asyncio.Future[list[int]]":

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
 
 from ratewindow.limiter.budget import limit_of, running, shortened, still_limited, untimed
+from ratewindow.limiter.clocks import ServerClock, without_scripts
 from ratewindow.limiter.exchange import exchange
 from ratewindow.limiter.faults import BadReply, numbers
 from ratewindow.limiter.wire import Call, Words, packed
@@ -29,8 +30,9 @@ class Server:
     pool gives out so many and no more.
     """
 
-    def __init__(self, like: Any) -> None:
+    def __init__(self, like: Any, clock: ServerClock | None = None) -> None:
         self._like = like
+        self.clock = clock or ServerClock()
         self._idle: list[tuple[Any, float]] = []  # pop and append are atomic: no lock
         self._pid = os.getpid()
         self._tidy_s = 0.0
@@ -63,18 +65,39 @@ class Server:
         def ask(words: Words) -> list[int]:
             return self._carefully(lambda connection: _numbers(connection, packed(words), call.parts, asking))
 
-        with still_limited(self.limit_s, since_s):
+        def ask_twice(call: Call) -> list[int]:
             try:
                 return ask(call.by_sha())
             except NoScriptError:  # a server that was started anew, or whose scripts were flushed
                 return ask(call.in_full())
+
+        with still_limited(self.limit_s, since_s):
+            timed = self.clock.timed(call)
+            try:
+                return ask_twice(timed)
+            except ResponseError as error:
+                if self.clock.may_be_refused(error) and timed.at:
+                    self._ask_for_time()
+                    if self.clock.is_hosts:
+                        return ask_twice(self.clock.timed(call))
+                if named := without_scripts(error):
+                    raise named from error
+                raise
+
+    def _ask_for_time(self) -> None:
+        if self.clock.is_known:  # by another thread's call
+            return
+        try:
+            self.clock.learn(self.command(*self.clock.PROBE))
+        except ResponseError as error:
+            self.clock.learn(error)
 
     def begin(self, call: Call) -> Callable[[], list[int]]:
         """Send a call now; the function that is returned, which must be called, reads its answer."""
         now_s = monotonic()
         connection = self._connection(now_s)
         try:
-            connection.send_packed_command([packed(call.by_sha())], check_health=False)
+            connection.send_packed_command([packed(self.clock.timed(call).by_sha())], check_health=False)
         except BaseException as error:
             self._failed(connection, now_s, error)
             raise

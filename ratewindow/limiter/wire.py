@@ -2,11 +2,12 @@
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, get_args
 
 from ratewindow.limiter import forks
+from ratewindow.limiter.clocks import HostMs
 from ratewindow.limiter.scripts import Script, script_for
 from ratewindow.limiter.types import MOST_IN_A_CALL, Check, Decision, Window, WindowAnswer, bulk, check_number
 
@@ -26,6 +27,7 @@ class Call(NamedTuple):
     script: Script
     words: Words
     parts: int  # how many numbers the reply has
+    at: Callable[[int], "Call"] | None = None  # the same at a given time; None where it is at one already
 
     @property
     def key(self) -> str:
@@ -95,7 +97,14 @@ def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
             arguments += _head(check)
             for window in check.windows:
                 arguments += window.arguments(about_ms)
-    return Call(script_for("decide", checks, now_ms is not None), [len(keys), *keys, *arguments], reply_parts(checks, what))
+    at = partial(decide_call, checks, what) if now_ms is None else None
+    script = script_for("decide", checks, _stands_still(now_ms))
+    return Call(script, [len(keys), *keys, *arguments], reply_parts(checks, what), at)
+
+
+def _stands_still(now_ms: int | None) -> bool:
+    """Whether it is by a clock which the server's need not follow."""
+    return now_ms is not None and not isinstance(now_ms, HostMs)
 
 
 def _keys(checks: list[Check]) -> list[str]:
@@ -186,8 +195,8 @@ def refund_call(refunds: Refunds, now_ms: int | None) -> Call:
         for window, charged_at_ms in zip(check.windows, times, strict=True):
             arguments += (*window.arguments(about_ms), check.cost, "" if charged_at_ms is None else charged_at_ms)
     parts = sum(len(check.windows) for check, _ in refunds)
-    script = script_for("refund", [check for check, _ in refunds], now_ms is not None)
-    return Call(script, [len(keys), *keys, *arguments], parts)
+    script = script_for("refund", [check for check, _ in refunds], _stands_still(now_ms))
+    return Call(script, [len(keys), *keys, *arguments], parts, partial(refund_call, refunds) if now_ms is None else None)
 
 
 def tells_verdict(check: Check, what: What) -> bool:
