@@ -76,7 +76,7 @@ def own() -> dict[str, Any]:
         "switch": "off" if held.off else "on",
         "fallback": counters.causes(),
         "lately": {"decisions": _self.decided(), "failed": gate.misses.by_cause()},
-        "warnings": addresswatch.address_warnings(),
+        "warnings": [*addresswatch.address_warnings(), *stores.warnings()],
         "secret": statekeys.secret_fingerprint(),
         "database": statekeys.database_fingerprint(),
     }

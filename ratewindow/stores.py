@@ -66,6 +66,18 @@ async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[AnyAsyncStore
         await connection.aclose(client)
 
 
+def warnings() -> list[str]:
+    """What is odd about the server, as far as this process has asked it."""
+    asked = [_of_threads, *(store for store, _ in _of_loop.values())]
+    return [BY_HOSTS] if any(store is not None and store.clock.is_hosts for store in asked) else []
+
+
+BY_HOSTS = (
+    "Redis lets no script read its clock, so that of each host decides: keep them together (NTP), since by what they differ "
+    "units leave too early or too late."
+)
+
+
 async def aclose() -> None:
     """Close what the running event loop holds open; the next decision opens it anew."""
     found = _of_loop.get(asyncio.get_running_loop())

@@ -10,11 +10,13 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import override_settings
 
-from ratewindow import rulebook, statekeys, switching
+from ratewindow import api, health, rulebook, statekeys, stores, switching
+from ratewindow.breaker import FAILURES_TO_OPEN
 from ratewindow.models import LimitSwitch
 from ratewindow.switch import ON
 from testproject.redis_server import free_port
 from tests.faults.injectors import own_server
+from tests.servers import server_of_its_own
 
 pytestmark = pytest.mark.django_db
 
@@ -98,7 +100,7 @@ def test_a_server_that_answers_and_decides_nothing_fails_it():
         server.start("--rename-command", "EVALSHA", "")
         with with_settings(REDIS=server.url, TIMEOUT="5s"):
             said, complaint = check()
-    assert "Decisions: none can be made: ResponseError: unknown command 'EVALSHA'" in said
+    assert "Decisions: none can be made: NoScripts: this server runs no Lua scripts" in said
     assert complaint == "Redis makes no decision: requests pass uncounted until it does."
 
 
@@ -107,3 +109,26 @@ def test_a_database_that_is_not_there_fails_it():
         said, complaint = check()
     assert "DB index is out of range" in said
     assert complaint == "Redis does not answer: requests pass uncounted until it does."
+
+
+def test_a_server_that_lets_no_script_read_its_clock_is_warned_of():
+    """As ElastiCache Serverless does; each host's own decides then."""
+    with server_of_its_own("--rename-command", "TIME", "NOTIME") as port, with_settings(REDIS=f"redis://127.0.0.1:{port}/0"):
+        said, complaint = check()
+        decision = api.hit("demo.limited", "user:42")
+        assert (decision.allowed, decision.reason) == (True, "")
+        warned = health.status()["warnings"]
+    assert complaint is None
+    assert "State: Redis lets no script read its clock, so that of each host decides: keep them together (NTP)" in said
+    assert stores.BY_HOSTS in warned
+
+
+def test_a_server_without_lua_fails_it_and_what_holds_then_holds(caplog):
+    options = ("--rename-command", "EVAL", "NOEVAL", "--rename-command", "EVALSHA", "NOEVALSHA")
+    with server_of_its_own(*options) as port, with_settings(REDIS=f"redis://127.0.0.1:{port}/0", ON_ERROR="refuse"):
+        said, complaint = check()
+        decisions = [api.hit("demo.limited", "user:42") for _ in range(FAILURES_TO_OPEN)]
+    assert "Decisions: none can be made: NoScripts: this server runs no Lua scripts" in said
+    assert complaint.startswith("Redis makes no decision: requests are refused")
+    assert [(each.allowed, each.cause) for each in decisions] == [(False, "store:unsupported")] * FAILURES_TO_OPEN
+    assert "this server runs no Lua scripts, and every decision is one: take a Redis or Valkey that does" in caplog.text
