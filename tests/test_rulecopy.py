@@ -35,6 +35,7 @@ ODD = Rule(
     methods=frozenset(("POST", "PUT")),
     cost=7,
     count_when=CountWhen(statuses=frozenset((401, 403))),
+    hold=True,
     count_refused=True,
     penalty_ms=60_000,
     enforce_percent=25,

@@ -83,8 +83,8 @@ class RuleForm(SaidOnce):
             "applies_to": "Every request is every one: this admin's too, and static files where Django serves them.",
             "key": (
                 "What tells clients apart: ip, user, user_or_ip, session, global, route, path, method, header:NAME, cookie:NAME, "
-                "query:NAME, post:NAME, json:NAME, jwt:CLAIM, a key of your own, such as tenant or shop.limits.tenant, or "
-                "several joined by +, as in ip+post:username."
+                "query:NAME, post:NAME, json:NAME, body:NAME (a form or JSON), jwt:CLAIM, a key of your own, such as tenant or "
+                "shop.limits.tenant, or several joined by +, as in ip+post:username."
             ),
             "on_error": "Refuse what must never be open, such as a login. A share is the limit divided by LOCAL_PROCESSES.",
             "on_missing": "What to do with a request that has none: nobody logged in, no such header or field, or an empty one.",

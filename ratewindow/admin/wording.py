@@ -20,6 +20,7 @@ _FIELDS = {
     "get": "{name} in the address",
     "post": "{name} in the form",
     "json": "{name} in the JSON",
+    "body": "{name} in the form or JSON",
     "jwt": "{name} of the token",
 }
 

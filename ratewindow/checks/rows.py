@@ -18,7 +18,7 @@ from ratewindow.rule import Rule
 from ratewindow.spellings import Spellings
 
 # What a client chooses by itself: a fresh value each time is a fresh limit each time.
-_CHOSEN = ("header:", "cookie:", "query:", "get:", "post:", "json:")
+_CHOSEN = ("header:", "cookie:", "query:", "get:", "post:", "json:", "body:")
 
 
 @checks.register(checks.Tags.database)  # not TAG too: Django 6.1 would then read rows for `check --tag ratewindow`

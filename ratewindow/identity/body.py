@@ -41,12 +41,27 @@ def in_json(name: str, spelling: Spelling) -> Extractor:
     prefix, steps = beginning("json", name), name.split(".")
 
     def value(request: HttpRequest) -> str | None:
-        found = _json(original(request))
-        for step in steps:
-            found = found.get(step) if isinstance(found, dict) else None
-        return typed(prefix, scalar(found), spelling)
+        return typed(prefix, _member(_json(original(request)), steps), spelling)
 
     return value
+
+
+def either(name: str, spelling: Spelling) -> Extractor:
+    """For views that take a form and JSON: the field, or else the member, whatever the body is said to be."""
+    prefix, steps = beginning("body", name), name.split(".")
+
+    def value(request: HttpRequest) -> str | None:
+        request = original(request)
+        sent = _form(request).get(name)
+        return typed(prefix, sent if isinstance(sent, str) and sent.strip() else _member(_any_json(request), steps), spelling)
+
+    return value
+
+
+def _member(found: Any, steps: list[str]) -> str | None:
+    for step in steps:
+        found = found.get(step) if isinstance(found, dict) else None
+    return scalar(found)
 
 
 def scalar(value: Any) -> str | None:
@@ -96,15 +111,20 @@ class _NoFiles(FileUploadHandler):
 
 
 def _json(request: HttpRequest) -> Any:
-    """The JSON in the body; None where there is none, or it must not be read."""
+    """The JSON in a body that says that it is some; None where there is none, or it must not be read."""
+    kind = request.content_type or ""
+    return _any_json(request) if kind == "application/json" or kind.endswith("+json") else None
+
+
+def _any_json(request: HttpRequest) -> Any:
+    """The JSON in the body, whatever the body says that it is, as views find it that ask nobody."""
     if not hasattr(request, "_ratewindow_json"):
         request._ratewindow_json = _parsed_json(request)  # type: ignore[attr-defined]
     return request._ratewindow_json  # type: ignore[attr-defined]
 
 
 def _parsed_json(request: HttpRequest) -> Any:
-    kind = request.content_type or ""
-    if not (kind == "application/json" or kind.endswith("+json")) or (body := _body(request)) is None:
+    if (request.content_type or "") == "multipart/form-data" or (body := _body(request)) is None:
         return None
     try:
         return json.loads(body)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from django.http import HttpRequest
 
 from ratewindow.identity import own, plain
-from ratewindow.identity.body import in_json, post
+from ratewindow.identity.body import either, in_json, post
 from ratewindow.identity.claims import claim
 from ratewindow.identity.fields import Extractor, cookie, header, query
 from ratewindow.identity.spelling import Spelling, as_sent, normalised
@@ -33,6 +33,7 @@ _NAMED: dict[str, tuple[Callable[[str, Spelling], Extractor], str]] = {  # and a
     "query": (query, "token"),
     "post": (post, "username"),
     "json": (in_json, "user.email"),
+    "body": (either, "username"),
     "jwt": (claim, "tenant"),
 }
 _TOKEN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")

@@ -8,7 +8,7 @@ from ratewindow.identity.address import masked_address
 from ratewindow.identity.spelling import Spelling, as_sent
 from ratewindow.limiter.keys import joined
 
-TEXTS = ("header", "cookie", "query", "post", "json", "jwt")  # kinds with a name: post:username:ann
+TEXTS = ("header", "cookie", "query", "post", "json", "body", "jwt")  # kinds with a name: post:username:ann
 ALIASES = {"get": "query"}
 _LENGTH = re.compile(r"(\d{1,7}):")
 

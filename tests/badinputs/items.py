@@ -144,6 +144,9 @@ IDENTITY: dict[str, tuple[str, ...]] = {
         f"{_PLAIN}::test_a_thousand_made_up_api_keys_are_bounded_by_a_rule_for_the_address_beside_theirs",
         "checks/test_rows.py::test_a_rule_by_what_clients_choose_alone_is_a_warning",
     ),
+    "a login as JSON under another type, or as a form": (
+        f"{_BODY}::test_one_key_reads_a_login_that_a_view_takes_as_a_form_and_as_json",
+    ),
     "an empty user name must not lock everybody out": (f"{_PLAIN}::test_an_empty_user_name_locks_nobody_else_out",),
     "a session's cookie that is made up": (
         f"{_PLAIN}::test_making_up_a_cookie_each_time_is_no_new_client_each_time",
@@ -182,7 +185,7 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
         "test_rates.py::test_anything_else_is_named_with_the_remedy",
     ),
     "a rule that locks the admin out of /admin/": (
-        f"{_RULES}::test_a_small_limit_that_meets_the_admins_login_is_warned_of",
+        f"{_RULES}::test_nothing_is_saved_before_they_say_that_they_know",
         "commands/test_mode.py::test_a_rule_that_locks_everybody_out_is_undone_from_the_command_line",
     ),
     "staff that may only look": (

@@ -44,6 +44,39 @@ def test_a_field_of_a_form_is_a_client() -> None:
     assert form("user%5Bname%5D=ann", "post:user[name]") == "post:user[name]:ann"
 
 
+@pytest.mark.parametrize(
+    "body, kind",
+    [
+        ("username=ann&password=x", FORM),
+        (encode_multipart(BOUNDARY, {"username": "ann"}), MULTIPART_CONTENT),
+        ('{"username": "ann"}', JSON),
+        ('{"username": "ann"}', "text/plain"),
+        ('{"username": "ann"}', FORM),
+        ('{"username": "ann"}', "application/octet-stream"),
+        ('{"username": "ann"}', ""),
+    ],
+)
+def test_one_key_reads_a_login_that_a_view_takes_as_a_form_and_as_json(body: bytes | str, kind: str) -> None:
+    request = sent(body, kind)
+    assert who("body:username", request) == "body:username:ann"
+    assert request.body == (body.encode() if isinstance(body, str) else body)
+
+
+@pytest.mark.parametrize(
+    "body, kind",
+    [("username=&password=x", FORM), ('{"username": {}}', JSON), ("[1]", JSON), ("junk", "text/plain"), ("", JSON), ("", FORM)],
+)
+def test_that_key_is_missing_where_neither_has_it(body: str, kind: str) -> None:
+    assert who("body:username", sent(body, kind)) is None
+
+
+def test_that_key_reads_members_of_members_and_stands_beside_others() -> None:
+    assert who("body:user.email", sent('{"user": {"email": 7}}', "text/plain")) == "body:user.email:7"
+    assert who("json:username", sent('{"username": "ann"}', "text/plain")) is None
+    request = sent('{"username": "ann"}', "text/plain")
+    assert (who("body:username", request), who("json:username", request)) == ("body:username:ann", None)
+
+
 def test_a_field_of_a_form_with_files_is_a_client_too() -> None:
     body = encode_multipart(BOUNDARY, {"file": SimpleUploadedFile("a", b"x" * 5000), "username": "ann"})
     assert who("post:username", sent(body, MULTIPART_CONTENT)) == "post:username:ann"
@@ -304,7 +337,8 @@ def test_a_form_is_parsed_once_for_all_rules(monkeypatch: pytest.MonkeyPatch) ->
     request = sent("a=1&b=2")
     assert who("post:a+post:b", request) == "8:post:a:1+8:post:b:2"
     assert who("json:a", request) is None
-    assert who("json:b", request) is None
+    assert who("body:c", request) is None
+    assert who("body:d", request) is None
     assert parsed == ["_parsed_form", "_parsed_json"]
 
 
