@@ -15,7 +15,7 @@ from asgiref.sync import iscoroutinefunction
 from django.conf import settings
 from django.test import override_settings
 from django.test.runner import DiscoverRunner
-from django.test.utils import iter_test_cases  # type: ignore[attr-defined]  which the stubs lack
+from django.test.utils import iter_test_cases  # type: ignore[attr-defined]  # which the stubs lack
 
 from ratewindow import coderules, conf, rule, rulebook, rulerows, stores
 from ratewindow.connection import redis_address
