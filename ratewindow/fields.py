@@ -1,13 +1,15 @@
-"""Columns with a meaning: a duration that people type as ``2h30m``, and whom a block or an exemption is about."""
+"""Columns with a meaning: a duration that people type as ``2h30m``, a moment, and whom a block or an exemption is about."""
 
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 
+from ratewindow import moments
 from ratewindow.limiter.algorithms.base import DAY_MS, MOST_UNIT_MS
 from ratewindow.limiter.durations import EXAMPLES, format_duration, parse_duration
 from ratewindow.overrides.subjects import parse_subject, stored
@@ -38,9 +40,11 @@ def to_text(value: Any) -> str:
 if TYPE_CHECKING:
     _DurationField = models.DurationField[Any, Any]
     _CharField = models.CharField[Any, Any]
+    _DateTimeField = models.DateTimeField[Any, Any]
 else:
     _DurationField = models.DurationField
     _CharField = models.CharField
+    _DateTimeField = models.DateTimeField
 
 
 class PeriodFormField(forms.CharField):
@@ -79,6 +83,48 @@ class PeriodField(_DurationField):
         widget = forms.TextInput(attrs={"size": 10, "placeholder": "1m"})
         given = {"form_class": PeriodFormField, "widget": widget, "help_text": f"For example {EXAMPLES}.", **kwargs}
         return models.Field.formfield(self, **given)
+
+
+class MomentField(_DateTimeField):
+    """A `DateTimeField` whose values have a time zone in Python also where ``USE_TZ`` is False.
+
+    There the column has no zone in most databases: what it holds is UTC's, so that no hour comes twice. Forms and fixtures
+    have times without a zone then, as all others of the site. Where ``USE_TZ`` is True it is Django's own field.
+    """
+
+    def deconstruct(self) -> Any:
+        """The column is that of a `DateTimeField`, and migrations need to know no more."""
+        name, _, arguments, options = super().deconstruct()
+        return name, "django.db.models.DateTimeField", arguments, options
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        if self.auto_now or (self.auto_now_add and add):
+            setattr(model_instance, self.attname, moments.now())
+            return getattr(model_instance, self.attname)
+        return super().pre_save(model_instance, add)
+
+    def to_python(self, value: Any) -> Any:
+        found = super().to_python(value)
+        return found if found is None or settings.USE_TZ else moments.aware(found)
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        value = value if prepared else self.get_prep_value(value)
+        if isinstance(value, datetime) and not settings.USE_TZ and not connection.features.supports_timezones:
+            value = value.astimezone(UTC).replace(tzinfo=None)
+        return super().get_db_prep_value(value, connection, prepared=True)
+
+    def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
+        """A database whose columns have zones would give the time by the site's clock, and not say which of two it was."""
+        if not settings.USE_TZ and compiler.connection.features.supports_timezones:
+            sql = f"({sql}) AT TIME ZONE 'UTC'"
+        return sql, params
+
+    def from_db_value(self, value: datetime | None, expression: Any, connection: Any) -> datetime | None:
+        return value.replace(tzinfo=UTC) if value is not None and not settings.USE_TZ else value
+
+    def value_from_object(self, obj: models.Model) -> Any:
+        value = super().value_from_object(obj)
+        return value if value is None else moments.as_the_site_has_it(moments.aware(value))
 
 
 class SubjectField(_CharField):

@@ -9,9 +9,8 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.urls import get_script_prefix
-from django.utils import timezone
 
-from ratewindow import adminpages, conf, rulebook
+from ratewindow import adminpages, conf, moments, rulebook
 from ratewindow.adminpages import Page
 from ratewindow.fields import to_text
 from ratewindow.matching import Index
@@ -81,7 +80,7 @@ def lockout(rule: Rule, request: HttpRequest | None = None) -> Lockout | None:
 
 def last_hour(name: str, found: Report | None = None) -> str:
     """What enforcing a rule would have refused in the last hour; `found` is a report of that, if there is one already."""
-    found = found or report(last("1h", timezone.now(), conf.current().retention))
+    found = found or report(last("1h", moments.now(), conf.current().retention))
     sums = found.rules.get(name, NOTHING)
     if not sums.met:
         return "In the last hour no request met it." if found.live else "What it met in the last hour is not known without Redis."

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from django.contrib.auth import get_user_model
 from django.db.models import Max, Q, QuerySet
-from django.utils import timezone
 
+from ratewindow import moments
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override
@@ -70,7 +70,7 @@ class Reader:
         return overrides if overrides.count else None
 
     def _all(self, wrong: list[str]) -> Overrides:
-        began, last_pk = timezone.now(), Override.objects.aggregate(last=Max("pk"))["last"] or 0
+        began, last_pk = moments.now(), Override.objects.aggregate(last=Max("pk"))["last"] or 0
         rows, pks = _count(last_pk), array("q")
         overrides = Overrides(_entries(_not_ended(began), wrong, pks), lambda groups: _members(groups, wrong))
         self._whole = _Whole(overrides, pks, rows, last_pk, began, time.monotonic())
@@ -89,7 +89,7 @@ class Reader:
         gone = pks.intersection(whole.pks)
         if _count(whole.last_pk) != whole.rows:
             gone |= set(whole.pks).difference(pk for (pk,) in in_pieces(Override.objects.all(), at_once=MOST_CHANGED))
-        rows = _not_ended(timezone.now()).filter(pk__in=pks)
+        rows = _not_ended(moments.now()).filter(pk__in=pks)
         above = Overrides(_entries(rows, wrong, array("q")), lambda groups: _members(groups, wrong))
         return above.above(whole.overrides, frozenset(gone))
 

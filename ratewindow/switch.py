@@ -7,11 +7,12 @@ It is kept twice, in a row and in a key of Redis, so that either may be away; th
 import json
 import time
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.utils import timezone
 from django.utils.formats import date_format
+
+from ratewindow import moments
 
 REMEMBERED_S = 86_400
 MOST_WORDS = 200  # characters of a reason
@@ -74,5 +75,5 @@ def _shown(text: str) -> str:
 
 def clock(moment_s: float) -> str:
     """``12:30``, with the day when that is another one."""
-    local = timezone.localtime(datetime.fromtimestamp(moment_s, timezone.get_current_timezone()))
-    return date_format(local, "H:i" if local.date() == timezone.localdate() else "j M, H:i")
+    local = moments.local(datetime.fromtimestamp(moment_s, UTC))
+    return date_format(local, "H:i" if local.date() == moments.local(moments.now()).date() else "j M, H:i")

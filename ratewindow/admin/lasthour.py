@@ -7,11 +7,10 @@ from django.contrib import admin
 from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.db.models import Case, IntegerField, Value, When
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from ratewindow import conf
+from ratewindow import conf, moments
 from ratewindow.admin.banner import known
 from ratewindow.models import RateRule
 from ratewindow.reporting.periods import last
@@ -26,7 +25,7 @@ MOST_ORDERED = 100  # rules that refuse; behind them the others by name
 def counted(request: HttpRequest) -> Report:
     """The report of the last hour, made once for a page; from the rows alone while Redis is silent."""
     if not hasattr(request, "_ratewindow_last_hour"):
-        period = last(PERIOD, timezone.now(), conf.current().retention)
+        period = last(PERIOD, moments.now(), conf.current().retention)
         request._ratewindow_last_hour = report(period, ask_redis=known(request).reachable)  # type: ignore[attr-defined]
     return request._ratewindow_last_hour  # type: ignore[attr-defined,no-any-return]
 

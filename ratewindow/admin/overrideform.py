@@ -6,11 +6,10 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from ratewindow import lockout, rulebook
+from ratewindow import lockout, moments, rulebook
 from ratewindow.admin import codepaths, switch
 from ratewindow.admin.identities import seen
 from ratewindow.admin.saidonce import SaidOnce
@@ -82,9 +81,9 @@ class OverrideForm(SaidOnce):
         if lasts and until and "expires_at" in self.changed_data and "lasts" in self.changed_data:
             self.add_error("lasts", "Write either a duration or a time until when, not both.")
         elif lasts and ("expires_at" not in self.changed_data or not until):
-            begins = cleaned.get("starts_at")
+            begins = moments.aware(cleaned["starts_at"]) if cleaned.get("starts_at") else None
             try:
-                cleaned["expires_at"] = after(lasts, begins if begins and begins > timezone.now() else None)
+                cleaned["expires_at"] = after(lasts, begins if begins and begins > moments.now() else None)
             except ValidationError as error:
                 self.add_error("lasts", error.message_dict["expires_at"])
         return cleaned

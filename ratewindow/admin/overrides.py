@@ -11,12 +11,11 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.middleware.csrf import get_token
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from ratewindow import lockout, rulebook
+from ratewindow import lockout, moments, rulebook
 from ratewindow.admin import release, switch
 from ratewindow.admin.identities import may_see, seen
 from ratewindow.admin.overrideform import OverrideForm, made
@@ -46,7 +45,7 @@ class StateFilter(admin.SimpleListFilter):
         return [("now", "In force"), ("waiting", "Waiting to begin"), ("ended", "Ended")]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        now = timezone.now()
+        now = moments.now()
         match self.value():
             case "now":
                 return queryset.in_force(now)
@@ -173,7 +172,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description="until", ordering="expires_at")
     def until(self, override: Override) -> SafeString:
         at = override.starts_at if override.state == "waiting" else override.expires_at
-        exact = f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}" if at else ""
+        exact = f"{moments.local(at):%Y-%m-%d %H:%M:%S %Z}" if at else ""
         return format_html('<span class="rw-{}" title="{}">{}</span>', override.state.replace(" ", "-"), exact, until(override))
 
     @admin.display(description="")
@@ -200,7 +199,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.action(description="End selected ones now", permissions=["change"])
     def end_now(self, request: HttpRequest, overrides: OverrideQuerySet) -> None:
-        now = timezone.now()
+        now = moments.now()
         self._move(request, overrides.not_ended(now), lambda override: now, "Ended", "They had ended already.")
 
     @admin.action(description="Extend selected ones by 1 hour", permissions=["change"])

@@ -10,8 +10,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 
+from ratewindow import moments
 from ratewindow.admin import reportparts, state, switch
 from ratewindow.admin.banner import known, off_in_words
 from ratewindow.admin.reasons import reasons
@@ -67,7 +67,7 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 return HttpResponseRedirect(reverse("admin:ratewindow_switch"))
             raise PermissionDenied
         form = ReportForm(request.GET, reportparts.known_names(request.GET.get("rule", "")))
-        found = report(form.to_period(timezone.now()), form.rule_name(), ask_redis=known(request).reachable)
+        found = report(form.to_period(moments.now()), form.rule_name(), ask_redis=known(request).reachable)
         context = {
             **self.admin_site.each_context(request),
             "title": "Report",

@@ -4,9 +4,8 @@ from datetime import datetime
 from typing import Any, cast
 
 from django import forms
-from django.utils import timezone
 
-from ratewindow import conf
+from ratewindow import conf, moments
 from ratewindow.reporting.periods import CHOICES, LONGEST, Period, between, last
 
 DEFAULT = "1h"
@@ -32,14 +31,15 @@ class ReportForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        start, end = cleaned.get("start"), cleaned.get("end")
+        start, end = (moments.aware(cleaned[name]) if cleaned.get(name) else None for name in ("start", "end"))
+        cleaned |= {"start": start, "end": end}
         if end and not start:
             self.add_error("start", "Say from when, or choose one of the periods above.")
-        if start and start > timezone.now():
+        if start and start > moments.now():
             self.add_error("start", "This is in the future: choose an earlier time.")
         elif start and end and start >= end:
             self.add_error("end", "This is not after the beginning: choose a later time.")
-        elif start and (end or timezone.now()) - start > LONGEST:
+        elif start and (end or moments.now()) - start > LONGEST:
             self.add_error("start", "A report covers at most three years: choose a later time.")
         return cleaned
 

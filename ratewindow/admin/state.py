@@ -9,9 +9,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
-from django.utils import timezone
 
-from ratewindow import conf, health
+from ratewindow import conf, health, moments
 from ratewindow.admin.banner import off_in_words
 from ratewindow.admin.reasons import in_words
 from ratewindow.reporting.latency import Percentiles, percentiles
@@ -110,7 +109,7 @@ def _with_reach(status: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _latency() -> Percentiles | None:
-    return percentiles(report(last(PERIOD, timezone.now(), conf.current().retention)).total.latency)
+    return percentiles(report(last(PERIOD, moments.now(), conf.current().retention)).total.latency)
 
 
 def _clock(moment: str | None) -> str:

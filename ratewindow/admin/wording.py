@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from django.utils import timezone
-
+from ratewindow import moments
 from ratewindow.coderules import CodeRate
 from ratewindow.countwhen import LOGIN_FAILED, counts_always, written
 from ratewindow.fields import to_text
@@ -69,7 +68,7 @@ def _counts(count_when: str) -> str:
 
 def until(override: Override) -> str:
     """``in 2 h``, ``ended 5 min ago``, ``begins in 3 d``, or ``until ended``."""
-    now = timezone.now()
+    now = moments.now()
     match override.state_at(now):
         case "waiting":
             return f"begins in {lasting(override.starts_at - now)}" if override.starts_at else ""
@@ -80,7 +79,7 @@ def until(override: Override) -> str:
 
 def ago(then: datetime, now: datetime | None = None) -> str:
     """``5 min ago``."""
-    passed = (now or timezone.now()) - then
+    passed = (now or moments.now()) - then
     return "just now" if passed < timedelta(seconds=60) else f"{lasting(passed)} ago"
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
-from django.utils import timezone
 
+from ratewindow import moments
 from ratewindow.models import Override
 from ratewindow.overridenotes import notes
 from ratewindow.overrides.subjects import EXAMPLES, in_words
@@ -49,4 +49,4 @@ def _told(by_field: dict[str, list[str]]) -> Iterator[str]:
 def _until(override: Override) -> str:
     if override.expires_at is None:
         return "until somebody ends it"
-    return f"until {timezone.localtime(override.expires_at):%Y-%m-%d %H:%M:%S %Z}"
+    return f"until {moments.local(override.expires_at):%Y-%m-%d %H:%M:%S %Z}"

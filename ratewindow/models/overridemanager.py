@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
-from django.utils import timezone
 
+from ratewindow import moments
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.overrides.subjects import Subject, spellings
 
@@ -27,7 +27,7 @@ def after(duration: str | timedelta, begin: datetime | None = None) -> datetime:
         raise ValidationError({"expires_at": f"{error}."}) from None
     if lasting > MOST_DURATION:
         raise ValidationError({"expires_at": f"{duration} is too long: write at most {MOST_DURATION.days}d, or no end at all."})
-    begin = begin or timezone.now()
+    begin = begin or moments.now()
     if begin.year not in YEARS:
         raise ValidationError({"expires_at": f"Nothing lasts from {begin:%Y} on: choose another time to begin, or none."})
     return begin + lasting
@@ -35,18 +35,18 @@ def after(duration: str | timedelta, begin: datetime | None = None) -> datetime:
 
 class OverrideQuerySet(models.QuerySet["Override"]):
     def in_force(self, now: datetime | None = None) -> "OverrideQuerySet":
-        now = now or timezone.now()
+        now = now or moments.now()
         return self.not_ended(now).exclude(starts_at__gt=now)
 
     def not_ended(self, now: datetime | None = None) -> "OverrideQuerySet":
-        return self.exclude(expires_at__lte=now or timezone.now())
+        return self.exclude(expires_at__lte=now or moments.now())
 
     def ended(self, now: datetime | None = None) -> "OverrideQuerySet":
-        return self.filter(expires_at__lte=now or timezone.now())
+        return self.filter(expires_at__lte=now or moments.now())
 
     def long_ended(self, now: datetime | None = None) -> "OverrideQuerySet":
         """Those that have been over for so long that nobody asks any more."""
-        return self.ended((now or timezone.now()) - KEPT)
+        return self.ended((now or moments.now()) - KEPT)
 
     def naming(self, subject: Subject) -> "OverrideQuerySet":
         """Those that are about exactly this subject, whatever ``ANONYMIZE`` said when they were saved.
@@ -57,7 +57,7 @@ class OverrideQuerySet(models.QuerySet["Override"]):
 
     def end(self, now: datetime | None = None) -> int:
         """End those that have not ended, one by one so that every process hears of it; how many."""
-        now, ended = now or timezone.now(), 0
+        now, ended = now or moments.now(), 0
         with transaction.atomic(using=self.db):
             for override in self.not_ended(now):
                 override.expires_at = now

@@ -8,9 +8,9 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
-from django.utils import timezone
 
-from ratewindow.fields import SubjectField
+from ratewindow import moments
+from ratewindow.fields import MomentField, SubjectField
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models.overridemanager import YEARS, OverrideManager
@@ -42,8 +42,8 @@ class Override(models.Model):
         help_text="Such as ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:...; * means everybody.",
     )
     rate = models.CharField(max_length=100, blank=True, help_text="For another rate: such as 100/m or 5/s; 1000/h.")
-    starts_at = models.DateTimeField("from", null=True, blank=True, help_text="Empty: at once.")
-    expires_at = models.DateTimeField("until", null=True, blank=True, help_text="Empty: until it is deleted.")
+    starts_at = MomentField("from", null=True, blank=True, help_text="Empty: at once.")
+    expires_at = MomentField("until", null=True, blank=True, help_text="Empty: until it is deleted.")
     reason = models.CharField(max_length=200, blank=True, help_text="For people: why.")
     source = models.CharField(
         max_length=32, default="code", editable=False, help_text="What made it: the admin, a command, code."
@@ -51,8 +51,8 @@ class Override(models.Model):
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
     )
-    created_at = models.DateTimeField(auto_now_add=True)
-    changed_at = models.DateTimeField(auto_now=True, db_index=True)
+    created_at = MomentField(auto_now_add=True)
+    changed_at = MomentField(auto_now=True, db_index=True)
 
     objects = OverrideManager()
 
@@ -76,7 +76,7 @@ class Override(models.Model):
     @property
     def state(self) -> str:
         """``in force``, ``waiting`` for its time, or ``ended``."""
-        return self.state_at(timezone.now())
+        return self.state_at(moments.now())
 
     def state_at(self, now: datetime) -> str:
         if self.expires_at is not None and self.expires_at <= now:
@@ -131,7 +131,7 @@ class Override(models.Model):
             return
         if self.starts_at is not None and self.expires_at <= self.starts_at:
             errors["expires_at"] = "This is not after it begins: choose a later time."
-        elif self._state.adding and self.expires_at <= timezone.now():
+        elif self._state.adding and self.expires_at <= moments.now():
             errors["expires_at"] = "This is over already: choose a later time."
 
     def _contains_author(self, subject: Subject) -> bool:

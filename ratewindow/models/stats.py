@@ -2,6 +2,8 @@
 
 from django.db import models
 
+from ratewindow.fields import MomentField
+
 
 class ThrottleStat(models.Model):
     """What one rule did in one minute, hour or day. A request counts once in passed, refused or other."""
@@ -13,7 +15,7 @@ class ThrottleStat(models.Model):
 
     rule = models.CharField(max_length=64, help_text="The rule's name, so that history survives its deletion.")
     resolution = models.CharField(max_length=8, choices=Resolution.choices)
-    start = models.DateTimeField()
+    start = MomentField()
     passed = models.PositiveBigIntegerField(default=0)
     refused = models.PositiveBigIntegerField(default=0)
     other = models.PositiveBigIntegerField("refused by another rule", default=0)

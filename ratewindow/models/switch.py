@@ -2,15 +2,17 @@
 
 from django.db import models
 
+from ratewindow.fields import MomentField
+
 
 class LimitSwitch(models.Model):
     """One row at most: whether somebody has switched the limits off, until when, and why."""
 
     off = models.BooleanField(default=False)
-    until = models.DateTimeField(null=True, blank=True)
+    until = MomentField(null=True, blank=True)
     reason = models.CharField(max_length=200, blank=True)
     changed_by = models.CharField(max_length=150, blank=True)
-    changed_at = models.DateTimeField()
+    changed_at = MomentField()
 
     class Meta:
         default_permissions = ()
