@@ -33,19 +33,24 @@ logger = logging.getLogger("ratewindow")
 Who = HttpRequest | str | tuple[str, ...]
 
 
-def hit(rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False) -> Decision:
+def hit(
+    rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False, rate: str | None = None
+) -> Decision:
     """Admit and charge `cost` units, or refuse and charge nothing.
 
     `force` admits whatever stands against it. With `raise_exception` a refusal is raised as `RateLimited`,
-    which the middleware answers.
+    which the middleware answers. `rate`, as ``"5/h"``, is the rule's until one of that name is enforced or switched off;
+    this process then knows it for calls without one, too. ValueError names a bad one, or another that code gives that name.
     """
+    _give(rule, rate)
     what: What = "force" if force else "hit"
     told = gate.decide(_question(rulebook.current(), rule, who, cost, force), what, _vain(who))
     return _admitted(_told(who, told), raise_exception)
 
 
-def peek(rule: str, who: Who, cost: int = 1) -> Decision:
+def peek(rule: str, who: Who, cost: int = 1, rate: str | None = None) -> Decision:
     """What `hit` would answer; charges nothing, locks nobody, and is not counted in reports."""
+    _give(rule, rate)
     return _of_the_rule(gate.decide(_question(rulebook.current(), rule, who, cost), "peek", _vain(who)))
 
 
@@ -65,11 +70,12 @@ def reset(rule: str, who: Who) -> None:
         gate.refusals.forget()
 
 
-def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta) -> Decision:
+def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta, rate: str | None = None) -> Decision:
     """`hit`, waiting for its turn, but no longer than `timeout`, such as ``"5s"``: refused when its turn is later.
 
     What was decided while it waited is not told: neither to the request nor in reports.
     """
+    _give(rule, rate)
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
     while True:
         told = gate.decide(_question(rulebook.current(), rule, who, cost), "hit", _vain(who))
@@ -78,15 +84,19 @@ def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta) -> 
         time.sleep(wait_s)
 
 
-async def ahit(rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False) -> Decision:
+async def ahit(
+    rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False, rate: str | None = None
+) -> Decision:
     """`hit`, awaited."""
+    _give(rule, rate)
     what: What = "force" if force else "hit"
     told = await gate.adecide(await _aquestion(rule, who, cost, force), what, _vain(who))
     return _admitted(await _atold(who, told), raise_exception)
 
 
-async def apeek(rule: str, who: Who, cost: int = 1) -> Decision:
+async def apeek(rule: str, who: Who, cost: int = 1, rate: str | None = None) -> Decision:
     """`peek`, awaited."""
+    _give(rule, rate)
     return _of_the_rule(await gate.adecide(await _aquestion(rule, who, cost), "peek", _vain(who)))
 
 
@@ -103,14 +113,27 @@ async def areset(rule: str, who: Who) -> None:
         gate.refusals.forget()
 
 
-async def aacquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta) -> Decision:  # noqa: ASYNC109  as `acquire`
+async def aacquire(
+    rule: str,
+    who: Who,
+    cost: int = 1,
+    *,
+    timeout: str | timedelta,  # noqa: ASYNC109  as `acquire`
+    rate: str | None = None,
+) -> Decision:
     """`acquire`, awaited."""
+    _give(rule, rate)
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
     while True:
         told = await gate.adecide(await _aquestion(rule, who, cost), "hit", _vain(who))
         if (wait_s := _next_try_s(told, deadline_s)) is None:
             return await _atold(who, told)
         await asyncio.sleep(wait_s)
+
+
+def _give(name: str, rate: str | None) -> None:
+    if rate is not None:
+        coderules.give(name, rate)
 
 
 async def _aquestion(name: str, who: Who, cost: int, force: bool = False) -> Question:

@@ -1,12 +1,13 @@
 """The rates that code gives, by name: what the decorators have registered while modules were imported."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.rule import Rule
+from ratewindow.rule import Rule, check_name
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,42 @@ class CodeRate:
         return "a rate by a function" if callable(self.rate) else self.rate or ""
 
 
+MOST_BY_CALLS = 1000
+
 _uses: dict[str, set[CodeRate]] = {}
+_by_calls: deque[CodeRate] = deque()
 _seekers: list[Callable[[], None]] = []
 
 
 def register(use: CodeRate) -> None:
     _uses.setdefault(use.name, set()).add(use)
+
+
+def give(name: str, rate: str) -> None:
+    """Make known the rate that a call by name gives, such as `hit`. ValueError names a bad one, and another rate of that
+    name. Of names without end, as requests make them, the newest are kept."""
+    use = _given(name, rate)
+    if use in _uses.get(name, ()):
+        return
+    others = [each for each in tuple(_uses.get(name, ())) if each.rate is not None]
+    if any(not isinstance(each.rate, str) or parse_rates(each.rate) != parse_rates(rate) for each in others):
+        words = ", ".join(sorted(f"{each.words} ({each.place})" for each in others))
+        raise ValueError(f"code gives rule {name!r} two rates, {rate} and {words}: use two names, or one rate")
+    if others:
+        return  # a view gives the same
+    register(use)
+    _by_calls.append(use)
+    while len(_by_calls) > MOST_BY_CALLS:
+        oldest = _by_calls.popleft()
+        _uses.get(oldest.name, set()).discard(oldest)
+
+
+@lru_cache(maxsize=4096)
+def _given(name: str, rate: str) -> CodeRate:
+    check_name(name)
+    if not isinstance(rate, str) or not parse_rates(rate):
+        raise ValueError(f"rate {rate!r} limits nothing: write text such as 5/m")
+    return CodeRate(name, rate, "ip", frozenset(), "a call of ratewindow.hit")
 
 
 def seek_with(seeker: Callable[[], None]) -> None:

@@ -11,7 +11,7 @@ from django.test import RequestFactory, override_settings
 from redis.exceptions import RedisError
 
 import ratewindow
-from ratewindow import Decision, RateLimited, ratelimit
+from ratewindow import Decision, RateLimited, coderules, ratelimit
 from ratewindow.models import Override, RateRule
 from ratewindow.reporting import counters
 from ratewindow.signals import throttled
@@ -271,3 +271,41 @@ def test_a_cost_beyond_the_bound_is_the_bound() -> None:
     assert told.reason == "cost"
     assert told.check is not None
     assert told.check.cost == 2**52
+
+
+class TestARateThatACallGives:
+    @is_async
+    def test_holds_without_any_rule(self, is_async: bool) -> None:
+        assert [call(is_async, "hit", "sms", "user:42", rate="2/h").allowed for _ in range(3)] == [True, True, False]
+        assert call(is_async, "peek", "sms", "user:43", rate="2/h").remaining == 2
+        assert call(is_async, "acquire", "sms", "user:43", timeout="1s", rate="2/h").remaining == 1
+
+    def test_is_known_to_calls_without_one(self) -> None:
+        ratewindow.hit("sms", "user:42", rate="1/h")
+        assert not ratewindow.hit("sms", "user:42")
+        ratewindow.refund("sms", "user:42")
+        assert ratewindow.peek("sms", "user:42")
+        assert coderules.names() >= {"sms"}
+
+    def test_ends_where_a_row_is_enforced(self) -> None:
+        define("sms", "1/h")
+        assert [bool(ratewindow.hit("sms", "user:42", rate="9/h")) for _ in range(2)] == [True, False]
+        define("sms", "1/h", mode="off")
+        assert [bool(ratewindow.hit("sms", "user:42", rate="9/h")) for _ in range(2)] == [True, True]
+
+    @pytest.mark.parametrize("rate", ["", "5/parsec", 5, lambda request: "5/m"])
+    def test_that_is_none_is_named(self, rate: Any) -> None:
+        with pytest.raises(ValueError, match=r"limits nothing|no unit of time"):
+            ratewindow.hit("sms", "user:42", rate=rate)
+
+    def test_may_not_be_another_than_code_gives_elsewhere(self) -> None:
+        ratelimit("sms", "5/m", key="user")(lambda request: HttpResponse())
+        assert ratewindow.hit("sms", "user:42", rate="5 per minute")
+        with pytest.raises(ValueError, match=r"code gives rule 'sms' two rates, 6/m and 5/m \(.*\): use two names, or one rate"):
+            ratewindow.hit("sms", "user:42", rate="6/m")
+
+    def test_is_forgotten_where_names_have_no_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(coderules, "MOST_BY_CALLS", 3)
+        for number in range(9):
+            ratewindow.hit(f"sms.{number}", "user:42", rate="5/h")
+        assert len(coderules.names() & {f"sms.{number}" for number in range(9)}) <= 3
