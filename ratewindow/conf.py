@@ -4,7 +4,7 @@ import difflib
 import ipaddress
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any
@@ -57,6 +57,7 @@ class Conf:
     refresh_s: float = 1.0  # how soon a rule edit acts in every process
     jwt: Jwt | None = None  # how bearer tokens are verified that nothing of the site's has verified
     anonymize: str = "secrets"  # which identities are stored only as a keyed hash: none, secrets, all
+    scope: str | Callable[[Any], Any] | None = None  # a function of the request whose value keeps identities apart: tenants
     stats: bool = True  # count for the reports
     retention: Mapping[str, timedelta] = field(  # how long statistics of each resolution are kept
         default_factory=lambda: {"minute": timedelta(days=2), "hour": timedelta(days=60), "day": timedelta(days=730)}
@@ -130,6 +131,13 @@ def _network(item: Any) -> Network:
     if network.version == 6 and network.prefixlen >= 96 and ipv4in6.is_ipv4(first):  # as clients' addresses are compared
         return ipaddress.IPv4Network((ipv4in6.ipv4_of(first), network.prefixlen - 96))
     return network
+
+
+def _scope(value: Any) -> Any:
+    is_path = isinstance(value, str) and "." in value and all(step.isidentifier() for step in value.split("."))
+    if value is not None and not callable(value) and not is_path:
+        raise ValueError(f"{value!r} is neither a function of the request nor the dotted path of one: write 'shop.limits.tenant'")
+    return value
 
 
 def _families(value: Any) -> tuple[str, ...]:
@@ -216,6 +224,7 @@ _READERS = {
     "REFRESH": ("refresh_s", _seconds),
     "JWT": ("jwt", _jwt),
     "ANONYMIZE": ("anonymize", _choice(ANONYMIZE)),
+    "SCOPE": ("scope", _scope),
     "STATS": ("stats", _boolean),
     "RETENTION": ("retention", _retention),
 }

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from django.http import HttpRequest
 
 from ratewindow import conf, statekeys, userfunctions
-from ratewindow.identity import has_failed, ip
+from ratewindow.identity import has_failed, ip, scope, scoped
 from ratewindow.limiter.limiter import MOST_UNITS, check_cost
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import merged, refusal_code
@@ -53,6 +53,7 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1, overrides: 
         if refused:
             return Question([], refused, ())
     prefix, factor, broken = conf.current().key_prefix, -1, False
+    within = scope(request) if conf.current().scope is not None else None
     checks: list[Check] = []
     settled: list[Decision] = []
     leased = False
@@ -67,6 +68,8 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1, overrides: 
             if rule.on_missing == "allow":
                 continue
             identity = ip(request)
+        if within is not None:
+            identity = scoped(identity, within)
         if factor < 0:
             factor, broken = _told(cost, request, rules) if callable(cost) else (check_cost(cost), False)
         if broken and policy(rule) == "refuse" and rule.enforces(statekeys.client_tag(identity)):

@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from ratewindow import conf
 from ratewindow.checks.messages import TAG, Told, error, warning
 from ratewindow.connection import redis_address
+from ratewindow.identity.scope import resolve
 
 MIDDLEWARE = "ratewindow.middleware.RateWindowMiddleware"
 _AUTHENTICATION = "django.contrib.auth.middleware.AuthenticationMiddleware"
@@ -21,6 +22,13 @@ _BEHIND_A_PROXY = ("SECURE_PROXY_SSL_HEADER", "USE_X_FORWARDED_HOST", "USE_X_FOR
 def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
     """E001: a key of RATEWINDOW that is unknown or says something impossible. E002: REDIS names no Redis."""
     found = [error(1, problem.message, problem.hint or "") for problem in conf.problems()]
+    if not found and (given := conf.current().scope) is not None:
+        try:
+            resolve(given)
+        except ValueError as problem:
+            found.append(
+                error(1, f"RATEWINDOW['SCOPE']: {problem}.", "Name a function of the request that returns text or None.")
+            )
     if not found:
         try:
             redis_address.address()

@@ -7,6 +7,7 @@ from ratewindow.identity.own import paths_in, ratekey
 from ratewindow.identity.plain import has_failed, ip, original
 from ratewindow.identity.privacy import forms, hashed, is_hashed, shown, stored
 from ratewindow.identity.recipe import Recipe, canonical, recipe
+from ratewindow.identity.scope import scope, scoped
 from ratewindow.identity.typed import named, split
 from ratewindow.limiter.keys import joined
 
@@ -24,6 +25,8 @@ __all__ = [
     "paths_in",
     "ratekey",
     "recipe",
+    "scope",
+    "scoped",
     "shown",
     "split",
     "stored",

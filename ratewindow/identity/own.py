@@ -18,7 +18,9 @@ from ratewindow.identity.spelling import Spelling
 from ratewindow.identity.typed import typed
 
 Function = TypeVar("Function", bound=Callable[[HttpRequest], Any])
-RESERVED = frozenset("ip user user_or_ip session global route path method header cookie query get post json jwt group".split())
+RESERVED = frozenset(
+    "ip user user_or_ip session global route path method header cookie query get post json jwt group scope".split()
+)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ratewindow.identity.typed import kind_and_name, split
 from ratewindow.limiter.keys import digest
 
 ALWAYS_SECRET = frozenset(("session", "cookie", "jwt"))
-NOBODY = frozenset(("global", "group", "method", "route"))  # they name no client
+NOBODY = frozenset(("global", "group", "method", "route", "scope"))  # they name no client
 MOST_SHOWN = 200  # characters of a value; what is longer is shown hashed
 LEAST_FOR_HINT = 12  # characters of a value; of a shorter one the last four would tell too much
 _HASHED = re.compile(r"#[A-Za-z0-9_-]{16}(\.[!-~]{4})?\Z")

@@ -10,6 +10,7 @@ from ratewindow.identity import own, plain
 from ratewindow.identity.body import either, in_json, post
 from ratewindow.identity.claims import claim
 from ratewindow.identity.fields import Extractor, cookie, header, query
+from ratewindow.identity.scope import scope
 from ratewindow.identity.spelling import Spelling, as_sent, normalised
 from ratewindow.identity.typed import ALIASES
 from ratewindow.limiter.keys import joined
@@ -25,6 +26,7 @@ _PLAIN: dict[str, Extractor] = {
     "route": plain.route,
     "path": plain.path,
     "method": plain.method,
+    "scope": scope,
 }
 _LOADERS: dict[str, Loader] = {"user": plain.load_user, "user_or_ip": plain.load_user, "session": plain.load_session}
 _NAMED: dict[str, tuple[Callable[[str, Spelling], Extractor], str]] = {  # and an example of a name

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from ratewindow.identity.address import masked_address
@@ -55,8 +56,13 @@ def named(who: str | tuple[str, ...], spelling: Spelling = as_sent) -> str:
     """
     if not who or not isinstance(who, str | tuple | list):
         raise ValueError(f"{who!r} is no identity: write its kind and value, such as {_EXAMPLES}, or give the request")
-    values = [_as_requests_have_it(value, spelling) for value in ((who,) if isinstance(who, str) else who)]
+    values = [_as_requests_have_it(value, spelling) for value in ((who,) if isinstance(who, str) else scope_first(who))]
     return values[0] if len(values) == 1 else joined(values)
+
+
+def scope_first(values: Iterable[str]) -> list[str]:
+    """Typed values in the order in which requests have them: the scope comes first."""
+    return sorted(values, key=lambda value: not str(value).startswith("scope:"))
 
 
 def _as_requests_have_it(value: str, spelling: Spelling) -> str:
@@ -89,4 +95,4 @@ def _meant(kind: str) -> str:
 
 
 _EXAMPLES = "user:42 or ip:203.0.113.9"
-_EXACT = frozenset(("user", "session", "route", "path", "method"))  # kinds that are no text a client has typed
+_EXACT = frozenset(("user", "session", "route", "path", "method", "scope"))  # kinds that are no text a client has typed

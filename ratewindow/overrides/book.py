@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from ratewindow.identity import forms, joined, named, recipe, split
+from ratewindow.identity import forms, joined, named, recipe, scope, split
 from ratewindow.identity.address import whole_address
+from ratewindow.identity.scope import holds_in, scope_of
+from ratewindow.identity.typed import scope_first
 from ratewindow.limiter.types import Window
 from ratewindow.overrides.networks import Networks
 from ratewindow.overrides.subjects import Subject, network_of
@@ -99,8 +101,9 @@ class Overrides:
         found += self.everybody
         if self._networks and (address := whole_address(request)) is not None:
             found += self._networks.containing(address.version, int(address))
+        within = scope(request) if self._recipes else None
         for each, hashed in self._recipes:
-            identity = each.identity(request)
+            identity = each.identity(request) if holds_in(each.text, within) else None
             if identity is None:
                 continue
             for text in _spellings(identity) if hashed else (identity,):
@@ -117,7 +120,7 @@ class Overrides:
 
     def of_identity(self, who: str | tuple[str, ...]) -> list[Ruling]:
         """All that hold now for a client that a caller names by one typed value, or by several."""
-        return _holding(self._of_identity((who,) if isinstance(who, str) else who))
+        return _holding(self._of_identity((who,) if isinstance(who, str) else tuple(scope_first(who))))
 
     def _of_identity(self, values: tuple[str, ...]) -> list[Ruling]:
         found = self._staying(self._below._of_identity(values)) if self._below is not None else []
@@ -125,7 +128,9 @@ class Overrides:
         for value in values:
             if value.startswith("ip:") and self._networks:
                 found += self._networks.containing(*network_of(value[3:]))
-        for identity in {named(values), *map(named, values)}:
+        within = scope_of(values)
+        parts = [value if holds_in(value.partition(":")[0], within) else (within, value) for value in values]
+        for identity in {named(values), *map(named, parts)}:
             for text in _spellings(identity):
                 found += self._by_identity.get(text, ())
         return found

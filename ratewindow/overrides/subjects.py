@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ratewindow import conf
 from ratewindow.identity import forms, hashed, is_hashed, joined, named, privacy, recipe, split
-from ratewindow.identity.typed import kind_and_name
+from ratewindow.identity.typed import kind_and_name, scope_first
 from ratewindow.overrides.networks import Network, parse_network
 from ratewindow.overrides.users import canonical
 
@@ -76,7 +76,7 @@ def parse_subject(text: str) -> Subject:
         if any(map(_is_part, value.split("+")[1:])):
             raise ValueError(_GROUPS_ALONE)
         return Subject(f"group:{value.strip()}", group=value.strip())
-    parts = [_identity(part) for part in _parts(text)]
+    parts = scope_first(_identity(part) for part in _parts(text))
     text = joined(parts) if len(parts) > 1 else parts[0]
     return Subject(text, key="+".join(map(_key_of, parts)), hashed=any(map(is_hashed, parts)))
 
