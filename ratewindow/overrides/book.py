@@ -129,7 +129,7 @@ class Overrides:
             if value.startswith("ip:") and self._networks:
                 found += self._networks.containing(*network_of(value[3:]))
         within = scope_of(values)
-        parts = [value if holds_in(value.partition(":")[0], within) else (within, value) for value in values]
+        parts = [value if not within or holds_in(value.partition(":")[0], within) else (within, value) for value in values]
         for identity in {named(values), *map(named, parts)}:
             for text in _spellings(identity):
                 found += self._by_identity.get(text, ())

@@ -88,7 +88,7 @@ def test_content_type_is_a_header_like_any_other() -> None:
     [
         (
             "",
-            "'' is no key: choose from ip, user, user_or_ip, session, global, route, path, method, header:NAME, cookie:",
+            "'' is no key: choose from ip, user, user_or_ip, session, global, route, path, method, scope, header:NAME, cookie:",
         ),
         ("shoe_size", "'shoe_size' is no key: choose from ip"),
         ("IP", "'IP' is no key"),

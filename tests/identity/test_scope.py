@@ -29,9 +29,6 @@ def tenant(request: Any) -> str | None:
     return request.headers.get("X-Tenant")
 
 
-def asynchronous(request: Any) -> Any: ...
-
-
 async def coroutine(request: Any) -> str:
     return ACME
 
