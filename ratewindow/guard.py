@@ -112,6 +112,8 @@ class Visit:
     def answer(self, response: HttpResponseBase) -> HttpResponseBase:
         if self.outermost and isinstance(response, HttpResponseBase):  # else Django says what a view must return
             headers.write(response, self.decision)
+            if response.status_code == 429 and not self.decision.allowed:  # by REST framework, or by the view
+                responses.leave_log_to_ours(response)
         return response
 
     def leave(self) -> None:

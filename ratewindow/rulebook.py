@@ -31,6 +31,7 @@ from ratewindow.switch import ON, Switch, clock
 
 logger = logging.getLogger("ratewindow")
 
+MOST_TOLD = 100  # names that nobody has defined: code may make them of what clients send
 FIRST_READING_S = 1.0  # how long the first request of a process waits for the rules
 
 
@@ -68,9 +69,13 @@ class Rulebook:
 
     def tell_absent(self, name: str, instead: str = "requests pass") -> None:
         """Code names a rule that nobody has defined: the log says so once, and what holds instead."""
-        if not self.alone and name not in _held.told:
-            _held.told.add(name)
+        if self.alone or name in _held.told or len(_held.told) > MOST_TOLD:
+            return
+        _held.told.add(name)
+        if len(_held.told) <= MOST_TOLD:
             logger.warning("ratewindow: code names rule %r, which nobody has defined: %s", name, instead)
+        else:
+            logger.warning("ratewindow: code names more than %d such rules, the others are not logged: %s", MOST_TOLD, instead)
 
     def beside(self, overrides: Overrides | None) -> "Rulebook":
         """These rules, with these blocks and exemptions."""

@@ -1,6 +1,7 @@
 """Rules by name from any code, for requests and for identities, sync and async."""
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from django.test import RequestFactory, override_settings
 from redis.exceptions import RedisError
 
 import ratewindow
-from ratewindow import Decision, RateLimited, coderules, ratelimit
+from ratewindow import Decision, RateLimited, coderules, ratelimit, rulebook
 from ratewindow.models import Override, RateRule
 from ratewindow.reporting import counters
 from ratewindow.signals import throttled
@@ -174,6 +175,16 @@ def test_a_name_that_nobody_has_defined_is_told_once(
     ]
     with pytest.raises(ValueError, match="'42' is no identity"):
         call(is_async, door, "nobody.defined", "42", **options)
+
+
+def test_of_names_that_code_makes_of_requests_a_bounded_number_is_logged_and_kept(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "ratewindow"):
+        for number in range(1000):
+            assert ratewindow.hit(f"tenant-{number}", "user:42").allowed
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 101
+    assert told[-1] == "ratewindow: code names more than 100 such rules, the others are not logged: requests pass"
+    assert len(rulebook._held.told) == 101
 
 
 @is_async

@@ -41,7 +41,7 @@ def refusal(request: HttpRequest, decision: Decision, barring: Sequence[Decision
     """The answer, with an exact Retry-After unless waiting does not help: 429 or what the rule says, 503 where we are to
     blame. `barring` are the decisions that the next request needs, too. What the site's own page does wrong is told to
     the log, and the client gets text."""
-    log_refusal(decision)
+    log_refusal(decision, request)
     told, form = _told(decision, barring), _form(request, decision)
     try:
         response = _FORMS[form](request, told)
@@ -55,6 +55,7 @@ def refusal(request: HttpRequest, decision: Decision, barring: Sequence[Decision
     if told.wait_s is not None:
         response.headers.setdefault("Retry-After", str(told.wait_s))
     response.headers.setdefault("Cache-Control", "no-store")
+    leave_log_to_ours(response)
     return _without_body(response) if request.method == "HEAD" else response
 
 
@@ -80,9 +81,15 @@ def words_of(decision: Decision) -> str:
     return told.detail if told.message or told.is_busy or decision.reason == "block" else ""
 
 
-def log_refusal(decision: Decision) -> None:
-    """One line for each refused request, with the code that its answer carries."""
-    logger.info("refused %s by rule %s: %s", decision.id, decision.rule, decision.reason)
+def log_refusal(decision: Decision, request: HttpRequest) -> None:
+    """One line for each refused request, with the code that its answer carries; a formatter finds more in the record."""
+    extra = {"request": request, "decision": decision}
+    logger.info("refused %s by rule %s: %s", decision.id, decision.rule, decision.reason, extra=extra)
+
+
+def leave_log_to_ours(response: HttpResponseBase) -> None:
+    """Keep Django from logging each refusal as a warning of ``django.request``, or as an error: a flood is no news."""
+    response._has_been_logged = True  # type: ignore[attr-defined]  # Django's own mark
 
 
 def announce(request: HttpRequest, decision: Decision) -> None:

@@ -9,13 +9,33 @@ from django.core import checks
 
 from ratewindow import connection
 from ratewindow.checks.messages import Told, warning
+from ratewindow.reporting.sites import other_site, remedy
 
 
 @checks.register(checks.Tags.database)
 def check_server(app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any) -> Told:
-    """W013: a server that evicts keys when its memory is full. One that does not answer is `ratewindow check`'s to tell."""
+    """W013: a server that evicts keys when its memory is full. W022: another site on our prefix. A server that does not answer
+    is `ratewindow check`'s to tell."""
     if not databases or connection.in_memory():
         return []
+    return [*_shared(), *_evicting()]
+
+
+def _shared() -> Told:
+    try:
+        told = other_site()
+    except (redis.RedisError, OSError, ValueError):
+        return []
+    if not told:
+        return []
+    return [
+        warning(
+            22, f"{told}: its edits, its kill switch and its counts for rules of the same name are ours, too.", f"{remedy()}."
+        )
+    ]
+
+
+def _evicting() -> Told:
     try:
         told = [dict(master.info("memory")) for master in connection.masters()]
     except (redis.RedisError, OSError, ValueError):

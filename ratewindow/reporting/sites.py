@@ -38,21 +38,44 @@ def announce_site(now_s: float | None = None) -> None:
 def refuse_when_shared(now_s: float | None = None) -> None:
     """Raise SharedPrefix when another site was here within the last day, or may have been."""
     now_s = time.time() if now_s is None else now_s
+    seen_s = _seen_s(now_s)
+    if OVERWRITTEN in seen_s:
+        _wait_for_others(now_s - seen_s.pop(OVERWRITTEN))
+    if told := _other(seen_s, now_s):
+        raise SharedPrefix(f"{told}, and its counts would be deleted as nobody's. {remedy()}")
+
+
+def other_site(now_s: float | None = None) -> str:
+    """A sentence without its end, that says that another site was here within the last day; empty where none was."""
+    now_s = time.time() if now_s is None else now_s
+    return _other(_seen_s(now_s), now_s)
+
+
+def remedy() -> str:
+    return (
+        "Give each site its own RATEWINDOW['KEY_PREFIX']. If it was this one, before its SECRET_KEY or database changed, this"
+        f" ends by itself within a day, or now with: redis-cli DEL {statekeys.sites()}"
+    )
+
+
+def _other(seen_s: dict[str, int], now_s: float) -> str:
+    others = [now_s - at_s for site, at_s in seen_s.items() if site not in (OVERWRITTEN, statekeys.fingerprint())]
+    ages = [age_s for age_s in others if age_s < REMEMBERED_S]
+    if not ages:
+        return ""
+    minutes = max(0, int(min(ages))) // 60
+    return f"Another site uses the key prefix {conf.current().key_prefix!r} on this Redis (seen {minutes} minutes ago)"
+
+
+def _seen_s(now_s: float) -> dict[str, int]:
+    """When each site has said that it is here."""
+    found = {}
     for site, seen in _said(now_s).items():
-        if not (seen.isdigit() and len(seen) <= 12):
+        if seen.isdigit() and len(seen) <= 12:
+            found[site.decode(errors="replace")] = int(seen)
+        else:
             oddities.skip("site", site.decode(errors="replace"), seen.decode(errors="replace"))
-            continue
-        age_s = now_s - int(seen)
-        if site == OVERWRITTEN.encode():
-            _wait_for_others(age_s)
-        elif site != statekeys.fingerprint().encode() and age_s < REMEMBERED_S:
-            minutes = max(0, int(age_s)) // 60
-            raise SharedPrefix(
-                f"Another site uses the key prefix {conf.current().key_prefix!r} on this Redis (seen {minutes} minutes ago), and"
-                " its counts would be deleted as nobody's. Give each site its own RATEWINDOW['KEY_PREFIX']. If it was this one,"
-                " before its SECRET_KEY or database changed, this ends by itself within a day, or now with: redis-cli DEL"
-                f" {statekeys.sites()}"
-            )
+    return found
 
 
 def _said(now_s: float) -> dict[bytes, bytes]:

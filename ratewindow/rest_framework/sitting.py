@@ -95,7 +95,7 @@ class Sitting:
         return (Decision.of(parts) if parts else now), visit
 
     def _tell(self, refused: Decision) -> None:
-        responses.log_refusal(refused)
+        responses.log_refusal(refused, self.plain)
         responses.announce(self.plain, refused)
 
     def _attend(self) -> None:

@@ -1,5 +1,6 @@
 """What a refused request is answered."""
 
+import asyncio
 import json
 import logging
 from dataclasses import replace
@@ -10,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.staticfiles.finders import find
 from django.http import HttpRequest, HttpResponse
-from django.test import RequestFactory, override_settings
+from django.test import AsyncClient, Client, RequestFactory, override_settings
 
 import ratewindow
 from ratewindow import RateLimited, gate, ratelimit, rulebook, userfunctions
@@ -340,3 +341,24 @@ def test_a_name_that_only_raw_sql_can_write_reaches_neither_header_nor_log(name:
         told = get(behind_middleware(plain(False)))
     assert not [value for _, value in told.items() if "\n" in value or "\r" in value or (name and name in value)]
     assert not [line for line in caplog.messages if "\n" in line or "\x00" in line]
+
+
+@is_async
+@pytest.mark.parametrize("path", ["/limited/", "/closed/"])
+def test_a_refusal_is_no_warning_of_djangos_and_an_info_of_ours(
+    is_async: bool, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    RateRule.objects.define("limited", "0/m", path="/limited/", mode="enforce")
+    RateRule.objects.define("closed", "0/m", path="/closed/", mode="enforce", response_status=503)
+    caplog.set_level(logging.INFO)
+    response: Any = asyncio.run(AsyncClient().get(path)) if is_async else Client().get(path)  # type: ignore[arg-type]
+    assert response.status_code in (429, 503)
+    (record,) = [record for record in caplog.records if record.name in ("django.request", "ratewindow.refusals")]
+    assert (record.name, record.levelname) == ("ratewindow.refusals", "INFO")
+    assert (record.request.path, record.decision.rule) == (path, path.strip("/"))  # type: ignore[attr-defined]
+
+
+def test_an_error_of_a_view_that_was_told_of_a_refusal_is_djangos_to_log() -> None:
+    for status, marked in ((500, False), (429, True)):
+        limited = ratelimit(rate="0/m", block=False)(lambda request, status=status: HttpResponse(status=status))
+        assert hasattr(limited(RequestFactory().get("/")), "_has_been_logged") is marked

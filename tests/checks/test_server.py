@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from ratewindow import statekeys
+from ratewindow.reporting.sites import announce_site
 from tests.checks.told import found
 
 pytestmark = pytest.mark.django_db
@@ -31,3 +33,15 @@ def test_a_server_that_evicts_is_a_warning(full_server: Any, policy: str) -> Non
 def test_a_server_that_is_away_is_left_to_the_command_that_asks_for_it() -> None:
     assert found(databases=["default"], REDIS="redis://127.0.0.1:1/0") == {}
     assert found(REDIS="redis://127.0.0.1:1/0") == {}
+
+
+def test_another_site_on_the_same_prefix_is_a_warning(settings: Any, redis_client: Any) -> None:
+    announce_site()
+    assert found(databases=["default"]) == {}
+    ours, settings.SECRET_KEY = settings.SECRET_KEY, "of another site"
+    announce_site()
+    settings.SECRET_KEY = ours
+    told = found(databases=["default"])["ratewindow.W022"]
+    assert told.startswith("Another site uses the key prefix 'rw' on this Redis (seen 0 minutes ago): its edits, its kill switch")
+    assert "KEY_PREFIX']. If it was this one" in told and f"redis-cli DEL {statekeys.sites()}." in told
+    assert found(databases=["default"], REDIS="redis://127.0.0.1:1/0") == {}
