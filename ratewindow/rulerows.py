@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ratewindow.countwhen import parse_count_when
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost
-from ratewindow.limiter.types import MOST_WINDOWS, Window
+from ratewindow.limiter.types import Window, too_much
 from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.regexes import check_regex
 from ratewindow.rule import Rule, check_name, parse_methods
@@ -45,8 +45,8 @@ def freeze(row: RateRule, windows: tuple[Window, ...] | None = None) -> Rule:
         message=row.message,
         lease=row.lease,
     )
-    if len(rule.windows) > MOST_WINDOWS:
-        raise ValueError(f"rule {row.name!r} has {len(rule.windows)} limits: at most {MOST_WINDOWS}, split it into several rules")
+    if problem := too_much(rule.windows):
+        raise ValueError(f"rule {row.name!r} has {problem}: give it fewer")
     _ = rule.recipe, rule.state_names  # parsed here, so that a bad key is found here
     if rule.applies_to == "regex":
         check_regex(rule.pattern)  # here it may not be installed

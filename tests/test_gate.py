@@ -110,8 +110,8 @@ def test_a_request_that_meets_too_many_limits_is_answered_as_on_error_says(caplo
     assert [each.allowed for each in decisions] == [True] * 5
     assert decisions[0].decisions[0].cause == "store:toomany"
     assert not gate.breaker.open
-    assert caplog.text.count("110 limits in one decision (rule0, rule1, rule10") == 1
-    assert "at most 100, so let a request meet fewer rules" in caplog.text
+    assert caplog.text.count("one decision has 110 limits, of at most 50, of rule0, rule1, rule10") == 1
+    assert "let a request meet fewer rules, or give these fewer limits or buckets" in caplog.text
 
 
 def test_one_failure_is_a_hiccup_and_several_in_a_row_open_the_breaker(caplog: pytest.LogCaptureFixture) -> None:

@@ -95,4 +95,4 @@ def test_a_row_with_more_limits_than_a_rule_may_have_is_no_rule(caplog: pytest.L
     assert not caplog.text
     rule.windows.create(limit=5, period=timedelta(minutes=5))  # which no form and no rate would have let in
     rulebook.reload()
-    assert "rule 'many' has 21 limits: at most 20, split it into several rules" in caplog.text
+    assert "rule 'many' has 21 limits, of at most 20: give it fewer" in caplog.text

@@ -22,7 +22,7 @@ from ratewindow.checks.rows import leading_nowhere
 from ratewindow.limiter.algorithms import algorithm, algorithm_choices
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
 from ratewindow.limiter.limiter import MOST_COST
-from ratewindow.limiter.types import MOST_WINDOWS
+from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
 from ratewindow.models import Mode, RateRule, RuleWindow
 
 
@@ -128,6 +128,15 @@ class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
         "too_few_forms": "A rule needs at least one limit, such as 5 in 1m.",
         "too_many_forms": "A rule has at most %(num)d limits: split it into several rules.",
     }
+
+    def clean(self) -> None:
+        super().clean()
+        typed = [form for form in self.forms if form.is_valid() and form not in self.deleted_forms]
+        buckets = sum(form.instance.freeze().buckets or 0 for form in typed if form.instance.period)  # one left empty has none
+        if buckets > MOST_BUCKETS:
+            raise ValidationError(
+                f"The limits of a rule have at most {MOST_BUCKETS} buckets together, not {buckets}: write fewer."
+            )
 
 
 class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]

@@ -16,7 +16,7 @@ def parse_rates(text: str) -> tuple[Window, ...]:
         raise ValueError(f"{text!r} is no rate: write text such as {EXAMPLES}")
     parts = [part.strip() for part in text.split(";") if part.strip()]
     if len(parts) > MOST_WINDOWS:
-        raise TooManyWindows(f"{text[:64]!r} has {len(parts)} limits: write at most {MOST_WINDOWS}, or several rules")
+        raise TooManyWindows(f"{text[:64]!r} has {len(parts)} limits, of at most {MOST_WINDOWS}: write fewer, or several rules")
     windows = tuple(map(_parse, parts))
     periods = [window.period_ms for window in windows]
     for window in windows:

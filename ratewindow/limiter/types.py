@@ -1,7 +1,7 @@
 """The plain values of the limiter: what limits, what is asked, what is answered."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,7 +13,9 @@ from ratewindow.limiter.forks import renew_lock_after_fork
 from ratewindow.limiter.keys import LAYOUT, digest
 
 MOST_WINDOWS = 20  # of one rule
-MOST_IN_A_CALL = 100  # of all rules that a request meets: a server that decides them answers nobody else for a millisecond
+# Of all rules that a request meets: meanwhile the server answers nobody else, at worst for five milliseconds.
+MOST_IN_A_CALL = 50
+MOST_BUCKETS = 3000
 
 
 @dataclass(frozen=True)
@@ -155,15 +157,25 @@ class WindowAnswer(NamedTuple):
 
 
 class TooManyWindows(ValueError):
-    """More windows than one rule may have, or one decision."""
+    """More windows, or buckets in them, than one rule may have, or one decision."""
 
 
-def check_number(windows: int, rules: Iterable[str]) -> None:
+def too_much(windows: Sequence[Window], most: int = MOST_WINDOWS) -> str:
+    """What of these windows is too much for one call of a server; empty where nothing is."""
+    buckets = sum(window.buckets or 0 for window in windows)
+    if len(windows) > most:
+        return f"{len(windows)} limits, of at most {most}"
+    return f"{buckets} buckets in its limits, of at most {MOST_BUCKETS}" if buckets > MOST_BUCKETS else ""
+
+
+def check_number(checks: Iterable[Check]) -> None:
     """TooManyWindows when one decision has more of them than a server may be held up for."""
-    if windows > MOST_IN_A_CALL:
-        names = ", ".join(sorted(set(rules)))
-        remedy = "let a request meet fewer rules, or give these fewer limits"
-        raise TooManyWindows(f"{windows} limits in one decision ({names:.200}): at most {MOST_IN_A_CALL}, so {remedy}")
+    checks = tuple(checks)
+    windows = [window for check in checks for window in check.windows]
+    if problem := too_much(windows, MOST_IN_A_CALL):
+        names = ", ".join(sorted({check.rule for check in checks}))
+        remedy = "let a request meet fewer rules, or give these fewer limits or buckets"
+        raise TooManyWindows(f"one decision has {problem}, of {names:.200}: {remedy}")
 
 
 class _Refunds:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from ratewindow.limiter import forks
 from ratewindow.limiter.clocks import HostMs
 from ratewindow.limiter.scripts import Script, script_for
-from ratewindow.limiter.types import MOST_IN_A_CALL, Check, Decision, Window, WindowAnswer, bulk, check_number
+from ratewindow.limiter.types import Check, Decision, TooManyWindows, Window, WindowAnswer, bulk, check_number
 
 What = Literal["hit", "peek", "force", "charge", "refused"]
 Refunds = Sequence[tuple[Check, Sequence[int | None]]]  # what to give back, and when each window was charged
@@ -86,7 +86,8 @@ def _strictest(key: str, windows: list[Window]) -> Iterator[tuple[str, Window]]:
 def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
     """The call with the KEYS and ARGV that ``lua/decide.lua`` states."""
     keys = _keys(checks)
-    check_number(sum(len(check.windows) for check in checks), (check.rule for check in checks))
+    if len(keys) > 1:
+        check_number(checks)
     # Edges of the clock are about this process's time; the script picks by the server's.
     about_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     if _is_usual(checks, what):
@@ -178,9 +179,11 @@ def _around(what: What, *shapes: Any) -> tuple[bytes, bytes] | None:
                 return None
             behind.append(window.packed)
         count += len(head) + 4 * len(check.windows)
+    try:
+        check_number(checks)
+    except TooManyWindows:
+        return None  # as `decide_call` says, with the rules' names
     keys = len(_keys(checks))
-    if keys > MOST_IN_A_CALL:
-        return None  # as `decide_call` says, or, where the locks alone are too many, packs it
     before = b"*%d\r\n$7\r\nEVALSHA\r\n%b%b" % (count + keys, script_for("decide", checks).packed_sha, bulk(keys))
     return before, b"".join(behind)
 

@@ -700,3 +700,10 @@ def test_a_regular_expression_is_tried_with_the_others_and_one_left_out_says_so_
     assert listed.count("This rule is left out, it cannot be enforced: all regular expressions of the site together") == 6
     left_out = next(rule for rule in RateRule.objects.order_by("name") if rulebook.problem_of(rule.name))
     assert "But it is left out, it cannot be enforced" in page.get(change(left_out)).content.decode()
+
+
+def test_more_buckets_than_one_decision_may_look_through_are_refused(page: Client) -> None:
+    sent = typed(*((str(number), f"{number}h") for number in range(1, 5)))
+    response = page.post(ADD, {**sent, **{f"windows-{number}-buckets": "1000" for number in range(4)}})
+    assert "The limits of a rule have at most 3000 buckets together, not 4000: write fewer." in errors(response)
+    assert page.post(ADD, {**sent, **{f"windows-{number}-buckets": "750" for number in range(4)}}).status_code == 302
