@@ -44,7 +44,8 @@ def check(handler: Any) -> None:
         raise TypeError(f"{handler!r} is a task, which is given no request: {_ELSEWHERE}")
     elif not callable(handler):
         raise TypeError(f"{handler!r} is no view: decorate a function or a class of views")
-    elif (code := getattr(handler, "__code__", None)) is not None:
+    elif inspect.isfunction(handler):  # a bound method, such as a site's admin.site.login, has its self already
+        code = handler.__code__
         first = next(iter(code.co_varnames[: code.co_argcount]), None)
         if first == "self":
             raise TypeError(f"{place_of(handler)} is a method: write @method_decorator(ratelimit(...)) above it")

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
 import ratewindow
-from ratewindow import RateLimited, guard, ratelimit, rulebook, stores
+from ratewindow import RateLimited, guard, leasing, ratelimit, rulebook, stores
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
@@ -213,6 +213,13 @@ class TestWhatARuleFurtherInRefuses:
         view = behind_middleware(ratelimit("inner", "2/m")(plain(False)))
         statuses(view, 5)
         assert left("trial") == 7
+
+    def test_costs_nothing_where_units_are_leased(self) -> None:
+        RateRule.objects.define("site", "1000/h", prefix="/", mode="enforce", lease=10)
+        view = behind_middleware(ratelimit("inner", "2/h")(plain(False)))
+        statuses(view, 30)
+        held = max((pocket.units for pocket in leasing.leases._held.values()), default=0)
+        assert left("site") == 1000 - 2 - held
 
     def test_keeps_what_counts_refused_requests(self) -> None:
         RateRule.objects.define("site", "9/m", prefix="/", mode="enforce", count_refused=True)

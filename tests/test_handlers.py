@@ -104,6 +104,18 @@ def test_a_rule_that_counts_by_the_answer_sees_that_of_an_async_dispatch() -> No
     assert [each.status_code for each in answers(True, "counted", 3)] == [200, 200, 429]
 
 
+class Office:
+    """As ``admin.site`` is, whose login a site may limit."""
+
+    def login(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponse("ok")
+
+
+def test_a_bound_method_is_a_view_like_any_other() -> None:
+    login = ratelimit(rate="2/m")(Office().login)
+    assert [login(RequestFactory().get("/")).status_code for _ in range(3)] == [200, 200, 429]
+
+
 class News(Feed):  # type: ignore[type-arg]
     title, link, description = "News", "/", "What is new."
 
