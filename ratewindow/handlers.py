@@ -46,11 +46,12 @@ def check(handler: Any) -> None:
         raise TypeError(f"{handler!r} is no view: decorate a function or a class of views")
     elif inspect.isfunction(handler):  # a bound method, such as a site's admin.site.login, has its self already
         code = handler.__code__
-        first = next(iter(code.co_varnames[: code.co_argcount]), None)
+        first = next(iter(code.co_varnames[: code.co_argcount]), "")
+        annotation: Any = handler.__annotations__.get(first)
         if first == "self":
             raise TypeError(f"{place_of(handler)} is a method: write @method_decorator(ratelimit(...)) above it")
-        takes_none = first is None and not code.co_flags & inspect.CO_VARARGS
-        if takes_none or handler.__annotations__.get(first) in _NO_REQUESTS:
+        takes_none = not first and not code.co_flags & inspect.CO_VARARGS
+        if takes_none or annotation in _NO_REQUESTS:
             raise TypeError(f"{place_of(handler)} is no view, it takes no request: {_ELSEWHERE}")
 
 
