@@ -9,6 +9,9 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "testproject.settings")
     from django.core.management import execute_from_command_line
 
+    from testproject import running
+
+    os.environ.update(running.environment())
     execute_from_command_line(sys.argv)
 
 

@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from testproject import running
 from testproject.children import Children
 from testproject.ending import Ended, Ending
 from testproject.redis_server import redis_server
@@ -40,6 +41,8 @@ Try
        {python} manage.py ratewindow replay access.log --url {site} --speed 60
      The rule site, in shadow, shows whom 10 a second would refuse.
   4. The report, which counts all of that as it happens.
+  5. What its pages tell you to type: while the demo runs, manage.py here speaks to its database and its Redis.
+       {python} manage.py ratewindow rules
 
 Logs are in {logs}. Ctrl-C ends everything.
 """
@@ -84,6 +87,7 @@ def _run(port: int, ending: Ending) -> None:
         children = stack.enter_context(Children(environment, folder, ending.check))
         print(f"Redis at {redis_url}. Making the database ...", flush=True)
         children.run("prepare", sys.executable, "-m", "testproject.prepare")
+        stack.enter_context(running.announced(environment))
         _start(children, port, folder)
         _wait_for_answer(port, children)
         print("The site answers. Sending a little traffic ...", flush=True)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import uuid
 from pathlib import Path
@@ -24,11 +25,14 @@ class Demo:
     def __init__(self, command, **environment):
         self.port = free_port()
         self.mark = f"TESTS_MARK={uuid.uuid4().hex}"
-        own = {name: value for name, value in os.environ.items() if not name.startswith("RATEWINDOW_")}
+        own = {name: value for name, value in os.environ.items() if not name.startswith(("RATEWINDOW_", "TESTPROJECT_"))}
+        self._folder = tempfile.TemporaryDirectory()
+        own["TESTPROJECT_RUNNING"] = f"{self._folder.name}/running.json"  # other tests have demos, too
+        self.environment = {**own, **environment}
         self.process = subprocess.Popen(
             [part.format(port=self.port) for part in command],
             cwd=CHECKOUT,
-            env={**own, **environment, **dict([self.mark.split("=")])},
+            env={**self.environment, **dict([self.mark.split("=")])},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -57,11 +61,18 @@ class Demo:
         connection.close()
         return answer
 
+    def manage(self, *arguments):
+        """What `manage.py` says that a person starts beside the demo."""
+        line = [sys.executable, "manage.py", *arguments]
+        done = subprocess.run(line, cwd=CHECKOUT, env=self.environment, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
     def end(self):
         self._timer.cancel()
         if self.process.poll() is None:
             self.process.terminate()
         self.said += self.process.communicate(timeout=END_TIMEOUT_S)[0]
+        self._folder.cleanup()
 
 
 @pytest.fixture

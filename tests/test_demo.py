@@ -1,13 +1,16 @@
 """`make demo` as a visitor and an operator meet it: it answers, it limits, and it leaves nothing behind."""
 
+import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from testproject import running
 from tests.demo import CHECKOUT, END_TIMEOUT_S
 from tests.processes import marked
 
@@ -29,10 +32,32 @@ def test_the_demo_answers_limits_and_ends_without_a_trace(start_demo):
     assert demo.get("/any/path/of/a/log.gif").status == 200
     assert demo.get("/static/demo/site.css").status == 200
 
+    status, said = demo.manage("ratewindow", "rules")  # what its own pages tell a person to type
+    assert status == 0 and "demo.limited" in said and "api.minute" in said
+    status, said = demo.manage("ratewindow", "release", "ip:127.0.0.1")
+    assert status == 0 and "demo.limited" in said
+    assert demo.get("/limited/").status == 200
+
     demo.process.send_signal(signal.SIGINT)
     demo.end()
     assert demo.process.returncode == 0, demo.said
     assert marked(demo.mark) == []
+
+
+def test_manage_speaks_to_a_demo_that_runs_and_to_no_other(tmp_path, monkeypatch):
+    for name in running._NAMES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TESTPROJECT_RUNNING", str(tmp_path / "running.json"))
+    assert running.environment() == {}
+    own = dict.fromkeys(running._NAMES, "its own")
+    with running.announced(own):
+        assert running.environment() == own
+        monkeypatch.setenv("TESTPROJECT_DATABASE", "named by a person")
+        assert running.environment() == {}
+        monkeypatch.delenv("TESTPROJECT_DATABASE")
+        ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True).stdout
+        (tmp_path / "running.json").write_text(json.dumps({"pid": int(ended), **own}))
+        assert running.environment() == {}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

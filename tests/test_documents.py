@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ratewindow import conf
+from ratewindow import conf, documents
 from ratewindow.models import RateRule
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -78,15 +78,21 @@ def test_examples_are_python_and_import_what_there_is(name: str) -> None:
 
 def test_what_messages_say_to_read_is_there() -> None:
     """Checks, help texts and comments name pages as ``docs/checks.md#w001``."""
-    named = {
-        (place, anchor)
-        for path in (CHECKOUT / "ratewindow").rglob("*.py")
-        for place, anchor in re.findall(r"(docs/[\w/]+\.md)(?:#([\w-]+))?", path.read_text())
-    }
+    texts = [re.sub(r"page\(.(\w+\.md).\)", r"docs/\1", path.read_text()) for path in (CHECKOUT / "ratewindow").rglob("*.py")]
+    named = {each for text in texts for each in re.findall(r"(docs/[\w/]+\.md)(?:#([\w-]+))?", text)}
     assert named
     for place, anchor in named:
         assert (CHECKOUT / place).exists(), place
         assert not anchor or anchor in anchors(CHECKOUT / place), f"{place}#{anchor}"
+
+
+def test_an_installed_package_names_the_page_that_came_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert documents.page("checks.md") == "docs/checks.md"
+    installed = tmp_path / "docs" / "checks.md"
+    installed.parent.mkdir()
+    installed.touch()
+    monkeypatch.setattr(documents, "__file__", str(tmp_path / "documents.py"))
+    assert documents.page("checks.md") == str(installed)
 
 
 def words(name: str) -> str:

@@ -59,8 +59,9 @@ def test_the_source_has_all_that_its_tests_and_documents_speak_of(wheel):
     assert "docs/settings.md" in names
 
 
-def test_the_wheel_carries_the_lua_and_nothing_of_the_checkout(wheel):
+def test_the_wheel_carries_the_lua_the_pages_that_messages_name_and_nothing_else_of_the_checkout(wheel):
     names = zipfile.ZipFile(wheel).namelist()
+    assert {"ratewindow/docs/checks.md", "ratewindow/docs/keys.md"} <= set(names)
     for path in (CHECKOUT / "lua").rglob("*.lua"):
         assert f"ratewindow/{path.relative_to(CHECKOUT)}" in names
     for path in (CHECKOUT / "ratewindow").rglob("*.*"):

@@ -2,8 +2,10 @@
 
 from django.core import checks
 
+from ratewindow.documents import page
+
 TAG = "ratewindow"
-PAGE = "docs/checks.md"
+PAGE = page("checks.md")
 
 Told = list[checks.CheckMessage]
 

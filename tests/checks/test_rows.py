@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import override_settings
 
 from ratewindow import coderules, ratelimit, rulebook
@@ -147,3 +148,11 @@ def test_a_regular_expression_that_has_no_room_is_an_error_that_names_its_rule()
     assert list(told()) == ["ratewindow.E004"]
     assert "Rule 'large-" in told()["ratewindow.E004"]
     assert "are too large" in told()["ratewindow.E004"]
+
+
+def test_migrate_which_makes_the_tables_is_not_told_that_they_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE ratewindow_raterule RENAME TO ratewindow_elsewhere")
+    assert "W002" in "".join(told())
+    monkeypatch.setattr("sys.argv", ["manage.py", "migrate"])
+    assert "W002" not in "".join(told())
