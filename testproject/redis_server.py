@@ -43,11 +43,11 @@ def find_program() -> str | None:
 
 
 @contextlib.contextmanager
-def start(program: str, port: int | None = None) -> Iterator[str]:
-    """A server of our own, empty; on a port that is named it can come back after its end."""
+def start(program: str, port: int | None = None, *further: str) -> Iterator[str]:
+    """A server of our own, empty; on a port that is named it can come back after its end. `further` options are its own."""
     port = port or free_port()
     with tempfile.TemporaryDirectory(prefix="ratewindow-redis-") as folder, (Path(folder) / "log").open("w+") as log:
-        options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]
+        options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder, *further]
         # Its own session: Ctrl-C in the terminal is for us, and what uses the server ends before it.
         process = subprocess.Popen([program, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:

@@ -274,6 +274,16 @@ class Oracle:
         if cost and (time is None or time >= 0) and state is not None and not state.empty(limit, effective):
             state.refund(limit, effective, cost, time)
 
+    def forget_what_is_over(self, limits: dict[str, Limit], now: int) -> list[str]:
+        """The keys of states in which nothing counts any more, and of locks that have ended."""
+        over = [key for key, state in self.states.items() if state.empty(limits[key], self._effective(key, limits[key], now))]
+        ended = [lock for lock, (began, penalty) in self.locks.items() if began + penalty <= now]
+        for key in over:
+            del self.states[key]
+        for lock in ended:
+            del self.locks[lock]
+        return [*over, *ended]
+
     def _plan(self, question: Question, what: str, passes: bool, now: int) -> Callable[[], list[int]]:
         forced, hits = what in ("force", "charge"), what != "peek"
         judged = question.enforce or passes

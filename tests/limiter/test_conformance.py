@@ -1,4 +1,8 @@
-"""Every store agrees with the oracle, on every number of every step of long random histories."""
+"""Every store agrees with the oracle, on every number of every step of long random histories.
+
+By times that the test gives, of which the stores' expiries know nothing and are left out; and with them, by the stores' own
+clocks, which the test holds.
+"""
 
 import os
 import random
@@ -13,8 +17,9 @@ from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.types import Check, Window
 from ratewindow.limiter.wire import What
 from tests.limiter.conftest import open_store
-from tests.limiter.histories import ALGORITHMS, START_MS, Step, as_limit, history
-from tests.limiter.oracle import Oracle
+from tests.limiter.heldclock import KINDS, Held, held
+from tests.limiter.histories import ALGORITHMS, START_MS, history
+from tests.limiter.trial import HeldTrial, Trial
 
 pytestmark = pytest.mark.conformance
 
@@ -32,40 +37,6 @@ def number_of_histories(store: Store) -> int:
     """A fifth of them where a step takes several calls, or the same server answers under another name."""
     quick = isinstance(store, MemoryStore) or (type(store) is RedisStore and "Sentinel" not in repr(store._client))
     return max(1, STEPS // STEPS_OF_ONE_HISTORY // (1 if quick else 5))
-
-
-class Trial:
-    """A store and the oracle, asked the same, and held to the same answer."""
-
-    def __init__(self, store: Store) -> None:
-        self.store, self.oracle = store, Oracle()
-        self.charged: list[tuple[Check, list[int]]] = []
-
-    def take(self, step: Step) -> None:
-        if step.refund is not None:
-            self._refund(step, step.refund)
-        told = self.store.run(step.checks, step.what, step.now_ms)
-        assert told == self.oracle.run(step.questions(), step.what, step.now_ms)
-        at = 0
-        for check in step.checks:
-            at += 2 if check.tells_verdict or step.what in ("force", "charge") else 0
-            times = told[at + 3 : at + 4 * len(check.windows) : 4]
-            at += 4 * len(check.windows)
-            if max(times) >= 0:
-                self.charged.append((check, times))
-
-    def _refund(self, step: Step, units: int) -> None:
-        """Of the newest charge that is left, or the oldest units of every window of today's rules."""
-        refunds: list[tuple[Check, list[int | None]]]
-        if units > 0 and self.charged:
-            check, times = self.charged.pop()
-            refunds = [(check._replace(cost=min(units, check.cost)), list(times))]
-        else:
-            refunds = [(check._replace(cost=abs(units)), [None] * len(check.windows)) for check in step.checks]
-        self.store.refund(refunds, step.now_ms)
-        for check, told in refunds:
-            for window, key, time in zip(check.windows, check.keys, told, strict=True):
-                self.oracle.refund(key, as_limit(window), check.cost, time, step.now_ms)
 
 
 @pytest.mark.usefixtures("never_expiring")
@@ -117,6 +88,25 @@ def test_counts_beyond_two_bytes_agree_with_the_twin_that_has_no_bytes(store: St
         if number % 10 == 0:
             for each in (store, twin):
                 each.refund([(checks[0], [None] * 3)], now_ms)
+
+
+@pytest.fixture(params=KINDS)
+def held_store(request: pytest.FixtureRequest) -> Iterator[Held]:
+    with held(request.param) as made:
+        yield made
+
+
+@pytest.mark.parametrize("algorithm", [*ALGORITHMS, "all"])
+def test_every_store_agrees_by_its_own_clock_with_expiries_that_end(held_store: Held, algorithm: str) -> None:
+    """Nothing is forgotten before it has stopped counting, by whichever limit it is looked at, and whatever steps the clock."""
+    algorithms = ALGORITHMS if algorithm == "all" else [algorithm]
+    for seed in range(300_000, 300_000 + max(1, STEPS // STEPS_OF_ONE_HISTORY // 10)):
+        trial = HeldTrial(held_store)
+        for number, step in enumerate(history(seed, STEPS_OF_ONE_HISTORY, algorithms)):
+            try:
+                trial.take(step)
+            except AssertionError as error:
+                raise AssertionError(f"seed {seed}, step {number}: {step}") from error
 
 
 @settings(max_examples=60, deadline=None)
