@@ -57,6 +57,8 @@ def give(name: str, rate: str) -> None:
     while len(_by_calls) > MOST_BY_CALLS:
         oldest = _by_calls.popleft()
         _uses.get(oldest.name, set()).discard(oldest)
+        if not _uses.get(oldest.name):
+            _uses.pop(oldest.name, None)
 
 
 @lru_cache(maxsize=4096)

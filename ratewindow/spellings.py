@@ -40,7 +40,11 @@ class Spellings:
         patterns = {pattern for patterns in self._ways for pattern in patterns}
         self._locale = next((each for each in patterns if isinstance(each, LocalePrefixPattern)), None)
         self._translated = [way for way in self._ways.values() if any(map(_is_translated, way.patterns))]
-        self._languages: list[Language] = [*dict(settings.LANGUAGES)] if self._translated or self._locale else [None]
+        self._languages: list[Language] = [None]
+        if self._translated or self._locale is not None:
+            known = [*dict(settings.LANGUAGES), settings.LANGUAGE_CODE]
+            self._languages = [*dict.fromkeys(code.lower() for code in known)]  # as Django writes them into paths
+        self._begins = {each: f"/{_prefix_in(each, self._locale)}" if self._locale else "/" for each in self._languages}
         self.ignores_case = any(map(_ignores_case, patterns))
         self.paths: dict[str, set[str]] = {}  # other texts of paths
         self.prefixes: dict[str, set[str]] = {}
@@ -74,34 +78,48 @@ class Spellings:
         """Note every other way to the page that this path leads to in this language, which is spoken now."""
         own = self._ways[tuple(step.pattern for step in trail)]
         ways = [way for way in self._by_view[own.view, own.name] if way.page(language) == own.page(language)]
-        if self._languages == [None] and not own.is_loose and len(ways) == 1:
-            return  # a plain route, whose one text is the path
+        captured = {name: text for step in trail for name, text in step.captured.items()}
+        self._add_texts(path, own, language, captured, [step.text for step in trail])
+        if not own.is_loose and len(ways) == 1:
+            return  # a plain route, with one text in each language
         match = self._resolver.resolve(path)
         where = destination(match)
         if any(way.is_loose for way in ways) and where != self._another_page(path):
-            for page in set(self._in_each_language(own.page)):
+            for page in {own.page(language)} if own.name else set(self._in_each_language(own.page)):
                 self.destinations.setdefault((page, *where[1:]), []).append(path)
-        captured = {name: str(value) for name, value in match.kwargs.items()}
-        for step in trail:
-            captured |= step.captured
+        arguments = {name: str(value) for name, value in match.kwargs.items()} | captured
         for way in ways:
-            text_in = partial(way.text, captured=captured, passed=[step.text for step in trail] if way is own else ())
-            if way is own or self._leads_to(text_in(language), where):
-                for text in self._in_each_language(text_in):
-                    if text not in (None, path):
-                        self.paths.setdefault(text, set()).add(path)
+            text = way.text(language, arguments, ()) if way is not own else None
+            if text is not None and self._destination(text) == where:
+                self._add_texts(path, way, language, arguments)
+
+    def _add_texts(
+        self, path: str, way: "_Way", language: Language, captured: Mapping[str, str], passed: Sequence[str] = ()
+    ) -> None:
+        """Note what a path that goes this way is in each language."""
+        texts: list[str | None]
+        if self._translated:
+            texts = self._in_each_language(partial(way.text, captured=captured, passed=passed))
+        elif self._locale in way.patterns:  # the prefix is all that differs
+            rest = (way.text(language, captured, passed) or "").removeprefix(self._begins[language])
+            texts = [begin + rest for begin in self._begins.values()]
+        else:
+            texts = [way.text(language, captured, passed)]
+        for text in texts:
+            if text not in (None, path):
+                self.paths.setdefault(text, set()).add(path)
 
     def _prefixes_like(self, prefix: str) -> set[str]:
         """What a prefix is in other languages. One that is all pages of a language, ``/en/``, means that language."""
         if self._languages == [None] or prefix.strip("/") in ("", *self._languages):
             return set()
         found: set[str] = set()
-        if self._locale is not None:
-            begins = {language: f"/{_prefix_in(language, self._locale)}" for language in self._languages}
-            own = begins.get(translation.get_language_from_path(prefix) or settings.LANGUAGE_CODE)
-            if own is not None and prefix.startswith(own):
-                found = {begin + prefix.removeprefix(own) for begin in begins.values()}
-        for way in self._translated if prefix.endswith("/") else ():
+        own = self._begins.get((translation.get_language_from_path(prefix) or settings.LANGUAGE_CODE).lower())
+        if self._locale is not None and own is not None and prefix.startswith(own):
+            found = {begin + prefix.removeprefix(own) for begin in self._begins.values()} - {prefix}
+        if not (self._translated and prefix.endswith("/")):
+            return found
+        for way in self._translated:
             heads = self._in_each_language(way.head)
             if (below := next((head for head in heads if head.startswith(prefix)), None)) is not None:
                 depth = below.count("/") - prefix.count("/")
@@ -113,8 +131,8 @@ class Spellings:
         """Those in which the path may lead anywhere; only where routes are translated these are all."""
         if self._languages == [None]:
             return self._languages
-        likely = [translation.get_language_from_path(path), settings.LANGUAGE_CODE]
-        return [*dict.fromkeys([*filter(None, likely), *(self._languages if self._translated else ())])]
+        likely = [code.lower() for code in (translation.get_language_from_path(path), settings.LANGUAGE_CODE) if code]
+        return [*dict.fromkeys([*likely, *(self._languages if self._translated else ())])]
 
     def _in_each_language(self, function: Callable[[Language], Result]) -> list[Result]:
         if not self._translated:  # a language that is spoken is loaded, and of the usual hundred few ever are
@@ -124,9 +142,6 @@ class Spellings:
             with _speaking(language):
                 told.append(function(language))
         return told
-
-    def _leads_to(self, text: str | None, where: Destination) -> bool:
-        return text is not None and self._destination(text) == where
 
     def _another_page(self, path: str) -> Destination | None:
         """Where the path leads with another last part."""
@@ -223,20 +238,21 @@ def _trail(resolver: URLResolver, path: str) -> list[_Step] | None:
     """The steps of a path to its view, as `URLResolver.resolve` goes them; None when there is no view."""
     if (matched := resolver.pattern.match(path)) is None:
         return None
+    rest = matched[0]
     for child in resolver.url_patterns:
-        if isinstance(child, URLResolver):
-            below = _trail(child, matched[0])
-            if below is not None:
-                return [_step(child.pattern, matched[0]), *below]
-        elif child.pattern.match(matched[0]) is not None:
-            return [_step(child.pattern, matched[0])]
+        passed = child.pattern.match(rest)
+        if passed is None:
+            continue
+        if not isinstance(child, URLResolver):
+            return [_step(child.pattern, rest, rest)]  # also what stands behind an expression without an end
+        if (below := _trail(child, rest)) is not None:
+            return [_step(child.pattern, rest, rest.removesuffix(passed[0])), *below]
     return None
 
 
-def _step(pattern: Any, path: str) -> _Step:
-    rest = pattern.match(path)[0]
+def _step(pattern: Any, path: str, taken: str) -> _Step:
     found = pattern.regex.search(path)
-    return _Step(pattern, path.removesuffix(rest), {name: text for name, text in found.groupdict().items() if text is not None})
+    return _Step(pattern, taken, {name: text for name, text in found.groupdict().items() if text is not None})
 
 
 def _ways(resolver: URLResolver, patterns: tuple[Any, ...] = (), spaces: tuple[str, ...] = ()) -> Iterator[_Way]:

@@ -320,3 +320,4 @@ class TestARateThatACallGives:
         for number in range(9):
             ratewindow.hit(f"sms.{number}", "user:42", rate="5/h")
         assert len(coderules.names() & {f"sms.{number}" for number in range(9)}) <= 3
+        assert len(coderules.uses().keys() & {f"sms.{number}" for number in range(9)}) <= 3

@@ -137,6 +137,12 @@ def test_a_page_with_and_without_a_slash_is_one(patterns: list[Any]) -> None:
     assert met("/two/", urls, "/two", "/two/") == ["/two", "/two/"]
 
 
+def test_what_stands_behind_an_expression_without_an_end_is_part_of_the_path() -> None:
+    urls = urlconf(re_path("^search", view, name="search"), re_path("^app/", view), re_path("", view))
+    assert met("/app/one/", urls, "/app/one/", "/app/", "/app/two/", "/") == ["/app/one/"]
+    assert met("/other/", urls, "/other/", "/", "/another/") == ["/other/"]
+
+
 def test_two_routes_of_one_name_are_one_page_for_the_same_arguments() -> None:
     urls = urlconf(
         path("shop/<slug:item>/", view, name="item"),
@@ -180,6 +186,15 @@ def test_so_it_is_where_the_usual_language_has_a_prefix_too() -> None:
     spellings = ["/en/shop/hat/", "/de/shop/hat/", "/pt-br/shop/hat/"]
     for each in spellings:
         assert met(each, urls, *spellings, "/de/shop/cap/", "/shop/hat/") == spellings
+
+
+@override_settings(LANGUAGES=[("en", "English"), ("zh-Hans", "Chinese")], LANGUAGE_CODE="en-us")
+def test_so_it_is_in_the_usual_language_where_it_is_none_of_languages_and_in_capitals() -> None:
+    urls = urlconf(*i18n_patterns(account, prefix_default_language=False))
+    spellings = ["/account/", "/en/account/", "/zh-hans/account/"]
+    for each in spellings:
+        assert met(each, urls, *spellings, "/x/") == spellings
+        assert met(each, urls, *spellings, "/x/", applies_to="prefix") == spellings
 
 
 @LANGUAGES
