@@ -158,7 +158,7 @@ class _Limit:
 
 
 def _register_methods() -> None:
-    for place, register in methods_of.of_urlconf():
+    for place, register in methods_of.of_site():
         register(place)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from django.apps import apps
 from django.urls import URLPattern, get_resolver
 from django.utils.decorators import method_decorator
 
@@ -43,10 +44,11 @@ def place(view: type, mark: str) -> Place | None:
     return next((place for place, found, _ in _marked(view) if found == mark), None)
 
 
-def of_urlconf() -> Iterator[tuple[Place, Callable[[Place], None]]]:
-    """Every limit on a method of the URLconf's views, and what was left at its mark."""
+def of_site() -> Iterator[tuple[Place, Callable[[Place], None]]]:
+    """Every limit on a method of the URLconf's views, or of models, which may be pages that serve themselves; and what was
+    left at its mark."""
     seen: set[type] = set()
-    for view in _classes(get_resolver().url_patterns):
+    for view in (*_classes(get_resolver().url_patterns), *apps.get_models()):
         if view not in seen:
             seen.add(view)
             yield from ((place, left) for place, _, left in _marked(view))

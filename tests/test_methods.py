@@ -227,3 +227,16 @@ def test_a_view_of_an_app_has_the_apps_label_and_its_own_name(given: dict[str, s
 def test_a_name_that_is_given_is_not_made() -> None:
     decorated(False, "search", "5/m")
     assert set(coderules.uses()) == {"search"}
+
+
+def test_a_limited_method_of_a_model_is_known_before_any_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of some sites are models that serve themselves."""
+
+    class Pages:
+        @method_decorator(ratelimit(rate="5/m"))
+        def serve(self, request: HttpRequest) -> HttpResponse:
+            raise NotImplementedError
+
+    monkeypatch.setattr("ratewindow.methods.apps.get_models", lambda: [type("FrontPage", (Pages,), {})])
+    rulebook.code_names()
+    assert [use.place for uses in coderules.uses().values() for use in uses if use.place.endswith("Pages.serve")]

@@ -5,9 +5,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from django.test import override_settings
+
+from tests.doors import decorated, get
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent.parent
@@ -121,3 +124,19 @@ def test_a_site_on_rest_frameworks_throttles_answers_the_same_before_and_after(
     assert {answer["text"] for answer in refused} == {'{"error":"Throttled","wait":true}'}
     assert all(int(answer["retry_after"]) >= 1 for answer in refused)
     assert told["checks"] == []
+
+
+class Refusing:
+    """A root URLconf of a site that keeps the answers of before."""
+
+    handler429 = "django.views.defaults.permission_denied"
+    urlpatterns: ClassVar[list[Any]] = []
+
+
+def test_a_site_may_keep_the_403_and_its_page() -> None:
+    with override_settings(ROOT_URLCONF=Refusing):
+        view = decorated(False, "kept", "1/m")
+        answers = [get(view) for _ in range(2)]
+    assert [each.status_code for each in answers] == [200, 403]
+    assert b"403 Forbidden" in answers[1].content
+    assert "Retry-After" in answers[1].headers
