@@ -61,7 +61,8 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     context = {
         **model_admin.admin_site.each_context(request),
         "title": "Release a client",
-        "opts": model_admin.opts,
+        "app": model_admin.opts.app_config,
+        "model_admin": model_admin,  # by which Unfold writes the way here
         "form": form,
         "rules": RateRule.objects.exclude(mode="off").values_list("name", flat=True),
         "may_list": model_admin.has_view_permission(request),

@@ -1,7 +1,6 @@
 """The report page: what the rules did in a period, as the changelist of ThrottleStat."""
 
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 from django import forms
@@ -23,7 +22,7 @@ from ratewindow.reporting.report import report
 from ratewindow.reporting.summary import summary
 
 _MEDIA = forms.Media(
-    css={"all": ["ratewindow/vendor/uplot/uPlot.min.css", "ratewindow/rules.css", "ratewindow/report.css"]},
+    css={"all": ["ratewindow/vendor/uplot/uPlot.min.css"]},
     js=[
         forms.Script("ratewindow/vendor/uplot/uPlot.iife.min.js", defer=True),  # type: ignore[list-item]  # the stubs know text only
         forms.Script("ratewindow/report.js", defer=True),  # type: ignore[list-item]
@@ -71,10 +70,8 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         context = {
             **self.admin_site.each_context(request),
             "title": "Report",
-            # What Django's own list template asks of a list; the rest of the page is ours.
-            "cl": SimpleNamespace(opts=self.opts, formset=None),
-            "opts": self.opts,
-            "actions_on_top": True,  # otherwise that template writes a style into the page
+            "app": self.opts.app_config,
+            "opts": self.opts,  # by which Unfold writes the way here
             "media": _MEDIA,
             "may_switch": switch.may(request) and not off_in_words(),
             "form": form,

@@ -4,6 +4,7 @@ from contextlib import suppress
 from typing import Any
 
 from django import forms
+from django.apps import apps
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
@@ -204,7 +205,9 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return {**given, "initial": incode.windows(request)} if obj is None or obj.pk is None else given
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
-        return super().render_change_form(request, {**context, "limits_before": COUNTING}, *args, **kwargs)
+        """With the limits among the fieldsets; Jazzmin has a tab for each of them and one for the limits."""
+        limits_before = "" if apps.is_installed("jazzmin") else COUNTING
+        return super().render_change_form(request, {**context, "limits_before": limits_before}, *args, **kwargs)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RateRule]:
         return super().get_queryset(request).prefetch_related("windows")

@@ -44,7 +44,8 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     context = {
         **model_admin.admin_site.each_context(request),
         "title": "State",
-        "opts": model_admin.opts,
+        "app": model_admin.opts.app_config,
+        "model_admin": model_admin,  # by which Unfold writes the way here
         "status": status,
         "facts": facts(status.get("store", {})),
         "latency": latency,

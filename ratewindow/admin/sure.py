@@ -31,7 +31,8 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest, found: Sequence[L
     context = {
         **model_admin.admin_site.each_context(request),
         "title": title,
-        "opts": model_admin.opts,
+        "app": model_admin.opts.app_config,
+        "model_admin": model_admin,  # by which Unfold writes the way here
         "questions": [(str(each), lockout.last_hour(each.rule.name, report)) for each in found],
         "remedy": lockout.REMEDY,
         "ways_out": [lockout.way_out(each.rule.name) for each in found],

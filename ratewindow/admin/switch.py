@@ -75,7 +75,8 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     context = {
         **model_admin.admin_site.each_context(request),
         "title": "Switch all limits off",
-        "opts": model_admin.opts,
+        "app": model_admin.opts.app_config,
+        "model_admin": model_admin,  # by which Unfold writes the way here
         "form": form,
         "is_off": bool(off_in_words()),
         "by_setting": not conf.current().enabled,

@@ -1,0 +1,148 @@
+"""Our pages under Unfold, Jazzmin and Grappelli in a real browser, light and dark, wide and narrow."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.test_report_browser import ARGUMENTS, CHROMIUM, COLOURS, SWATCHES
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright here: the pages were not tried in a browser")
+for theme in ("unfold", "jazzmin", "grappelli"):
+    pytest.importorskip(theme, reason=f"{theme} is not installed: the pages were not tried under it")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no {CHROMIUM} here: the pages were not tried in a browser"),
+]
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+OURS = "/admin/ratewindow"
+REPORT, RULES = f"{OURS}/throttlestat/", f"{OURS}/raterule/"
+PAGES = [REPORT, RULES, f"{OURS}/override/", f"{REPORT}state/", f"{REPORT}switch/", f"{OURS}/override/release/"]
+FORMS = [f"{RULES}1/change/", f"{RULES}add/", f"{OURS}/override/1/change/", f"{OURS}/override/add/", f"{OURS}/"]
+
+# Our texts that do not stand out from what is painted below them, by WCAG 2: each with its contrast.
+FAINT = """() => {
+    const canvas = Object.assign(document.createElement("canvas"), {width: 1, height: 1});
+    const context = canvas.getContext("2d", {willReadFrequently: true});
+    const painted = (colours) => {
+        for (const colour of ["white", ...colours]) { context.fillStyle = colour; context.fillRect(0, 0, 1, 1); }
+        const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data].map((c) => c / 255)
+            .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const faint = [];
+    const ours = ":is(.rw-report, .rw-in-code, .rw-banner) *, #result_list :is(.rw-mode, .rw-sentence, .rw-hour *, .rw-quick *)";
+    for (const element of document.querySelectorAll(ours)) {
+        const text = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).join("").trim();
+        if (!text || !element.checkVisibility() || element.closest("option, script, canvas, .rw-tip")) continue;
+        const grounds = [];
+        for (let below = element; below; below = below.parentElement) grounds.unshift(getComputedStyle(below).backgroundColor);
+        const pair = [painted(grounds), painted([...grounds, getComputedStyle(element).color])];
+        const contrast = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+        const enough = parseFloat(getComputedStyle(element).fontSize) >= 24 ? 3 : 4.5;
+        if (contrast < enough) faint.push(`${text.slice(0, 30)} (${element.className}): ${contrast.toFixed(2)}`);
+    }
+    return faint;
+}"""
+
+
+@pytest.fixture(scope="module", params=["unfold", "unfold_own", "jazzmin", "grappelli"])
+def site(request: Any, program_environment: dict[str, str], tmp_path_factory: Any) -> Iterator[dict[str, str]]:
+    """The demo's site under one theme, in a process of its own, with rules, blocks and an hour of counts."""
+    environment = {
+        **program_environment,
+        "DJANGO_SETTINGS_MODULE": f"tests.sites.{request.param}",
+        "TESTPROJECT_DATABASE": str(tmp_path_factory.mktemp(request.param) / "db.sqlite3"),
+    }
+    command = [sys.executable, "-m", "tests.sites.serve"]
+    serving = subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert serving.stdin is not None and serving.stdout is not None
+    try:
+        yield {"theme": request.param, **json.loads(serving.stdout.readline())}
+    finally:
+        serving.stdin.close()
+        serving.wait(timeout=60)
+        serving.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: Any) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=[1280, 400])
+def page(browser: Any, site: dict[str, str], scheme: str, request: Any) -> Iterator[Any]:
+    """Of a superuser; an error in the console is one here."""
+    context = browser.new_context(color_scheme=scheme, viewport={"width": request.param, "height": 900})
+    context.add_cookies([{"name": "sessionid", "value": site["sessionid"], "url": site["url"]}])
+    page, said = context.new_page(), list[str]()
+    page.on("console", lambda message: message.type == "error" and said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error.stack)))
+    yield page
+    context.close()
+    assert said == []
+
+
+def test_each_page_is_there_legible_and_as_wide_as_the_window(page: Any, site: dict[str, str]) -> None:
+    for path in PAGES + FORMS:
+        assert page.goto(site["url"] + path, wait_until="load").status == 200, path
+        assert page.evaluate(FAINT) == [], path
+        if site["theme"] != "grappelli" or path in PAGES:  # whose forms and index are wider than a phone, for any app
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+
+
+def test_the_chart_draws_three_colours_that_can_be_told_apart(page: Any, site: dict[str, str]) -> None:
+    page.goto(site["url"] + REPORT, wait_until="load")
+    page.wait_for_function(f"({COLOURS})().length === 3")
+    assert page.evaluate(COLOURS) == page.evaluate(SWATCHES)
+    ground = page.evaluate("getComputedStyle(document.querySelector('.rw-plot').closest('body')).backgroundColor")
+    assert len({*page.evaluate(COLOURS), ground}) == 4
+
+
+def test_a_rule_that_refuses_its_author_is_asked_about(page: Any, site: dict[str, str]) -> None:
+    page.goto(f"{site['url']}{RULES}add/", wait_until="load")
+    token = page.locator("input[name=csrfmiddlewaretoken]").first.input_value()
+    sent = {
+        "csrfmiddlewaretoken": token,
+        "name": "all",
+        "mode": "enforce",
+        "applies_to": "all",
+        "key": "ip",
+        "on_missing": "ip",
+        "windows-TOTAL_FORMS": "1",
+        "windows-INITIAL_FORMS": "0",
+        "windows-0-limit": "5",
+        "windows-0-period": "1m",
+        "windows-0-algorithm": "sliding_window",
+    }
+    page.evaluate(
+        """(sent) => {
+            const form = Object.assign(document.createElement("form"), {method: "post"});
+            for (const [name, value] of Object.entries(sent))
+                form.append(Object.assign(document.createElement("input"), {name, value}));
+            document.body.append(form);
+            form.submit();
+        }""",
+        sent,
+    )
+    page.get_by_text("I know, and enforce it all the same").wait_for()
+    assert "Rule all meets /admin/ and" in page.locator(".rw-summary").inner_text()
+    assert page.evaluate(FAINT) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.locator(".rw-sure input[type=submit]").click()  # the browser asks for the tick
+    assert page.locator(".rw-sure input[type=checkbox]:invalid").count() == 1

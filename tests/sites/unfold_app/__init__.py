@@ -1,0 +1,1 @@
+"""An app of a site that gives our pages the classes of Unfold."""
