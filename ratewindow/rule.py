@@ -20,6 +20,7 @@ APPLIES_TO = ("named", "all", "path", "prefix", "regex", "route")
 ON_MISSING = ("ip", "allow", "refuse")
 ON_ERROR = ("", "allow", "refuse", "local")
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}\Z"
+BLOCKS = "blocks"  # the name under which a block is counted where no enforced rule is met; no rule may have it
 NAME_WORDS = "at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit"
 
 
@@ -121,6 +122,8 @@ class Rule:
 
 
 def check_name(name: str) -> None:
+    if name == BLOCKS:
+        raise ValueError(f"{BLOCKS!r} is where requests are counted that a block refuses: choose another name")
     if not isinstance(name, str) or not re.match(NAME_PATTERN, name):
         if isinstance(name, str) and _is_rate(name):
             raise ValueError(f"{name!r} is a rate, where the name of a rule belongs: write rate={name!r}, or a name before it")

@@ -18,8 +18,8 @@ from django.utils import timezone
 import ratewindow
 from ratewindow import gate, overriderows, rulebook, statekeys, stores
 from ratewindow.models import Override, RateRule
-from ratewindow.overrides.judging import BLOCKS
 from ratewindow.reporting import counters
+from ratewindow.rule import BLOCKS
 from ratewindow.signals import throttled
 from tests.doors import answer, behind_middleware, decorated, get, plain, statuses
 

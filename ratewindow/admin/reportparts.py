@@ -10,11 +10,11 @@ from django.urls import reverse
 from ratewindow import conf, rulebook
 from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.models import RateRule, ThrottleStat
-from ratewindow.overrides.judging import BLOCKS
 from ratewindow.reporting.periods import CHOICES
 from ratewindow.reporting.report import Report
 from ratewindow.reporting.summary import number, percent
 from ratewindow.reporting.sums import Sums
+from ratewindow.rule import BLOCKS
 
 MOST_RULES = 100  # in the table; whoever has more of them chooses one
 MIDDLEWARE = "ratewindow.middleware.RateWindowMiddleware"
@@ -46,11 +46,12 @@ class Figure:
 
 
 def figures(total: Sums) -> list[Figure]:
-    """Four numbers, each with what it is a part of."""
+    """Four numbers, each with what it is a part of, or five: those refused by another rule belong to what was met, too."""
     met = f"of {number(total.met)}"
     parts = (
         ("passed", "Passed", total.passed, f"{percent(total.passed, total.met)} {met}"),
         ("refused", "Refused", total.refused, f"{percent(total.refused, total.met)} {met}"),
+        *([("other", "Refused by another rule", total.other, f"{percent(total.other, total.met)} {met}")] if total.other else []),
         ("would", "Would refuse", total.would_refuse, "passed, by rules in shadow"),
         ("fallback", "Decided without Redis", total.fallback, "as the rules say for that"),
     )
@@ -68,6 +69,7 @@ class RuleLine:
     url: str
     passed: str
     refused: str
+    other: str
     share: str
     share_width: int  # of a bar of 100
     would_refuse: str
@@ -82,7 +84,7 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
     lines = []
     for name, sums in met:
         row = rows.get(name)
-        if name == BLOCKS and not row:
+        if name == BLOCKS:
             mode, label = "block", "Blocks"
         elif row:
             mode, label = row.mode, mode_in_words(row)
@@ -97,6 +99,7 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
                 url=reverse("admin:ratewindow_raterule_change", args=[row.pk]) if row and may_open else "",
                 passed=number(sums.passed),
                 refused=number(sums.refused),
+                other=number(sums.other),
                 share=percent(sums.refused, sums.met),
                 share_width=max(2, round(100 * sums.refused / sums.met)) if sums.refused else 0,  # what happened can be seen
                 would_refuse=number(sums.would_refuse),

@@ -8,6 +8,7 @@ from ratewindow.coderules import CodeRate
 from ratewindow.countwhen import LOGIN_FAILED, counts_always, written
 from ratewindow.fields import to_text
 from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.types import Window
 from ratewindow.models import Override, RateRule
 
 _UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
@@ -27,9 +28,14 @@ _FIELDS = {
 def sentence(rule: RateRule) -> str:
     """``Each address: at most 5 in 1 minute and 20 in 1 hour, on POST /login/.``"""
     more = [
+        _costs(rule.cost),
+        _MISSING.get(rule.on_missing, ""),
         _counts(rule.count_when),
+        "refused requests count, too" if rule.count_refused else "",
         "each request is charged first, and refunded if its answer does not count" if rule.hold else "",
         f"who is refused is locked out for {_in_words(to_text(rule.penalty))}" if rule.penalty else "",
+        f"a process may take {rule.lease:,} units at once" if rule.lease > 1 else "",
+        _AWAY.get(rule.on_error, ""),
         f"refused with status {rule.response_status}" if rule.response_status != 429 else "",
         f"enforced for {rule.enforce_percent} of 100 clients" if _is_partial(rule) else "",
     ]
@@ -40,7 +46,7 @@ def sentence_in_code(use: CodeRate) -> str:
     """The same of a rate that code gives: ``Each address: at most 5 in 1 minute, where code names it.``"""
     how_much = use.words
     if isinstance(use.rate, str):
-        how_much = _limits([(window.limit, timedelta(milliseconds=window.period_ms)) for window in parse_rates(use.rate)])
+        how_much = _limits(parse_rates(use.rate))
     methods = f" on {' or '.join(sorted(use.methods))}" if use.methods else ""
     return f"{_who(use.key)}: {how_much},{methods} where code names it."
 
@@ -93,15 +99,44 @@ def lasting(duration: timedelta) -> str:
 
 
 def _how_much(rule: RateRule) -> str:
-    return _limits([(window.limit, window.period) for window in rule.windows.all()])
+    try:
+        return _limits([window.freeze() for window in rule.windows.all()])
+    except ValueError as error:  # written past the form
+        return f"a limit that cannot be right ({error})"
 
 
-def _limits(limits: Sequence[tuple[int, timedelta]]) -> str:
-    if not limits:
+def _limits(windows: Sequence[Window]) -> str:
+    if not windows:
         return "no limit yet, so nobody is refused"
-    if not all(limit for limit, _ in limits):
+    if not all(window.limit for window in windows):
         return "always refused"
-    return "at most " + " and ".join(f"{limit:,} in {_in_words(to_text(period))}" for limit, period in limits)
+    return "at most " + " and ".join(map(_limit, windows))
+
+
+def _limit(window: Window) -> str:
+    """``5 in 1 minute``, ``5 in each day by the clock (UTC)``, or ``20 at once and then 5 in 1 minute``."""
+    if window.aligned_to:
+        return f"{window.limit:,} in each {window.aligned_to} by the clock ({window.timezone})"
+    evenly = f"{window.burst:,} at once and then " if window.burst is not None else ""
+    return f"{evenly}{window.limit:,} in {_in_words(to_text(timedelta(milliseconds=window.period_ms)))}"
+
+
+_MISSING = {
+    "allow": "a request that has none passes uncounted",
+    "refuse": "a request that has none is refused",
+}
+_AWAY = {
+    "allow": "while Redis is away, requests pass uncounted",
+    "refuse": "while Redis is away, requests are refused",
+    "local": "while Redis is away, each process counts its share",
+}
+
+
+def _costs(cost: int) -> str:
+    """What a request takes of the limit, where it is not one unit."""
+    if cost == 1:
+        return ""
+    return f"each request takes {cost:,} of that" if cost else "requests are only looked at and take nothing of that"
 
 
 def _who(key: str) -> str:

@@ -225,6 +225,14 @@ class Decision:
     def __bool__(self) -> bool:
         return self.allowed
 
+    def __repr__(self) -> str:
+        """What people look for, as far as it says something: ``Decision(allowed=True, limit=5, remaining=4, rule='login')``."""
+        shown = [(name, getattr(self, name)) for name in _SHOWN]
+        usual = {"mode": "enforce", "forced": False}
+        told = [f"{name}={value!r}" for name, value in shown if value not in (None, "") and value != usual.get(name)]
+        rules = f", rules={[part.rule for part in self.parts]}" if len(self.parts) > 1 else ""
+        return f"{type(self).__name__}({', '.join(told)}{rules})"
+
     @property
     def decisions(self) -> tuple["Decision", ...]:
         """One decision for each rule that the request met."""
@@ -287,6 +295,9 @@ class Decision:
             parts=parts,
             at_s=deciding.at_s,
         )
+
+
+_SHOWN = "allowed limit remaining retry_after reset_after rule window reason mode forced id cause".split()
 
 
 def _charged_at_ms(charge: Decision) -> int:

@@ -12,7 +12,17 @@ from ratewindow.identity import recipe
 from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.models.managers import RateRuleManager
 from ratewindow.regexes import try_regex
-from ratewindow.rule import NAME_PATTERN, NAME_WORDS, check_hold, check_lease, check_methods, check_pattern, parse_methods
+from ratewindow.rule import (
+    BLOCKS,
+    NAME_PATTERN,
+    NAME_WORDS,
+    check_hold,
+    check_lease,
+    check_methods,
+    check_name,
+    check_pattern,
+    parse_methods,
+)
 
 
 class Mode(models.TextChoices):
@@ -142,6 +152,7 @@ class RateRule(models.Model):
     def clean(self) -> None:
         errors = {field: "None is no text: leave it empty." for field in _MAY_BE_EMPTY if getattr(self, field) is None}
         checks: dict[str, Callable[[], object]] = {
+            "name": lambda: check_name(self.name) if self.name == BLOCKS else None,  # the field has checked the rest
             "key": lambda: recipe(self.key),
             "pattern": self._check_pattern,
             "methods": lambda: check_methods(self.methods),

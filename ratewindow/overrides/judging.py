@@ -12,9 +12,8 @@ from typing import NamedTuple
 from ratewindow.limiter.types import Decision
 from ratewindow.limiter.wire import refusal_code
 from ratewindow.overrides import ALLOW, BLOCK, RATE, Ruling
-from ratewindow.rule import Rule
+from ratewindow.rule import BLOCKS, Rule
 
-BLOCKS = "blocks"  # the name under which a block is counted where no enforced rule is met
 MOST_WAIT_S = 366 * 86_400.0  # who is blocked for longer need not be told when to come back
 
 

@@ -7,10 +7,12 @@ from urllib.parse import urlencode
 import pytest
 import redis
 from django.contrib.auth.models import Permission, User
+from django.core.exceptions import ValidationError
 from django.test import override_settings
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
+import ratewindow
 from ratewindow import rulebook
 from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.reporting import minutes
@@ -231,7 +233,17 @@ def test_refusals_of_blocks_where_no_rule_was_met_have_a_line_of_their_own(page)
     assert "Deleted" not in html
 
 
-def test_a_rule_that_has_that_name_is_shown_as_a_rule(page):
-    RateRule.objects.define("blocks", "5/m", path="/blocks/")
-    row("blocks", refused=3)
-    assert "Requests of who is blocked" not in page()
+def test_no_rule_can_be_named_as_that_line_is():
+    with pytest.raises(ValidationError, match="'blocks' is where requests are counted that a block refuses"):
+        RateRule(name="blocks", applies_to="all").full_clean()
+    with pytest.raises(ValueError, match="choose another name"):
+        ratewindow.ratelimit("blocks", "5/m")
+
+
+def test_shares_add_up_to_what_was_met(page):
+    row("login", passed=60, refused=30, other=10)
+    html = page()
+    assert "Refused by another rule" in html
+    shares = dict(re.findall(r"<dt>(.*?)</dt><dd><strong>.*?</strong> <span>(\d+) % of 100</span>", html))
+    assert shares == {"Passed": "60", "Refused": "30", "Refused by another rule": "10"}
+    assert re.search(r'data-label="By another rule">10<', html)

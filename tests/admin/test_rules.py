@@ -370,7 +370,10 @@ def test_cost_and_penalty_are_edited_too(page: Client) -> None:
     assert errors(page.post(ADD, typed(("5", "1m"), cost="3", penalty="15m", count_refused="on"))) == []
     rule = RateRule.objects.get()
     assert (rule.cost, rule.count_refused) == (3, True)
-    assert sentence(rule) == "Each address: at most 5 in 1 minute, on /login/; who is refused is locked out for 15 minutes."
+    assert sentence(rule) == (
+        "Each address: at most 5 in 1 minute, on /login/; each request takes 3 of that; refused requests count, too; "
+        "who is refused is locked out for 15 minutes."
+    )
     assert 'value="15m"' in page.get(change(rule)).content.decode()
 
 
@@ -409,6 +412,38 @@ def test_a_penalty_that_no_column_holds_is_an_error_in_the_form(page: Client, pe
 )
 def test_a_rule_is_said_in_plain_words(rate: str, fields: dict[str, Any], said: str) -> None:
     assert sentence(define("rule", rate, **fields)) == said
+
+
+@pytest.mark.parametrize(
+    ("window", "said"),
+    [
+        ({"algorithm": "token_bucket", "burst": 20}, "at most 20 at once and then 5 in 1 day"),
+        ({"algorithm": "leaky_bucket"}, "at most 1 at once and then 5 in 1 day"),
+        ({"algorithm": "fixed_window", "aligned_to": "day"}, "at most 5 in each day by the clock (UTC)"),
+    ],
+)
+def test_bursts_and_the_calendar_are_said(window: dict[str, Any], said: str) -> None:
+    rule = RateRule.objects.create(name="rule")
+    rule.windows.create(limit=5, period="1d", **window)
+    assert sentence(rule) == f"Each address: {said}, where code names it."
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"cost": 5}, "each request takes 5 of that"),
+        ({"cost": 0}, "requests are only looked at and take nothing of that"),
+        ({"on_missing": "allow"}, "a request that has none passes uncounted"),
+        ({"on_missing": "refuse"}, "a request that has none is refused"),
+        ({"count_refused": True}, "refused requests count, too"),
+        ({"on_error": "refuse"}, "while Redis is away, requests are refused"),
+        ({"on_error": "local"}, "while Redis is away, each process counts its share"),
+        ({"lease": 10}, "a process may take 10 units at once"),
+    ],
+)
+def test_what_else_a_rule_does_is_said(fields: dict[str, Any], said: str) -> None:
+    rule = define("rule", "5/m", key="user", **fields)
+    assert sentence(rule) == f"Each user: at most 5 in 1 minute, where code names it; {said}."
 
 
 def test_a_rule_without_a_limit_says_so() -> None:

@@ -387,3 +387,11 @@ def test_every_key_of_the_limiter_expires_and_is_short(redis_url: str) -> None:
 def test_without_a_clock_of_its_own_the_limiter_uses_the_servers() -> None:
     limiter = Limiter(RedisStore(fakeredis.FakeRedis(server=fakeredis.FakeServer())))
     assert [limiter.hit("user:42", [Window(1, period_ms=60_000)]).allowed for _ in range(2)] == [True, False]
+
+
+def test_a_decision_is_shown_by_what_it_says_and_not_by_all_it_holds() -> None:
+    limiter = Limiter(MemoryStore(), clock_ms=lambda: 1_000_000)
+    allowed, refused = (limiter.hit("user:42", [Window(1, period_ms=60_000)]) for _ in range(2))
+    assert repr(allowed).startswith("Decision(allowed=True, limit=1, remaining=0, ") and "retry_after" not in repr(allowed)
+    assert "allowed=False" in repr(refused) and f"retry_after={refused.retry_after!r}" in repr(refused)
+    assert max(len(repr(allowed)), len(repr(refused))) < 200
