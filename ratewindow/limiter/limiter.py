@@ -222,7 +222,7 @@ class Limiter:
         self._refusals.forget()
         return told
 
-    def _learn(self, checks: list[Check], reply: list[int], asked_ms: int) -> Decision:
+    def _learn(self, checks: list[Check], reply: list[int], asked_ms: float) -> Decision:
         told = decision(checks, reply)
         if not told.allowed:
             self._refusals.learn(checks, reply, asked_ms)

@@ -19,22 +19,23 @@ class Refusals:
 
     So nothing is ever admitted that the server would refuse, and nothing is refused for longer than
     `believed_ms` that the server would admit: after a refund or a reset elsewhere, an edit, lost data, or a
-    step of the server's clock. The time counts from before the server was asked. Thread-safe; it knows at
-    most `MOST_KNOWN` refusals and forgets the oldest first.
+    step of the server's clock. A refusal is believed from before the server was asked, and its wait grows shorter
+    from when the reply was there: so who waits as long as it says, even a part of a millisecond, is admitted.
+    Thread-safe; it knows at most `MOST_KNOWN` refusals and forgets the oldest first.
     """
 
     def __init__(self, believed_ms: int = BELIEVED_MS, clock_ms: Callable[[], int] | None = None) -> None:
-        self._believed_ms = believed_ms
-        self.clock_ms = clock_ms or _monotonic_ms
+        self._believed_ms, self._decides = believed_ms, clock_ms is not None  # by a caller's clock the server decides, too
+        self.clock_ms: Callable[[], float] = clock_ms or _monotonic_ms
         self._lock = threading.Lock()
         renew_lock_after_fork(self)
-        self._known: OrderedDict[tuple[Check, ...], tuple[int, int, list[int], list[int]]] = OrderedDict()
+        self._known: OrderedDict[tuple[Check, ...], tuple[float, float, float, list[int], list[int]]] = OrderedDict()
 
     def __bool__(self) -> bool:
         """Whether it is worth the while to ask."""
         return bool(self._known)
 
-    def recall(self, checks: list[Check], now_ms: int | None = None) -> Decision | None:
+    def recall(self, checks: list[Check], now_ms: float | None = None) -> Decision | None:
         """The decision on a hit that is known to be refused, with its times as they are now; None: ask the server.
 
         `now_ms` is the time by `clock_ms`, where it has been read already.
@@ -42,20 +43,22 @@ class Refusals:
         known = self._known.get(tuple(checks))
         if known is None:
             return None
-        asked_ms, until_ms, reply, times = known
+        asked_ms, until_ms, replied_ms, reply, times = known
         if now_ms is None:
             now_ms = self.clock_ms()
         if not asked_ms <= now_ms < until_ms:
             self._known.pop(tuple(checks), None)
             return None
-        return decision(checks, _later(reply, times, now_ms - asked_ms))
+        return decision(checks, _later(reply, times, max(0, int(now_ms - replied_ms))))
 
-    def learn(self, checks: list[Check], reply: list[int], asked_ms: int) -> None:
-        """Remember the reply to a hit that the server was asked at `asked_ms`, if it will stay a refusal for a while."""
+    def learn(self, checks: list[Check], reply: list[int], asked_ms: float) -> None:
+        """Remember the reply, which has just come, to a hit of `asked_ms`, if it will stay a refusal for a while."""
         wait_ms = _lasting_wait_ms(checks, reply)
         if wait_ms > 0 and self._believed_ms:
+            until_ms = asked_ms + min(wait_ms, self._believed_ms)
+            replied_ms = asked_ms if self._decides else self.clock_ms()
             with self._lock:
-                self._known[tuple(checks)] = (asked_ms, asked_ms + min(wait_ms, self._believed_ms), reply, _times(checks))
+                self._known[tuple(checks)] = (asked_ms, until_ms, replied_ms, reply, _times(checks))
                 if len(self._known) > MOST_KNOWN:
                     self._known.popitem(last=False)
 
@@ -65,8 +68,8 @@ class Refusals:
             self._known.clear()
 
 
-def _monotonic_ms() -> int:
-    return time.monotonic_ns() // 1_000_000
+def _monotonic_ms() -> float:
+    return time.monotonic_ns() / 1_000_000
 
 
 def _lasting_wait_ms(checks: list[Check], reply: list[int]) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import redis
 
-from ratewindow.limiter import Limiter, RedisStore, Window
+from ratewindow.limiter import Limiter, MemoryStore, RedisStore, Window, refusals
 from tests.limiter.clock import Clock
 
 LIMIT = [Window(3, period_ms=60_000)]
@@ -174,6 +174,39 @@ def test_a_limiter_that_remembers_decides_as_one_that_does_not(store: Counting, 
             answer[1:4] for answer in told[1].windows if answer.wait_ms
         ]
     assert store.asked < 3800
+
+
+class Remote:
+    """A server some microseconds away, whose clock shows whole milliseconds and is not this process's."""
+
+    is_async = False
+
+    def __init__(self) -> None:
+        self.now_us, self.asked, self._dice = 5_000_000_000, 0, random.Random(31)
+        self._store = MemoryStore(clock_ms=lambda: (self.now_us + 1_732_094_855_123_456) // 1000)
+
+    def run(self, *arguments: Any) -> list[int]:
+        self.asked += 1
+        self.now_us += self._dice.randrange(2000)
+        reply = self._store.run(*arguments)
+        self.now_us += self._dice.randrange(2000)
+        return reply
+
+
+def test_who_waits_exactly_as_long_as_a_believed_refusal_says_is_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time, whichever parts of a millisecond the clocks of server and process are in."""
+    remote, dice = Remote(), random.Random(37)
+    monkeypatch.setattr(refusals, "_monotonic_ms", lambda: remote.now_us / 1000)
+    limiter, window = Limiter(remote), Window(1, 50, "sliding_log")  # type: ignore[arg-type]
+    assert limiter.hit("user:42", window)
+    for number in range(120):
+        assert not limiter.hit("user:42", window)
+        asked = remote.asked
+        remote.now_us += dice.randrange(20_000)
+        believed = limiter.hit("user:42", window)
+        assert (believed.allowed, remote.asked) == (False, asked)
+        remote.now_us += round((believed.retry_after or 0) * 1_000_000)
+        assert limiter.hit("user:42", window), number
 
 
 def test_a_long_identity_is_not_kept(store: Counting, clock: Clock) -> None:
