@@ -1,5 +1,6 @@
 """What the server tells of itself: its kind and version, memory, eviction policy, keys, and how soon it answers."""
 
+import socket
 import time
 from typing import Any
 
@@ -10,6 +11,7 @@ from ratewindow.connection import redis_address, redis_url
 from ratewindow.limiter.budget import limited
 
 FULL = 0.9  # of the memory that it may use
+MOST_AHEAD_S = 1.0  # that the server's clock may differ from this host's
 
 
 def address() -> str:
@@ -48,6 +50,7 @@ def ask(client: Any) -> dict[str, Any]:
         "eviction_policy": first["eviction_policy"],
         "keys": _sum(servers, "keys"),
         "latency_ms": max(each["latency_ms"] for each in servers),
+        "clock_ahead_s": max((each.get("clock_ahead_s") or 0.0 for each in servers), key=abs),
     }
     return {**told, "masters": len(servers)} if len(servers) > 1 else told
 
@@ -60,6 +63,10 @@ def warnings(store: dict[str, Any]) -> list[str]:
         found.append(f"Redis evicts keys when its memory is full ({policy}), which lets refused clients go: set noeviction.")
     if used and most and used > FULL * most:
         found.append(f"Redis uses {used * 100 // most} % of the memory that it may: raise maxmemory.")
+    ahead_s = store.get("clock_ahead_s") or 0.0
+    if abs(ahead_s) > MOST_AHEAD_S:
+        where = "ahead of" if ahead_s > 0 else "behind"
+        found.append(f"The clock of Redis is {abs(ahead_s):.1f} s {where} that of {socket.gethostname()}: set both by NTP.")
     return found
 
 
@@ -68,7 +75,10 @@ def _one(master: Any) -> dict[str, Any]:
     with master.pipeline(transaction=False) as pipe:
         pipe.info()
         pipe.dbsize()
-        info, keys = pipe.execute(raise_on_error=False)
+        pipe.time()
+        before_s = time.time()
+        info, keys, server_time = pipe.execute(raise_on_error=False)
+        after_s = time.time()
     latency_ms = round((time.perf_counter() - began_s) * 1000, 2)
     info = info if isinstance(info, dict) else {}  # hosted servers may refuse INFO, which nothing here depends on
     is_valkey = info.get("server_name") == "valkey"  # its redis_version stands still
@@ -81,7 +91,17 @@ def _one(master: Any) -> dict[str, Any]:
         "eviction_policy": None if policy is None else str(policy),
         "keys": keys if isinstance(keys, int) else None,
         "latency_ms": latency_ms,
+        "clock_ahead_s": _ahead_s(server_time, before_s, after_s),
     }
+
+
+def _ahead_s(server_time: Any, before_s: float, after_s: float) -> float | None:
+    """How far the server's clock is ahead of this host's, which it was asked between; 0 where they may agree."""
+    if not isinstance(server_time, tuple):
+        return None
+    seconds, microseconds = server_time
+    server_s = seconds + microseconds / 1_000_000
+    return round(server_s - min(max(server_s, before_s), after_s), 3)
 
 
 def _number(value: Any) -> int | None:

@@ -6,11 +6,12 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import time_machine
 from django.conf import settings
 from django.test import override_settings
 from redis.exceptions import ResponseError
@@ -249,11 +250,23 @@ def test_whatever_goes_wrong_it_never_raises(monkeypatch: pytest.MonkeyPatch, ca
         ({"eviction_policy": "noeviction", "memory_max": 100, "memory_used": 95}, "Redis uses 95 % of the memory"),
         ({"eviction_policy": "volatile-ttl", "memory_max": None, "memory_used": 5}, None),
         ({"eviction_policy": None, "memory_max": None, "memory_used": None}, None),
+        ({"clock_ahead_s": 1.0}, None),
+        ({"clock_ahead_s": 1.5}, "The clock of Redis is 1.5 s ahead of that of "),
+        ({"clock_ahead_s": -90.04}, "The clock of Redis is 90.0 s behind that of "),
+        ({"clock_ahead_s": None}, None),
     ],
 )
 def test_a_server_that_works_may_be_warned_of(store: dict[str, Any], said: str | None) -> None:
     found = storestate.warnings(store)
     assert found == [] if said is None else found[0].startswith(said)
+
+
+@pytest.mark.parametrize(("here_s", "said"), [(0, None), (30, "behind"), (-30, "ahead of")])
+def test_a_clock_of_the_server_that_differs_by_more_than_a_second_is_warned_of(here_s: int, said: str | None) -> None:
+    processes.beat()
+    with time_machine.travel(datetime.now(UTC) + timedelta(seconds=here_s)):
+        found = [each for each in health.status()["warnings"] if each.startswith("The clock of Redis")]
+    assert [said in each for each in found] == ([True] if said else [])
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 """Cleaning up: the state of rules that are gone, or whose windows have changed, leaves Redis.
 
 So does what somebody else wrote under a key of ours: the limiter could not decide about that client while it is there,
-and it may be there for ever.
+and it may be there for ever. And so does what was counted while the server's clock was far ahead, whose expiry is as far.
 """
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
@@ -15,6 +15,9 @@ import redis
 
 from ratewindow import connection, rulebook, statekeys
 from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.scripts import SLACK_MS
+from ratewindow.limiter.storing import store_for
+from ratewindow.limiter.types import Check, Window
 from ratewindow.models import Override, RateRule
 from ratewindow.overrides import RATE
 from ratewindow.reporting.sites import refuse_when_shared
@@ -49,6 +52,7 @@ class _Living:
     """What may stay: the windows of the rows, and every window of rules whose windows the rows do not tell."""
 
     windows: frozenset[str]  # rule tag + window tag
+    known: Mapping[str, Window]  # those of rules' own windows, by the same tags
     lists: frozenset[str]  # those among them whose state is a list
     rules: frozenset[str]  # rule tags
 
@@ -73,11 +77,14 @@ def clean_orphans(dry_run: bool = False, budget_s: float = BUDGET_S, clock_s: Ca
         living = _living()
         abandoned = [key for key, tags in page if not living.owns(tags)]
         wrong = _no_lists([key for key, tags in page if tags in living.lists])
-        wrong += _endless(masters[0], [key for key, tags in page if living.owns(tags)])
+        expiries = _expiries(masters[0], [(key, tags) for key, tags in page if living.owns(tags)])
+        wrong += [key for key, _, left_ms in expiries if left_ms == -1]  # all that the limiter writes expires
+        ahead = [(key, living.known[tags]) for key, tags, left_ms in expiries if _is_too_far(living.known.get(tags), left_ms)]
         if cursor == 0:
             wrong += _of_strange_types(masters.pop(0), living, end_s, clock_s)
         if not dry_run:
             _unlink([*abandoned, *set(wrong)])
+            _look_at(ahead)
         seen, orphans, harmed = seen + len(page), orphans + len(abandoned), harmed + len(set(wrong))
         if not masters or clock_s() >= end_s:
             return Cleaned(seen, orphans, complete=not masters, dry_run=dry_run, harmed=harmed)
@@ -95,16 +102,33 @@ def _no_lists(keys: list[bytes]) -> list[bytes]:
     return wrong
 
 
-def _endless(master: redis.Redis, keys: list[bytes]) -> list[bytes]:
-    """Those that never expire: all that the limiter writes does."""
-    found: list[bytes] = []
+def _expiries(master: redis.Redis, keys: list[tuple[bytes, str]]) -> list[tuple[bytes, str, int]]:
+    """The same with the milliseconds until each expires; -1 = never."""
+    found: list[tuple[bytes, str, int]] = []
     for first in range(0, len(keys), UNLINK_COUNT):
         asked = keys[first : first + UNLINK_COUNT]
         with master.pipeline(transaction=False) as pipe:
-            for key in asked:
+            for key, _ in asked:
                 pipe.pttl(key)
-            found += [key for key, left_ms in zip(asked, pipe.execute(raise_on_error=False), strict=True) if left_ms == -1]
+            replies = pipe.execute(raise_on_error=False)
+        found += [(*each, left_ms) for each, left_ms in zip(asked, replies, strict=True) if isinstance(left_ms, int)]
     return found
+
+
+def _is_too_far(window: Window | None, left_ms: int) -> bool:
+    """Whether a state expires later than one of this window usually does: the server's clock was ahead when it was written."""
+    if window is None:
+        return False
+    drains_ms = (window.burst or 0) * window.period_ms // max(1, window.limit)
+    return left_ms > max(2 * window.period_ms, drains_ms) + window.period_ms + SLACK_MS
+
+
+def _look_at(states: list[tuple[bytes, Window]]) -> None:
+    """Let the limiter look, which forgets what belongs to no time near now, and leaves what was charged beyond the limit."""
+    store = store_for(connection.patient_client())
+    for key, window in states:
+        with suppress(redis.ResponseError):  # somebody else's type, which goes by itself
+            store.run([Check("clean", (window,), (key.decode(),), cost=0)], "peek")
 
 
 def _of_strange_types(master: redis.Redis, living: "_Living", end_s: float, clock_s: Callable[[], float]) -> list[bytes]:
@@ -142,6 +166,12 @@ def _living() -> _Living:
         for beside_code in (False, True)  # a shadow row beside a rate in code counts on its own
         for tag in [*(window.tag for window in rule.windows), *([statekeys.LOCK_TAG] if rule.penalty_ms else [])]
     } | {statekeys.rule_tag(name, beside_code) + tag for name, tag in _of_other_rates(rules) for beside_code in (False, True)}
+    known = {
+        statekeys.rule_tag(rule.name, beside_code) + window.tag: window
+        for rule in rules
+        for beside_code in (False, True)
+        for window in rule.windows
+    }
     lists = {
         statekeys.rule_tag(rule.name, beside_code) + window.tag
         for rule in rules
@@ -151,7 +181,9 @@ def _living() -> _Living:
     }
     # A row that could not be read as a rule is there all the same, and may be corrected.
     unread = set(RateRule.objects.values_list("name", flat=True)) - {rule.name for rule in rules}
-    return _Living(frozenset(windows), frozenset(lists), frozenset(map(statekeys.rule_tag, rulebook.code_names() | unread)))
+    return _Living(
+        frozenset(windows), known, frozenset(lists), frozenset(map(statekeys.rule_tag, rulebook.code_names() | unread))
+    )
 
 
 def _of_other_rates(rules: Iterable[Rule]) -> Iterator[tuple[str, str]]:

@@ -1,15 +1,19 @@
 """Cleaning takes the state of no rule, and nothing else."""
 
+import time
+
 import pytest
 from django.test import override_settings
 
 from ratewindow import coderules, rulebook, statekeys
-from ratewindow.limiter.types import Window
+from ratewindow.limiter import RedisStore
+from ratewindow.limiter.types import Check, Window
 from ratewindow.models import RateRule
 from ratewindow.reporting import orphans, sites
 from ratewindow.reporting.orphans import Cleaned, clean_orphans
 from ratewindow.reporting.sites import SharedPrefix, announce_site, refuse_when_shared
 from tests.doors import behind_middleware, plain, statuses
+from tests.limiter.histories import ALGORITHMS
 from tests.reporting.conftest import NOW_S
 
 pytestmark = pytest.mark.django_db
@@ -275,3 +279,23 @@ def test_a_client_whose_state_was_overwritten_is_counted_again_after_cleaning(re
     assert statuses(site, 3) == [200] * 3
     clean_orphans()
     assert statuses(site, 2) == [200, 429]
+
+
+DAYS_MS = 10 * 86_400_000
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_what_was_counted_while_the_clock_was_far_ahead_goes_and_what_counts_now_stays(redis_client, algorithm):
+    rule, _ = RateRule.objects.define("ahead", "5/m", prefix="/")
+    rule.windows.update(algorithm=algorithm, buckets=None)
+    window = rulebook.read_rules()[0].windows[0]
+    now_ms, store = time.time_ns() // 1_000_000, RedisStore(redis_client)
+    ahead, now, forced = (key("ahead", window, client) for client in ("ip:192.0.2.1", "ip:192.0.2.2", "ip:192.0.2.3"))
+    store.run([Check("ahead", (window,), (ahead,))], "hit", now_ms + DAYS_MS)
+    redis_client.pexpire(ahead, DAYS_MS + 60_000)
+    store.run([Check("ahead", (window,), (now,))], "hit", now_ms)
+    store.run([Check("ahead", (window,), (forced,), cost=100_000)], "charge", now_ms)
+    clean_orphans(dry_run=True)
+    assert redis_client.exists(ahead, now, forced) == 3
+    clean_orphans()
+    assert (redis_client.exists(ahead), redis_client.exists(now, forced)) == (0, 2)
