@@ -18,9 +18,10 @@ BURST, QUIET_MS, GAP_MS = 40, 24_000, 20  # bursts of 40 requests, 20 ms apart, 
 
 WINDOWS = {
     "sliding_log": Window(LIMIT, PERIOD_MS, "sliding_log"),
-    "sliding_window, 10 buckets": Window(LIMIT, PERIOD_MS, buckets=10),
-    "sliding_window, 60 buckets": Window(LIMIT, PERIOD_MS),
-    "sliding_window, 300 buckets": Window(LIMIT, PERIOD_MS, buckets=300),
+    "sliding_window": Window(LIMIT, PERIOD_MS),
+    "sliding_window, 1000 per 60 s, 10 buckets": Window(10 * LIMIT, PERIOD_MS, buckets=10),
+    "sliding_window, 1000 per 60 s, 60 buckets": Window(10 * LIMIT, PERIOD_MS),
+    "sliding_window, 1000 per 60 s, 300 buckets": Window(10 * LIMIT, PERIOD_MS, buckets=300),
     "sliding_estimate": Window(LIMIT, PERIOD_MS, "sliding_estimate"),
     "fixed_window": Window(LIMIT, PERIOD_MS, "fixed_window"),
     "fixed_window, aligned": Window(LIMIT, PERIOD_MS, "fixed_window", aligned_to="minute"),
@@ -37,15 +38,15 @@ class Accuracy(NamedTuple):
     most: int
 
 
-def bursty(seed: int = 1, requests: int = REQUESTS) -> Iterator[int]:
-    """When requests come, in milliseconds: bursts of exponential size, at exponential distances."""
+def bursty(times: int = 1, seed: int = 1, requests: int = REQUESTS) -> Iterator[int]:
+    """When requests come, in milliseconds: bursts of exponential size, at exponential distances; so many times as many."""
     dice, now_ms, left = random.Random(seed), 1_732_094_855_123, 0
     for _ in range(requests):
         if not left:
-            left = 1 + int(dice.expovariate(1 / BURST))
+            left = 1 + int(dice.expovariate(1 / BURST / times))
             now_ms += int(dice.expovariate(1 / QUIET_MS))
         left -= 1
-        now_ms += int(dice.expovariate(1 / GAP_MS))
+        now_ms += int(dice.expovariate(times / GAP_MS))
         yield now_ms
 
 
@@ -69,7 +70,7 @@ def main() -> None:
     print("| algorithm | refused early | admitted over the limit | most in any window |")
     print("|---|---|---|---|")
     for name, window in WINDOWS.items():
-        told = accuracy(window, bursty())
+        told = accuracy(window, bursty(window.limit // LIMIT))
         print(f"| {name} | {told.early:.1%} | {told.over:.1%} | {told.most} |")
 
 

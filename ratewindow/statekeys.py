@@ -17,7 +17,7 @@ name                                   type    what
 =====================================  ======  ==========================================================
 
 ``<rule>``, ``<window>`` and ``<lock>`` are eight characters each: digests of the rule's name, of what makes a
-count unusable when it changes (algorithm, period, buckets, the clock it begins with), and of the word lock.
+count unusable when it changes (algorithm, period, the clock it begins with), and of the word lock.
 ``<identity>`` is a keyed digest in braces, so that on a cluster all state of one client lies in one slot. So do
 all minutes and their index, which are written in one transaction.
 """

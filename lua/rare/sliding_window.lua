@@ -1,39 +1,37 @@
--- sliding_window: units taken away, of one bucket or the oldest first.
+-- sliding_window: units taken away, those of one time or the oldest first.
 
-local function encode(units)
-  local digits = ''
-  while units >= 128 do
-    digits = digits .. string.char(128 + units % 128)
-    units = math.floor(units / 128)
+local function take(units, named, key, limit, period, parameter, now)
+  local own, left = algorithms.sliding_window, 0
+  local room, _, width, state, at, newest, oldest = own.read(key, limit, period, parameter, now)
+  if room == limit then return end
+  if named then
+    local last = width == 0 and newest or newest * width
+    if named + period <= math.max(now, last) then return end -- it has left, though its bucket may not have
+    if width > 0 then named = named - named % width + width - 1 end
   end
-  return digits .. string.char(units)
-end
-
-local function take(units, named, key, limit, period, width, now)
-  local room, _, current, bucket, oldest, at, state = algorithms.sliding_window.read(key, limit, period, width, now)
-  local used, ring = limit - room, {}
-  if used == 0 then return end
-  for index = oldest, bucket do
-    local count, gone = current, 0
-    if index < bucket then _, at, count = walk(state, at, index, index + 1, math.huge) end
-    if not named or index == named then gone = math.min(units, count) end
-    units, used = units - gone, used - gone
-    if index < bucket then ring[#ring + 1] = encode(count - gone) else current = count - gone end
-  end
-  if used > 0 then
-    write(key, period, width, now, used, current, bucket, oldest, table.concat(ring))
-  else
+  local rewritten = {rewrite(parameter % 8, width, function(times, counts)
+    for i = 1, #times do
+      if not named or times[i] == named then
+        local gone = math.min(units, counts[i])
+        units, counts[i] = units - gone, counts[i] - gone
+      end
+      left = left + counts[i]
+    end
+  end, width, state, at, newest, oldest)}
+  if left == 0 then
     redis.call('DEL', key)
+  else
+    own.answer('write', 0, key, limit, period, parameter, now, limit - left, limit, unpack(rewritten))
   end
 end
 
 -- The newest units that fill the limit are kept.
-function algorithms.sliding_window.count(cost, key, limit, period, width, now, room, ...)
-  local _, _, _, time = algorithms.sliding_window.answer('charge', cost, key, limit, period, width, now, room, ...)
-  if cost > room then take(cost - room, nil, key, limit, period, width, now) end
+function algorithms.sliding_window.count(cost, key, limit, period, parameter, now, room, ...)
+  local _, _, _, time = algorithms.sliding_window.answer('count', cost, key, limit, period, parameter, now, room, ...)
+  if cost > room then take(cost - room, nil, key, limit, period, parameter, now) end
   return time
 end
 
-function algorithms.sliding_window.refund(units, time, key, limit, period, width, now)
-  take(units, time and math.floor(time / width), key, limit, period, width, now)
+function algorithms.sliding_window.refund(units, time, key, limit, period, parameter, now)
+  take(units, time, key, limit, period, parameter, now)
 end

@@ -11,6 +11,7 @@ from ratewindow.limiter.types import Decision, Window, WindowAnswer
 
 MOST = 10**15 - 1  # what a structured field can say
 MOST_TOLD = 16  # windows in a header, with the longest names 2 kB: a proxy whose buffer they fill answers 502
+MOST_LATE_MS = 1000  # a charge later than this after it was asked for is one by another clock
 
 
 def write(response: HttpResponseBase, decision: Decision) -> None:
@@ -115,14 +116,17 @@ def _reset_epoch_s(decision: Decision) -> int:
     """From the time before the call, in whole milliseconds, and rounded up; the same over a burst.
 
     The server's clock has gone on a little by then, each time another little. Where it is known that units leave
-    at certain times only, the nearest of these is meant.
+    at certain times only, the nearest of these is meant; else the time of the charge, if there was one, says how much.
     """
     wait_ms, answer = _wait_ms(decision), _deciding(decision)
-    at_ms = math.floor(decision.at_s * 1000) + wait_ms
+    asked_ms = math.floor(decision.at_s * 1000)
+    at_ms = asked_ms + wait_ms
     if answer is not None and wait_ms and decision.reason != "penalty":
         step_ms, first_ms = answer.window.edges_ms
         if step_ms:
             at_ms = (at_ms - first_ms + step_ms // 2) // step_ms * step_ms + first_ms
+        elif 0 <= answer.charged_at_ms - asked_ms < MOST_LATE_MS:
+            at_ms += answer.charged_at_ms - asked_ms
     return -(-at_ms // 1000)
 
 

@@ -1,6 +1,6 @@
 """A counter over a sliding window, without a limit: `add`, and `get` what was added in the last five seconds.
 
-It is the bucket ring of ``sliding_window`` with nothing to fill it, so it lies in any store that the limiter
+It is the buckets of ``sliding_window`` with nothing to fill them, so it lies in any store that the limiter
 knows, and agrees with the limiter on what a window is.
 """
 

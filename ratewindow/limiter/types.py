@@ -22,10 +22,10 @@ MOST_BUCKETS = 3000
 class Window:
     """At most `limit` units in any `period_ms` milliseconds. ValueError names a value that is out of bounds.
 
-    `buckets` is the resolution of ``sliding_window``: more of them refuse fewer requests early and take
-    more memory. `burst` is how many units a ``token_bucket`` or ``leaky_bucket`` admits at once. None is the
-    algorithm's usual number of either. A ``fixed_window`` begins with the first hit or, `aligned_to`
-    ``"minute"``, ``"hour"``, ``"day"`` or ``"week"``, with the clock in `timezone`.
+    `buckets` is the resolution of ``sliding_window``: limits up to it are exact, and above it more of them refuse
+    fewer requests early and take more memory. `burst` is how many units a ``token_bucket`` or ``leaky_bucket``
+    admits at once. None is the algorithm's usual number of either. A ``fixed_window`` begins with the first hit or,
+    `aligned_to` ``"minute"``, ``"hour"``, ``"day"`` or ``"week"``, with the clock in `timezone`.
     """
 
     limit: int
@@ -59,7 +59,7 @@ class Window:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.limit, self.period_ms, *self.shape, self.burst))
+        return hash((self.limit, *self.shape, self.buckets, self.burst))
 
     @cached_property
     def script(self) -> str:
@@ -79,9 +79,9 @@ class Window:
 
     @cached_property
     def shape(self) -> tuple[str | int | None, ...]:
-        """What makes a count meaningless when it changes; limit and burst are not among it."""
+        """What makes a count meaningless when it changes; limit, buckets and burst are not among it."""
         aligned = (self.aligned_to, self.timezone) if self.aligned_to else ()
-        return (self.algorithm, self.period_ms, self.buckets, *aligned)
+        return (self.algorithm, self.period_ms, *aligned)
 
     @cached_property
     def tag(self) -> str:

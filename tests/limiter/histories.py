@@ -12,6 +12,7 @@ from tests.limiter.oracle import Limit, Question
 START_MS = 1_732_094_855_123
 ALGORITHMS = [name for name, _ in algorithm_choices()]
 LIMITS = [0, 1, 2, 5, 20, 200]
+BUCKETS = [60, 1, 3, 10, 200]
 
 
 class Step(NamedTuple):
@@ -59,13 +60,17 @@ class _Shape(NamedTuple):
     def window(self, limit: int) -> Window:
         return Window(limit, self.period_ms, self.algorithm, self.buckets, self.burst, self.aligned_to, self.timezone)
 
+    def edited(self, dice: random.Random) -> "_Shape":
+        """With another number of buckets, where it has them; its count stays."""
+        return self if self.buckets is None or dice.random() < 0.5 else self._replace(buckets=dice.choice(BUCKETS))
+
 
 def _shape(dice: random.Random, algorithms: list[str]) -> _Shape:
     algorithm = dice.choice(algorithms)
     period_ms, aligned_to = dice.choice([7, 50, 61, 1000, 60_000]), ""
     if algorithm == "fixed_window" and dice.random() < 0.4:
         aligned_to, period_ms = dice.choice([("minute", 60_000), ("hour", 3_600_000), ("day", 86_400_000), ("week", 604_800_000)])
-    buckets = dice.choice([None, 1, 3, 10]) if algorithm == "sliding_window" else None
+    buckets = dice.choice(BUCKETS) if algorithm == "sliding_window" else None
     burst = dice.choice([None, 1, 3, 30]) if algorithm in ("token_bucket", "leaky_bucket") else None
     timezone = dice.choice(["UTC", "Asia/Kolkata", "America/St_Johns"]) if aligned_to else "UTC"
     return _Shape(algorithm, period_ms, buckets, burst, aligned_to, timezone)
@@ -95,6 +100,7 @@ def history(
             now_ms = max(since_ms or 0, now_ms - dice.choice([1, 20, dice.randrange(1000), dice.randrange(100_000), 10_000_000]))
         if dice.random() < 0.05:
             limits = [[dice.choice(LIMITS) for _ in each] for each in rules]
+            rules = [[shape.edited(dice) for shape in each] for each in rules]
             penalties = [penalty and dice.choice([10, 500, 30_000]) for penalty in penalties]
         checks = []
         for number, shapes in enumerate(rules):

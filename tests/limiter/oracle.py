@@ -38,28 +38,16 @@ def first(start: int, stop: int, true_at: Callable[[int], bool]) -> int:
 
 
 class Units:
-    """sliding_log and sliding_window: single units, each with the time when it stops counting."""
+    """Single units by their times, each with the moment when it stops counting."""
 
     def __init__(self) -> None:
         self.charged: list[int] = []
-        self.last = 0  # the newest charge, though it may have been refunded
-
-    def leaves(self, limit: Limit, unit: int) -> int:
-        if limit.algorithm == "sliding_log":
-            return unit + limit.period
-        width = math.ceil(limit.period / limit.buckets)
-        return unit - unit % width + width - 1 + limit.period
 
     def newest(self, limit: Limit) -> int | None:
-        if not self.charged:
-            return None
-        if limit.algorithm == "sliding_log":
-            return self.charged[-1]
-        width = math.ceil(limit.period / limit.buckets)
-        return self.last // width * width  # known to its bucket, which stays while anything counts
+        return self.charged[-1] if self.charged else None
 
     def counting(self, limit: Limit, now: int) -> list[int]:
-        return [unit for unit in self.charged if self.leaves(limit, unit) > now]
+        return [unit for unit in self.charged if unit + limit.period > now]
 
     def used(self, limit: Limit, now: int) -> Fraction:
         return Fraction(len(self.counting(limit, now)))
@@ -68,21 +56,66 @@ class Units:
         return not self.counting(limit, now)
 
     def charge(self, limit: Limit, now: int, cost: int) -> int:
-        self.charged, self.last = self.counting(limit, now) + [now] * cost, now
+        self.charged = self.counting(limit, now) + [now] * cost
         return now
 
     def count(self, limit: Limit, now: int, cost: int) -> int:
-        self.charge(limit, now, cost)
+        counted_at = self.charge(limit, now, cost)
         if len(self.charged) > limit.limit:
             self.charged = self.charged[len(self.charged) - limit.limit :]
-        return now
+        return counted_at
 
     def refund(self, limit: Limit, now: int, cost: int, time: int | None) -> None:
-        width = 1 if limit.algorithm == "sliding_log" else math.ceil(limit.period / limit.buckets)
         own = self.counting(limit, now)
-        named = [number for number, unit in enumerate(own) if time is None or unit // width == time // width]
+        named = [number for number, unit in enumerate(own) if time is None or unit == time]
         gone = set(named[:cost])
         self.charged = [unit for number, unit in enumerate(own) if number not in gone]
+
+
+class FewOrBuckets(Units):
+    """sliding_window: as a log while the limit and what counts are few, else with each unit late, at the end of its bucket.
+
+    Which of the two it is changes when a unit is charged; what came late stays late. A bucket that is not over is kept.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buckets = 0  # 0: a log
+        self.began = 0  # the newest bucket, though its units may have been refunded
+
+    def few(self, limit: Limit) -> int:
+        size = next(size for size in (2, 3, 4, 5, 6) if limit.period < 256**size or size == 6)
+        return max(limit.buckets, 300 // size)
+
+    def width(self, limit: Limit) -> int:
+        return math.ceil(limit.period / self.buckets) if self.buckets else 1
+
+    def late(self, limit: Limit, time: int) -> int:
+        return time // self.width(limit) * self.width(limit) + self.width(limit) - 1
+
+    def newest(self, limit: Limit) -> int | None:
+        return self.began if self.buckets and self.charged else super().newest(limit)
+
+    def charge(self, limit: Limit, now: int, cost: int) -> int:
+        return self._charge(limit, now, cost, len(self.counting(limit, now)) + cost)
+
+    def count(self, limit: Limit, now: int, cost: int) -> int:
+        counted_at = self._charge(limit, now, cost, 0)
+        self.charged = self.charged[max(0, len(self.charged) - limit.limit) :]
+        return counted_at
+
+    def _charge(self, limit: Limit, now: int, cost: int, units: int) -> int:
+        counting = self.counting(limit, now)
+        if not (self.buckets and counting and now < self.began + self.width(limit)):
+            self.buckets = 0 if limit.limit <= self.few(limit) >= units else limit.buckets
+            counting = [self.late(limit, unit) for unit in counting]
+            self.began = now // self.width(limit) * self.width(limit)
+        self.charged = counting + [self.late(limit, now)] * cost
+        return self.late(limit, now)
+
+    def refund(self, limit: Limit, now: int, cost: int, time: int | None) -> None:
+        if time is None or time + limit.period > now:
+            super().refund(limit, now, cost, None if time is None else self.late(limit, time))
 
 
 class Fixed:
@@ -226,7 +259,7 @@ class Level:
 
 KINDS: dict[str, Callable[[], "Units | Fixed | Estimate | Level"]] = {
     "sliding_log": Units,
-    "sliding_window": Units,
+    "sliding_window": FewOrBuckets,
     "fixed_window": Fixed,
     "sliding_estimate": Estimate,
     "token_bucket": Level,

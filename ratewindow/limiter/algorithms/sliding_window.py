@@ -1,71 +1,118 @@
-"""`sliding_window`: buckets, the partly expired oldest one counted whole, so never above the limit.
+"""`sliding_window`: each unit by its time while they are few, so exact; else by bucket, so never above the limit.
 
-A period is cut into buckets of ``width = ceil(period / buckets)`` milliseconds. A unit counts until its
-whole bucket is older than the period, so it leaves at most one width late: never too many pass, and a
-few are refused a little early.
+As long as the limit, and what counts, is at most `most_times`, the time of each unit is kept, and it counts for exactly
+one period. Where more may count, a period is cut into buckets of ``width = ceil(period / buckets)`` milliseconds, and
+each unit counts as if it had come in the last millisecond of its bucket: it leaves less than one width late. So never too
+many pass, and above that border a few are refused a little early.
 """
+
+from collections.abc import Iterable
 
 from ratewindow.limiter.algorithms.base import Algorithm, Measure
 
-Buckets = tuple[tuple[int, int], ...]
+BYTES = 300  # for the times of one client
+Units = tuple[tuple[int, int], ...]
 
 
-def width(window: Measure, now_ms: int = 0) -> int:
+def width(window: Measure) -> int:
     """Milliseconds of a bucket."""
-    return -(-window.period_ms // (window.buckets or 1))
+    return _width(window.period_ms, window.buckets or 1)
+
+
+def most_times(window: Measure) -> int:
+    """Up to which limit the time of each unit is kept."""
+    return max(window.buckets or 1, BYTES // _size(window.period_ms))
+
+
+def _width(period_ms: int, buckets: int) -> int:
+    return -(-period_ms // buckets)
+
+
+def _size(period_ms: int) -> int:
+    """With how many bytes the times within one period are told apart."""
+    return min(6, max(2, (period_ms.bit_length() + 7) // 8))
+
+
+def _parameter(window: Measure, now_ms: int) -> int:
+    return 8 * (window.buckets or 1) + _size(window.period_ms)
 
 
 class SlidingWindow:
-    """`stored`: the buckets that count, oldest first, as (index since the epoch, units)."""
+    """`stored`: into how many buckets the period is cut, 0 if it is not, and the units that count, oldest first.
+
+    These are pairs of a time, of a bucket its last millisecond, and how many units came then.
+    """
 
     settled = None
 
-    def __init__(self, window: Measure, stored: Buckets | None, now_ms: int) -> None:
-        self.width, self.period, self.now = width(window), window.period_ms, now_ms
-        self.capacity = window.limit
+    def __init__(self, window: Measure, stored: tuple[int, Units] | None, now_ms: int) -> None:
+        self.buckets, self.most_times = window.buckets or 1, most_times(window)
+        self.period, self.now, self.capacity = window.period_ms, now_ms, window.limit
         self.time = -1
-        newest = stored[-1][0] * self.width if stored else now_ms
+        self.cut, units = stored or (0, ())
+        newest = self._newest(units)
         self.discarded = newest - now_ms > self.period
-        oldest = (max(now_ms, newest) + 1 - self.period) // self.width
-        self._keep([] if self.discarded else [bucket for bucket in stored or () if bucket[0] >= oldest])
+        oldest = max(now_ms, newest) - self.period
+        self._keep(() if self.discarded else [each for each in units if each[0] > oldest])
 
-    def _keep(self, buckets: list[tuple[int, int]]) -> None:
-        self.used = sum(units for _, units in buckets)
+    def _newest(self, units: Units) -> int:
+        """When the newest unit came at the earliest: a clock that goes back stands still then."""
+        if not units:
+            return self.now
+        return units[-1][0] - (_width(self.period, self.cut) - 1 if self.cut else 0)
+
+    def _keep(self, units: Iterable[tuple[int, int]]) -> None:
+        kept = tuple(each for each in units if each[1] or self.cut)
+        self.used = sum(count for _, count in kept)
         self.room = self.capacity - self.used
-        self.stored = tuple(buckets) if self.used else None
+        self.units = kept if self.used else ()
+
+    @property
+    def stored(self) -> tuple[int, Units] | None:
+        return (self.cut, self.units) if self.used else None
 
     @property
     def empty(self) -> bool:
         return not self.used
 
     def charge(self, cost: int) -> None:
-        buckets, index = list(self.stored or ()), self.now // self.width
-        if buckets and buckets[-1][0] >= index:
-            index = buckets[-1][0]
-            buckets[-1] = (index, buckets[-1][1] + cost)
-        else:
-            buckets.append((index, cost))
-        self._keep(buckets)
-        self.time = max(self.now, index * self.width)
+        self._charge(cost, self.used + cost)
 
     def count(self, cost: int) -> None:
-        self.charge(cost)
+        self._charge(cost, min(self.used + cost, self.capacity))
         if self.room < 0:
             self._take_oldest(-self.room)
+
+    def _charge(self, cost: int, most_used: int) -> None:
+        time = max(self.now, self._newest(self.units))
+        if not (self.cut and self.units and time <= self.units[-1][0]):  # the newest bucket may not be over
+            self._cut_anew(0 if max(self.capacity, most_used) <= self.most_times else self.buckets)
+        self.time = self._counted_at(time)
+        self._keep(_joined((*self.units, (self.time, cost))))
+
+    def _cut_anew(self, buckets: int) -> None:
+        self.cut = buckets
+        self._keep(_joined((self._counted_at(time), count) for time, count in self.units))
+
+    def _counted_at(self, time_ms: int) -> int:
+        if not self.cut:
+            return time_ms
+        width = _width(self.period, self.cut)
+        return time_ms - time_ms % width + width - 1
 
     def refund(self, cost: int, time_ms: int | None) -> None:
         if time_ms is None:
             self._take_oldest(cost)
-        else:
-            named = time_ms // self.width
-            self._keep([(index, max(0, units - cost) if index == named else units) for index, units in self.stored or ()])
+        elif time_ms + self.period > max(self.now, self._newest(self.units)):
+            named = self._counted_at(time_ms)
+            self._keep([(time, max(0, count - cost) if time == named else count) for time, count in self.units])
 
     def _take_oldest(self, units: int) -> None:
         kept = []
-        for index, count in self.stored or ():
+        for time, count in self.units:
             gone = min(units, count)
             units -= gone
-            kept.append((index, count - gone))
+            kept.append((time, count - gone))
         self._keep(kept)
 
     def wait(self, cost: int) -> int:
@@ -73,27 +120,37 @@ class SlidingWindow:
 
     def _left(self, units: int) -> int:
         """When so many of the oldest units will have stopped counting; a bucket leaves as a whole."""
-        for index, count in self.stored or ():
+        for time, count in self.units:
             units -= count
             if units <= 0:
-                return (index + 1) * self.width - 1 + self.period
+                return time + self.period
         return self.now
 
 
+def _joined(units: Iterable[tuple[int, int]]) -> Units:
+    """With those of one time as one pair."""
+    joined: dict[int, int] = {}
+    for time, count in units:
+        joined[time] = joined.get(time, 0) + count
+    return tuple(joined.items())
+
+
 def _ends(window: Measure) -> tuple[int, int]:
-    return width(window, 0), window.period_ms - 1
+    """Buckets leave at certain times, single units at any."""
+    return (0, 0) if window.limit <= most_times(window) else (width(window), window.period_ms - 1)
 
 
 ALGORITHM = Algorithm(
     name="sliding_window",
     label="Sliding window (recommended)",
     help=(
-        "Never more than the limit in any window of the period, in constant memory. A request may be refused "
-        "up to one bucket (a sixtieth of the period, unless you say otherwise) too early."
+        "Never more than the limit in any window of the period, in constant memory. Exact for limits up to the number of "
+        "buckets (60, unless you say otherwise); above, a request may be refused up to one bucket, a sixtieth of the "
+        "period, too early."
     ),
     reading=SlidingWindow,
     script="sliding_window",
-    parameter=width,
+    parameter=_parameter,
     edges=_ends,
     default_buckets=60,
     most_buckets=1000,
