@@ -158,3 +158,16 @@ def test_it_is_over_when_its_time_is(admin_client):
     switching.turn_off(60, "why not", "ann")
     with time_machine.travel(time.time() + 61, tick=False):
         assert "Limits are OFF" not in text_of(admin_client.get(REPORT))
+
+
+INDEX = reverse("admin:app_list", args=["ratewindow"])
+
+
+def test_state_and_switch_are_one_click_from_the_apps_index(admin_client):
+    told = text_of(admin_client.get(INDEX))
+    assert f'href="{SWITCH}"' in told and f'href="{reverse("admin:ratewindow_state")}"' in told
+
+
+def test_the_index_links_only_what_may_be_seen(client):
+    told = text_of(staff(client, "view_raterule").get(INDEX))
+    assert f'href="{SWITCH}"' not in told and f'href="{reverse("admin:ratewindow_state")}"' not in told
