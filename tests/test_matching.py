@@ -183,3 +183,12 @@ def test_a_request_may_have_a_urlconf_of_its_own() -> None:
         request = RequestFactory().get(requested)
         request.urlconf = __name__  # type: ignore[attr-defined]
         assert index.match(request), requested
+
+
+def test_spellings_are_those_of_the_routes_that_a_test_sets() -> None:
+    index = Index([rule(applies_to="path", pattern="/loud/")])
+    told = [bool(list(index.match(RequestFactory().get("/LOUD/"))))]
+    with override_settings(ROOT_URLCONF=__name__):
+        told.append(bool(list(index.match(RequestFactory().get("/LOUD/")))))
+    told.append(bool(list(index.match(RequestFactory().get("/LOUD/")))))
+    assert told == [False, True, False]
