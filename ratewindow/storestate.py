@@ -101,7 +101,7 @@ def _ahead_s(server_time: Any, before_s: float, after_s: float) -> float | None:
         return None
     seconds, microseconds = server_time
     server_s = seconds + microseconds / 1_000_000
-    return round(server_s - min(max(server_s, before_s), after_s), 3)
+    return round(float(server_s - min(max(server_s, before_s), after_s)), 3)
 
 
 def _number(value: Any) -> int | None:

@@ -29,8 +29,8 @@ local function bounds(time, period, edges)
 end
 
 local function write(key, start, used, stop, now)
-  local most = 2^52 -- where the count stops, so that it stays exact
-  redis.call('SET', key, string.format('%.0f %.0f', start, math.min(used, most)), 'PX', stop - now)
+  if used > 2^52 then used = 2^52 end -- where it stays exact
+  redis.call('SET', key, string.format('%.0f %.0f', start, used), 'PX', stop - now)
 end
 
 algorithms.fixed_window = {

@@ -14,8 +14,8 @@ local MOST = 2^52 -- where the level stops: all that is reckoned with it stays e
 -- At limit 0 nothing drains: what is charged then is not kept, since it would never expire.
 local function write(key, rate, now, time, level)
   if rate == 0 then return end
-  local state = string.format('%.0f %.0f %.0f', time, level, rate)
-  redis.call('SET', key, state, 'PX', time + math.ceil(level / rate) - now)
+  local above = level + rate - 1 -- rounded up, without a call
+  redis.call('SET', key, string.format('%.0f %.0f %.0f', time, level, rate), 'PX', time + (above - above % rate) / rate - now)
 end
 
 algorithms.meter = {
@@ -27,12 +27,13 @@ algorithms.meter = {
       if newest - now > period then
         redis.call('DEL', key)
       else
-        time = math.max(now, newest)
-        -- Compared before it is multiplied: after a long while the product would not be exact.
-        if limit > 0 and time - newest < math.ceil(then_level / rate) then level = then_level - (time - newest) * rate end
+        if newest > now then time = newest end
+        local drained = (time - newest) * rate -- exact where it is less than the level
+        if limit > 0 and drained < then_level then level = then_level - drained end
       end
     end
-    return math.floor((capacity * period - level) / period), capacity, time, level, rate
+    local free = capacity * period - level
+    return (free - free % period) / period, capacity, time, level, rate
   end,
 
   answer = function(what, cost, key, limit, period, _, now, room, capacity, time, level, rate)
@@ -41,7 +42,8 @@ algorithms.meter = {
       local units = cost
       if what == 'force' and cost > room then units = math.max(0, room) end
       if units > 0 then
-        room, level, rate = room - units, math.min(level + units * period, MOST), limit
+        room, level, rate = room - units, level + units * period, limit
+        if level > MOST then level = MOST end
         write(key, limit, now, time, level)
       end
       if units == cost then charged_at = time end

@@ -42,8 +42,8 @@ algorithms.sliding_estimate = {
   answer = function(what, cost, key, limit, period, _, now, room, _, start, current, previous, time)
     local wait, reset = 0, 0
     if what ~= 'peek' and (cost <= room or what ~= 'hit') then
-      -- It stops where what is reckoned with it stays exact.
-      room, current = room - cost, math.min(current + cost, math.floor(2^52 / period))
+      room, current = room - cost, current + cost
+      if current * period > 2^52 then current = math.floor(2^52 / period) end -- what is reckoned with it stays exact
       write(key, period, now, start, current, previous)
     else
       time = -1

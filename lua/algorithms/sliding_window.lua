@@ -144,6 +144,7 @@ algorithms.sliding_window = {
     local wait, reset, time, size, refused = 0, 0, -1, parameter % 8, false
     if what ~= 'peek' and (cost <= room or what ~= 'hit') then
       room = room - cost
+      if limit - room > 2^52 then cost, room = cost - (limit - room - 2^52), limit - 2^52 end -- it stops where it stays exact
       local used, units = limit - room, 65536
       local is_open = newest and width > 0 and (now < (newest + 1) * width or what == 'write')
       if is_open and at == 25 then

@@ -146,3 +146,9 @@ def test_a_bad_number_of_buckets_is_named(buckets: object) -> None:
 def test_a_bad_amount_is_named(n: object) -> None:
     with pytest.raises(ValueError, match="write a whole number from 0"):
         SlidingCounter(5, "seconds").add(n)  # type: ignore[arg-type]
+
+
+def test_a_counter_stops_where_it_stays_exact(store: Store) -> None:
+    """And holds up no server, however often so many are added."""
+    counter = SlidingCounter("1m", store=store, clock_ms=Clock())
+    assert [counter.add(2**52) for _ in range(5)] == [2**52] * 5

@@ -8,7 +8,7 @@ many pass, and above that border a few are refused a little early.
 
 from collections.abc import Iterable
 
-from ratewindow.limiter.algorithms.base import Algorithm, Measure
+from ratewindow.limiter.algorithms.base import MOST_UNIT_MS, Algorithm, Measure
 
 BYTES = 300  # for the times of one client
 Units = tuple[tuple[int, int], ...]
@@ -76,6 +76,7 @@ class SlidingWindow:
         return not self.used
 
     def charge(self, cost: int) -> None:
+        cost = min(cost, MOST_UNIT_MS - self.used)
         self._charge(cost, self.used + cost)
 
     def count(self, cost: int) -> None:
