@@ -28,9 +28,12 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case(Window(10**9, HOUR_MS), "one request", (1,), 400, calls=1),
-    Case(Window(10**9, HOUR_MS), "in every bucket, costs of 1 and 2", SMALL, 400),
-    Case(Window(10**9, HOUR_MS), "in every bucket, costs of 1 and a million", LARGE, 400),
+    Case(Window(60, HOUR_MS), "one request", (1,), 400, calls=1),
+    Case(Window(60, HOUR_MS), "60 an hour", (1,), 400, calls=120),
+    Case(Window(100, HOUR_MS), "100 an hour", (1,), 400, calls=200),
+    Case(Window(10**9, HOUR_MS), "of a high limit, one request", (1,), 400, calls=1),
+    Case(Window(10**9, HOUR_MS), "of a high limit, in every bucket, costs of 1 and 2", SMALL, 400),
+    Case(Window(10**9, HOUR_MS), "of a high limit, in every bucket, costs of 1 and a million", LARGE, 400),
     *(
         Case(window, "all the time, costs of 1 and a million", LARGE, 120)
         for window in (

@@ -25,6 +25,9 @@ CASES = {
     KNOWN: (Window(1000, MINUTE_MS), 1000, 0, True),
     "sliding_window, 1000/m, 1,000 clients, every bucket in use": (Window(1000, MINUTE_MS), 1000, 60, True),
     "sliding_window, one client": (Window(10**6, MINUTE_MS), 1, 0, True),
+    "sliding_window, 5/m, 4,000 clients": (Window(5, MINUTE_MS), 4000, 0, True),
+    "sliding_window, 60/m, 1,000 clients": (Window(60, MINUTE_MS), 1000, 0, True),
+    "sliding_window, 60/m, 1,000 clients, half of it used before": (Window(60, MINUTE_MS), 1000, 30, True),
     "sliding_window, 5/m, one client, refused": (Window(5, MINUTE_MS), 1, 0, True),
     "sliding_window, 60/m, 100 clients, every bucket in use, refused": (Window(60, MINUTE_MS), 100, 60, True),
     **{

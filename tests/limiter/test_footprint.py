@@ -1,11 +1,13 @@
 """What a client costs in the server's memory: the bars, and that traffic does not raise them."""
 
+import random
 from collections.abc import Iterator
 
 import pytest
 import redis
 
 from ratewindow.limiter import Limiter, RedisStore, SlidingCounter, Window
+from ratewindow.limiter.rates import parse_rates
 from tests.limiter.clock import Clock
 from tests.limiter.footprint import busy, bytes_beyond_the_name, bytes_each
 
@@ -27,6 +29,19 @@ def client(redis_url: str) -> Iterator[redis.Redis]:
 def test_buckets_take_at_most_400_bytes_whatever_the_traffic(client: redis.Redis, limit: int) -> None:
     busy(client, Window(limit, HOUR_MS), [1, 1, min(limit, 10**6)])
     assert bytes_beyond_the_name(client) <= 400
+
+
+@pytest.mark.parametrize("rate", ["5/m", "60/m", "150/m", "60/h", "100/h", "75/d", "60/90d"])
+def test_times_take_at_most_400_bytes_in_bursts_and_evenly(client: redis.Redis, rate: str) -> None:
+    """Also where a state was just lengthened in place, for which a server takes more than it needs."""
+    [window] = parse_rates(rate)
+    clock, dice, most = Clock(), random.Random(31), 0.0
+    limiter = Limiter(RedisStore(client), clock_ms=clock, believed_ms=0)
+    for number in range(4 * window.limit):
+        clock.now_ms += 1 if number < window.limit else dice.choice([0, 1, 1, window.period_ms // window.limit])
+        limiter.hit("user:42", [window])
+        most = max(most, bytes_beyond_the_name(client))
+    assert most <= 400
 
 
 @pytest.mark.parametrize(
