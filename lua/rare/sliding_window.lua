@@ -21,7 +21,8 @@ local function take(units, named, key, limit, period, parameter, now)
   if left == 0 then
     redis.call('DEL', key)
   else
-    own.answer('write', 0, key, limit, period, parameter, now, limit - left, limit, unpack(rewritten))
+    own.answer('write', 0, key, limit, period, parameter, now, limit - left, limit,
+      (table.unpack or unpack)(rewritten))
   end
 end
 
