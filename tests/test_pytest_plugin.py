@@ -73,8 +73,9 @@ def run(site: Path, line: str, tests: str, *command: str) -> "subprocess.Complet
 
 
 def pytest_told(site: Path, line: str) -> str:
-    plugin = ("-p", "ratewindow.pytest_plugin", "-p", "no:cacheprovider", "-q")
-    return run(site, line, PYTEST, "pytest", *plugin).stdout
+    """What a run says in which pytest finds the plugin by itself, as it does for a site."""
+    done = run(site, line, PYTEST, "pytest", "-p", "no:cacheprovider", "-q")
+    return done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("line", [MEMORY, SWAPPED], ids=["memory", "cache-swapped"])
