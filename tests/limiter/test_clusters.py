@@ -16,6 +16,7 @@ from ratewindow.limiter.budget import limited, running
 from ratewindow.limiter.keys import identity_tag
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.limiter.wire import Call, decision, merged
+from tests.servers import until
 
 HOUR_MS = 3_600_000
 NOW_MS = 1_732_094_855_123
@@ -209,6 +210,13 @@ def _on_two_nodes(cluster: redis.RedisCluster) -> tuple[Check, Check]:
     return one, next(each for each in others if cluster.get_node_from_key(each.keys[0]) != home)
 
 
+def _owner(client: redis.Redis, slot: int) -> str:
+    """The id of the server that has the slot, by what this one knows."""
+    lines = [line.split() for line in client.execute_command("CLUSTER", "NODES").decode().splitlines()]
+    ranges = {words[0]: [each.split("-") for each in words[8:] if not each.startswith("[")] for words in lines}
+    return next(owner for owner, slots in ranges.items() if any(int(each[0]) <= slot <= int(each[-1]) for each in slots))
+
+
 def test_a_moved_slot_is_found_again(cluster: redis.RedisCluster, cluster_ports: list[int]) -> None:
     """MOVED by a client whose map of the slots is wrong; ASK while a slot is on its way."""
     store = ClusterStore(cluster)
@@ -230,10 +238,15 @@ def test_a_moved_slot_is_found_again(cluster: redis.RedisCluster, cluster_ports:
         cluster.nodes_manager.slots_cache[slot] = [home]
         assert decision([one, other], store.run([one, other], "hit")).remaining == 2
     finally:
-        for client, owner in ((home_client, home_id), (away_client, home_id)):
+        nodes = [cluster.get_redis_connection(node) for node in cluster.get_primaries()]
+        for client in (home_client, away_client):
             store.reset(one.keys)
             client.execute_command("CLUSTER SETSLOT", slot, "STABLE")
-            client.execute_command("CLUSTER SETSLOT", slot, "NODE", owner)
+        for client in nodes:
+            client.execute_command("CLUSTER SETSLOT", slot, "NODE", home_id)
+        # What the other has said as the owner may still be on its way: the later epoch goes before it.
+        home_client.execute_command("CLUSTER BUMPEPOCH")
+        until(lambda: all(_owner(client, slot) == home_id for client in nodes), "the slot did not come home")
         cluster.nodes_manager.initialize()
 
 
