@@ -72,9 +72,9 @@ local function is_plain()
 end
 
 if (what == 'hit' or what == 'peek') and is_plain() then
-  local function answered(algorithm, charges, cost, key, limit, period, parameter, room, capacity, a, b, c, d, e, ...)
+  local function answered(algorithm, charges, cost, key, limit, period, parameter, room, capacity, a, b, c, d, e, f, ...)
     local remaining, wait, reset, charged_at = algorithm.answer(
-      charges and what or 'peek', cost, key, limit, period, parameter, now, room, capacity, a, b, c, d, e)
+      charges and what or 'peek', cost, key, limit, period, parameter, now, room, capacity, a, b, c, d, e, f)
     return remaining, wait, reset, charged_at, ...
   end
 
@@ -95,9 +95,9 @@ if (what == 'hit' or what == 'peek') and is_plain() then
     local algorithm, key = algorithms[arguments[at]], keys[number]
     local limit, period, parameter = arguments[at + 1] + 0, arguments[at + 2] + 0, arguments[at + 3]
     if not algorithm.edges then parameter = parameter + 0 end
-    local room, capacity, a, b, c, d, e = algorithm.read(key, limit, period, parameter, now)
+    local room, capacity, a, b, c, d, e, f = algorithm.read(key, limit, period, parameter, now)
     if cost > room then what = 'peek' end
-    return answered(algorithm, charges, cost, key, limit, period, parameter, room, capacity, a, b, c, d, e,
+    return answered(algorithm, charges, cost, key, limit, period, parameter, room, capacity, a, b, c, d, e, f,
       visit(at + 4, number + 1, left - 1, cost, charges))
   end
   local reply = {visit(2, 1, 0)}

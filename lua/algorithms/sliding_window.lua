@@ -10,7 +10,7 @@
 --          oldest first, as base-128 digits, all but the last of a number with the high bit set. A quiet bucket is one byte.
 -- Parameter  8 * buckets + size: into how many buckets to cut the period, and the bytes of a time in `times`
 -- Reading    width (milliseconds of a bucket, 0 when there are times), state, at (where in it the oldest that counts
---            stands), newest and oldest (that count: times, or indexes of buckets)
+--            stands), newest and oldest (that count: times, or indexes of buckets), current (the newest bucket's units)
 --
 -- A unit of time t stops counting at t + period, and one in bucket k as if it had come in its last millisecond, at
 -- (k + 1) * width - 1 + period. An edited limit, or number of buckets, makes the one of the other when a unit is charged;
@@ -41,54 +41,12 @@ local function walk(state, at, bucket, stop, units, size)
   return bucket, at, met
 end
 
--- The units of a reading in buckets of so many milliseconds or, if 0, by their times, once `change` has seen them: lists of
--- their times, of a bucket its last millisecond, and of how many they are. Returns what is written nowhere yet: a reading
--- without room and capacity, whose state is times or ring alone, and how many units the newest bucket has.
-local function rewrite(size, into, change, width, state, at, newest, oldest)
-  local times, counts, texts, last = {}, {}, {}, newest - oldest + 1
-  if width == 0 then
-    last = (#state - 5 - at) / size + 1
-    for unit = 1, last do times[unit], counts[unit] = walk(state, at, 0, newest, unit, size), 1 end
-  else
-    local c1, c2, _, _, _, _, _, _, _, c3, c4, c5, c6, c7 = string.byte(state, 11, 24)
-    for i = 1, last do
-      local bucket = oldest + i - 1
-      times[i] = (bucket + 1) * width - 1
-      if i < last then bucket, at, counts[i] = walk(state, at, bucket, bucket + 1, math.huge) end
-    end
-    counts[last] = c1 + c2 * 256 + (c3 + c4 * 256 + c5 * 65536 + c6 * 16777216 + c7 * 4294967296) * 65536
-  end
-  if change then change(times, counts) end
-  if into == 0 then
-    local whole = ''
-    for i = 1, last do
-      if counts[i] > 0 then
-        local rest = times[i]
-        oldest, newest, whole = #texts > 0 and oldest or rest, rest, ''
-        for _ = 1, 6 do whole, rest = whole .. string.char(rest % 256), math.floor(rest / 256) end
-        texts[#texts + 1] = string.rep(string.sub(whole, 1, size), counts[i])
-      end
-    end
-    return 0, string.sub(table.concat(texts), 1, -1 - size) .. whole, 1, newest, oldest
-  end
-  local current = 0
-  oldest = math.floor(times[1] / into)
-  newest = oldest
-  for i = 1, last do
-    while (newest + 1) * into <= times[i] do
-      while current >= 128 do texts[#texts + 1], current = string.char(128 + current % 128), math.floor(current / 128) end
-      texts[#texts + 1], current, newest = string.char(current), 0, newest + 1
-    end
-    current = current + counts[i]
-  end
-  return into, table.concat(texts), 1, newest, oldest, current
-end
-
 algorithms.sliding_window = {
   read = function(key, limit, period, parameter, now)
     local state = redis.call('GET', key)
     if not state then return limit, limit end
-    local n1, n2, b1, b2, b3, b4, b5, b6, u1, u2, _, _, k1, k2, u3, u4, u5, u6, u7 = string.byte(state, 1, 19)
+    local n1, n2, b1, b2, b3, b4, b5, b6, u1, u2, c1, c2, k1, k2, u3, u4, u5, u6, u7, c3, c4, c5, c6, c7 =
+      string.byte(state, 1, 24)
     if n1 + n2 == 0 then
       local size, last = parameter % 8, #state - 5
       local t1, t2, t3, t4, t5, t6 = string.byte(state, last, last + 5)
@@ -117,6 +75,7 @@ algorithms.sliding_window = {
       return limit - (last - at) / size - 1, limit, 0, state, at, newest, oldest
     end
     local cut, used = n1 + n2 * 256, u1 + u2 * 256 + (u3 + u4 * 256 + u5 * 65536 + u6 * 16777216 + u7 * 4294967296) * 65536
+    local current = c1 + c2 * 256 + (c3 + c4 * 256 + c5 * 65536 + c6 * 16777216 + c7 * 4294967296) * 65536
     local width = (period + -period % cut) / cut
     local bucket = b1 + b2 * 256 + b3 * 65536 + b4 * 16777216 + (b5 + b6 * 256) * 4294967296
     local oldest, at = bucket - k1 - k2 * 256, 25
@@ -137,24 +96,62 @@ algorithms.sliding_window = {
       used = used - gone
       if used == 0 then return limit, limit end
     end
-    return limit - used, limit, width, state, at, bucket, oldest
+    return limit - used, limit, width, state, at, bucket, oldest, current
   end,
 
   answer = function(what, cost, key, limit, period, parameter, now, room, _, width, state, at, newest, oldest, current)
+    if what == 'rewriter' then -- which edits and refunds need: made for them alone, since a function costs every call
+      -- The units of a reading in buckets of so many milliseconds or, if 0, by their times, once `change` has seen them: lists of
+      -- their times, of a bucket its last millisecond, and of how many they are. Returns what is written nowhere yet: a reading
+      -- without room and capacity, whose state is times or ring alone, and how many units the newest bucket has.
+      return function(size, into, change, width, state, at, newest, oldest, current)
+        local times, counts, texts, last = {}, {}, {}, newest - oldest + 1
+        if width == 0 then
+          last = (#state - 5 - at) / size + 1
+          for unit = 1, last do times[unit], counts[unit] = walk(state, at, 0, newest, unit, size), 1 end
+        else
+          for i = 1, last do
+            local bucket = oldest + i - 1
+            times[i] = (bucket + 1) * width - 1
+            if i < last then bucket, at, counts[i] = walk(state, at, bucket, bucket + 1, math.huge) end
+          end
+          counts[last] = current
+        end
+        if change then change(times, counts) end
+        if into == 0 then
+          local whole = ''
+          for i = 1, last do
+            if counts[i] > 0 then
+              local rest = times[i]
+              oldest, newest, whole = #texts > 0 and oldest or rest, rest, ''
+              for _ = 1, 6 do whole, rest = whole .. string.char(rest % 256), math.floor(rest / 256) end
+              texts[#texts + 1] = string.rep(string.sub(whole, 1, size), counts[i])
+            end
+          end
+          return 0, string.sub(table.concat(texts), 1, -1 - size) .. whole, 1, newest, oldest
+        end
+        current, oldest = 0, math.floor(times[1] / into)
+        newest = oldest
+        for i = 1, last do
+          while (newest + 1) * into <= times[i] do
+            while current >= 128 do texts[#texts + 1], current = string.char(128 + current % 128), math.floor(current / 128) end
+            texts[#texts + 1], current, newest = string.char(current), 0, newest + 1
+          end
+          current = current + counts[i]
+        end
+        return into, table.concat(texts), 1, newest, oldest, current
+      end
+    end
     local wait, reset, time, size, refused = 0, 0, -1, parameter % 8, false
     if what ~= 'peek' and (cost <= room or what ~= 'hit') then
       room = room - cost
       if limit - room > 2^52 then cost, room = cost - (limit - room - 2^52), limit - 2^52 end -- it stops where it stays exact
-      local used, units = limit - room, 65536
+      local used = limit - room
       local is_open = newest and width > 0 and (now < (newest + 1) * width or what == 'write')
-      if is_open and at == 25 then
-        local c1, c2 = string.byte(state, 11, 12)
-        units = c1 + c2 * 256 + cost
-      end
-      if units < 65536 and used % 65536 >= cost then -- the usual case of buckets: nothing else has changed
-        local u, c1 = used % 65536, units % 256
-        local u1 = u % 256
-        redis.call('SETRANGE', key, '8', string.char(u1, (u - u1) / 256, c1, (units - c1) / 256))
+      local u, c = used % 65536, is_open and current % 65536 + cost or 65536
+      if c < 65536 and u >= cost and at == 25 then -- the usual case of buckets: nothing else has changed
+        local u1, c1 = u % 256, c % 256
+        redis.call('SETRANGE', key, '8', string.char(u1, (u - u1) / 256, c1, (c - c1) / 256))
         time = (newest + 1) * width - 1
       else
         if not is_open and what ~= 'write' then
@@ -162,7 +159,8 @@ algorithms.sliding_window = {
           if most < buckets then most = buckets end
           if limit > most or used > most and what ~= 'count' then into = (period + -period % buckets) / buckets end
           if newest and width ~= into then
-            width, state, at, newest, oldest, current = rewrite(size, into, nil, width, state, at, newest, oldest)
+            local rewrite = algorithms.sliding_window.answer('rewriter')
+            width, state, at, newest, oldest, current = rewrite(size, into, nil, width, state, at, newest, oldest, current)
             is_open = width > 0 and now < (newest + 1) * width
           end
           width = into
@@ -172,13 +170,7 @@ algorithms.sliding_window = {
           if newest and (newest > now or what == 'write') then stamp = newest end
           time = stamp
         else
-          if newest then
-            ring = string.sub(state, at)
-            if not current then
-              local c1, c2, _, _, _, _, _, _, _, c3, c4, c5, c6, c7 = string.byte(state, 11, 24)
-              current = c1 + c2 * 256 + (c3 + c4 * 256 + c5 * 65536 + c6 * 16777216 + c7 * 4294967296) * 65536
-            end
-          end
+          if newest then ring = string.sub(state, at) end
           stamp = is_open and newest or (now - now % width) / width
           time = (stamp + 1) * width - 1
           if is_open then
@@ -223,7 +215,8 @@ algorithms.sliding_window = {
             state = string.char(n1, (cut - n1) / 256, b1, b2, b3, b4, b5, b6, u1, (used - u1) / 256, c1, (current - c1) / 256,
               k1, (kept - k1) / 256, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) .. ring
           else
-            local u, c, more = used % 65536, current % 65536, ''
+            local more = ''
+            c = current % 65536
             for _, rest in ipairs({(used - u) / 65536, (current - c) / 65536}) do
               for _ = 1, 5 do more, rest = more .. string.char(rest % 256), math.floor(rest / 256) end
             end

@@ -2,14 +2,14 @@
 
 local function take(units, named, key, limit, period, parameter, now)
   local own, left = algorithms.sliding_window, 0
-  local room, _, width, state, at, newest, oldest = own.read(key, limit, period, parameter, now)
+  local room, _, width, state, at, newest, oldest, current = own.read(key, limit, period, parameter, now)
   if room == limit then return end
   if named then
     local last = width == 0 and newest or newest * width
     if named + period <= math.max(now, last) then return end -- it has left, though its bucket may not have
     if width > 0 then named = named - named % width + width - 1 end
   end
-  local rewritten = {rewrite(parameter % 8, width, function(times, counts)
+  local rewritten = {own.answer('rewriter')(parameter % 8, width, function(times, counts)
     for i = 1, #times do
       if not named or times[i] == named then
         local gone = math.min(units, counts[i])
@@ -17,7 +17,7 @@ local function take(units, named, key, limit, period, parameter, now)
       end
       left = left + counts[i]
     end
-  end, width, state, at, newest, oldest)}
+  end, width, state, at, newest, oldest, current)}
   if left == 0 then
     redis.call('DEL', key)
   else
