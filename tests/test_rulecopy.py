@@ -134,11 +134,15 @@ def _signed(value: Any) -> str:
         "[]",
         "\x00\xff",
         json.dumps({"read": 1, "rules": [{"name": "x", "key": "os.getpid"}]}),
-        signing.dumps({}),
     ],
 )
 def test_what_this_site_has_not_signed_is_no_copy(text: str, redis_client: redis.Redis) -> None:
     redis_client.set(statekeys.rules(), text)
+    assert rulecopy.find() is None
+
+
+def test_what_this_site_has_signed_for_something_else_is_no_copy(redis_client: redis.Redis) -> None:
+    redis_client.set(statekeys.rules(), signing.dumps({}))
     assert rulecopy.find() is None
 
 
