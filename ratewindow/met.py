@@ -65,8 +65,7 @@ def tell_refused(request: HttpRequest) -> Refunds:
     """
     refunds = [
         refund
-        for decision in getattr(request, "_ratewindow_charged", ())
-        for part in decision.decisions
+        for part in _made_by_guards(request)
         if part.check is not None and not part.check.counts_refused
         for refund in part.take_back(part.check.cost, with_later=False)
     ]
@@ -95,7 +94,6 @@ async def agive_back(request: HttpRequest, refunds: Refunds) -> None:
 def join(request: HttpRequest, decision: Decision, bars: bool = True) -> None:
     """Make `request.ratewindow` the decision of all rules that the request has met by now."""
     _make(request, decisions_of(request), decision)
-    vars(request).setdefault("_ratewindow_charged", []).append(decision)
     if not bars:
         request._ratewindow_optional = (*getattr(request, "_ratewindow_optional", ()), *decision.decisions)  # type: ignore[attr-defined]
 
@@ -111,7 +109,15 @@ def overtake(request: HttpRequest, decision: Decision) -> None:
             others.append(part)
         else:
             newer.later = (*part.later, part)
+            vars(request).setdefault("_ratewindow_overtaken", []).append(part)
+    vars(request).setdefault("_ratewindow_by_code", []).extend(decision.decisions)
     _make(request, others, decision)
+
+
+def _made_by_guards(request: HttpRequest) -> list[Decision]:
+    by_code: list[Decision] = getattr(request, "_ratewindow_by_code", [])
+    made = (*decisions_of(request), *getattr(request, "_ratewindow_overtaken", ()))
+    return [part for part in made if not any(part is each for each in by_code)]
 
 
 def _make(request: HttpRequest, before: Sequence[Decision], decision: Decision) -> None:
