@@ -6,8 +6,8 @@ from typing import Any
 
 import redis
 
+from ratewindow.limiter.redis.commands import Words, decide_call, decision
 from ratewindow.limiter.types import Check, Window
-from ratewindow.limiter.wire import Words, decide_call, decision
 
 PIPELINE = 500
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 from benchmarks.timing import Contestant
-from ratewindow import connection
+from ratewindow.store import process_clients
 
 NAME = "floor: evalsha('return 1')"
 
 
 def floor() -> Contestant:
-    client = connection.client()
+    client = process_clients.client()
     sha: Any = client.script_load("return 1")
     return Contestant(lambda _: client.evalsha(sha, 0))

@@ -8,14 +8,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ratewindow import connection
+from ratewindow.store import process_clients
 
 _LIBRARIES = ("Django", "redis", "hiredis", "django-ratelimit", "django-smart-ratelimit", "djangorestframework", "limits")
 
 
 def described(info: Any = None, names: Sequence[str] = _LIBRARIES) -> str:
     """The machine, the server that gave this `info`, or else the limiter's, and libraries by `names`."""
-    info = info or connection.client().info("server")
+    info = info or process_clients.client().info("server")
     server = f"Valkey {info['valkey_version']}" if "valkey_version" in info else f"Redis {info['redis_version']}"
     libraries = ", ".join(f"{name} {version(name)}" for name in names)
     return (

@@ -5,7 +5,7 @@ from functools import cache
 from django.http import HttpRequest
 
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.rule import Rule
+from ratewindow.rules.rule import Rule
 
 MOST_EVERYWHERE = 5
 _AREAS = "accounts api billing blog catalog checkout docs feeds forum help media orders reports search shop support".split()

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ratewindow.api import aacquire, acquire, ahit, apeek, arefund, areset, hit, peek, refund, reset
-    from ratewindow.charging import RequestDecision
     from ratewindow.decorators import ratelimit
     from ratewindow.exceptions import RateLimited
-    from ratewindow.identity.own import ratekey
+    from ratewindow.identity.custom import ratekey
     from ratewindow.limiter.types import Decision
+    from ratewindow.request.charge_later import RequestDecision
 
 __all__ = [
     "Decision",
@@ -32,8 +32,8 @@ __all__ = [
 _HOMES = {
     "Decision": "limiter.types",
     "RateLimited": "exceptions",
-    "RequestDecision": "charging",
-    "ratekey": "identity.own",
+    "RequestDecision": "request.charge_later",
+    "ratekey": "identity.custom",
     "ratelimit": "decorators",
 }
 

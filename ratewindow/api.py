@@ -14,19 +14,22 @@ from typing import Any, TypeGuard, cast
 
 from django.http import HttpRequest
 
-from ratewindow import charging, coderules, conf, gate, met, rulebook, stores
-from ratewindow.answers import responses
+from ratewindow import conf
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import named, original
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost, payable
+from ratewindow.limiter.redis.commands import Refunds, What
 from ratewindow.limiter.types import Decision
-from ratewindow.limiter.wire import Refunds, What
 from ratewindow.overrides import Overrides, Ruling
-from ratewindow.overrides.judging import adapted, judge
-from ratewindow.question import NOTHING, Question, ask, ask_about
 from ratewindow.reporting import counters
-from ratewindow.rule import Rule, check_name
+from ratewindow.request import charge_later, decide, refusal, visit
+from ratewindow.request.overrides import adapted, judge
+from ratewindow.request.prepare import NOTHING, Question, ask, ask_about
+from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
+from ratewindow.rules.rule import Rule, check_name
+from ratewindow.store import stores
 
 logger = logging.getLogger("ratewindow")
 
@@ -44,20 +47,20 @@ def hit(
     """
     _give(rule, rate)
     what: What = "force" if force else "hit"
-    told = gate.decide(_question(rulebook.current(), rule, who, cost, force), what, _vain(who))
+    told = decide.decide(_question(snapshot.current(), rule, who, cost, force), what, _vain(who))
     return _admitted(_told(who, told), raise_exception)
 
 
 def peek(rule: str, who: Who, cost: int = 1, rate: str | None = None) -> Decision:
     """What `hit` would answer; charges nothing, locks nobody, and is not counted in reports."""
     _give(rule, rate)
-    return _of_the_rule(gate.decide(_question(rulebook.current(), rule, who, cost), "peek", _vain(who)))
+    return _of_the_rule(decide.decide(_question(snapshot.current(), rule, who, cost), "peek", _vain(who)))
 
 
 def refund(rule: str, who: Who, cost: int = 1) -> None:
     """Give back units: the oldest that count, never more than were charged. While Redis is away nothing is given back."""
-    if refunds := _refunds(_counted(rulebook.current(), rule, who, cost)):
-        charging.give_back(refunds, _vain(who))
+    if refunds := _refunds(_counted(snapshot.current(), rule, who, cost)):
+        charge_later.give_back(refunds, _vain(who))
 
 
 def reset(rule: str, who: Who) -> None:
@@ -65,9 +68,9 @@ def reset(rule: str, who: Who) -> None:
 
     Raises RedisError or OSError while Redis is away: who lets a client go wants to know that it was not done.
     """
-    if keys := _states(rulebook.current(), rule, who):
+    if keys := _states(snapshot.current(), rule, who):
         stores.store().reset(keys)
-        gate.refusals.forget()
+        decide.refusals.forget()
 
 
 def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta, rate: str | None = None) -> Decision:
@@ -78,7 +81,7 @@ def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta, rat
     _give(rule, rate)
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
     while True:
-        told = gate.decide(_question(rulebook.current(), rule, who, cost), "hit", _vain(who))
+        told = decide.decide(_question(snapshot.current(), rule, who, cost), "hit", _vain(who))
         if (wait_s := _next_try_s(told, deadline_s)) is None:
             return _told(who, told)
         time.sleep(wait_s)
@@ -90,27 +93,27 @@ async def ahit(
     """`hit`, awaited."""
     _give(rule, rate)
     what: What = "force" if force else "hit"
-    told = await gate.adecide(await _aquestion(rule, who, cost, force), what, _vain(who))
+    told = await decide.adecide(await _aquestion(rule, who, cost, force), what, _vain(who))
     return _admitted(await _atold(who, told), raise_exception)
 
 
 async def apeek(rule: str, who: Who, cost: int = 1, rate: str | None = None) -> Decision:
     """`peek`, awaited."""
     _give(rule, rate)
-    return _of_the_rule(await gate.adecide(await _aquestion(rule, who, cost), "peek", _vain(who)))
+    return _of_the_rule(await decide.adecide(await _aquestion(rule, who, cost), "peek", _vain(who)))
 
 
 async def arefund(rule: str, who: Who, cost: int = 1) -> None:
     """`refund`, awaited."""
     if refunds := _refunds(_counted(await _abook(rule, who), rule, who, cost)):
-        await charging.agive_back(refunds, _vain(who))
+        await charge_later.agive_back(refunds, _vain(who))
 
 
 async def areset(rule: str, who: Who) -> None:
     """`reset`, awaited."""
     if keys := _states(await _abook(rule, who), rule, who):
         await stores.answered((await stores.astore()).reset(keys))
-        gate.refusals.forget()
+        decide.refusals.forget()
 
 
 async def aacquire(
@@ -125,7 +128,7 @@ async def aacquire(
     _give(rule, rate)
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
     while True:
-        told = await gate.adecide(await _aquestion(rule, who, cost), "hit", _vain(who))
+        told = await decide.adecide(await _aquestion(rule, who, cost), "hit", _vain(who))
         if (wait_s := _next_try_s(told, deadline_s)) is None:
             return await _atold(who, told)
         await asyncio.sleep(wait_s)
@@ -133,16 +136,16 @@ async def aacquire(
 
 def _give(name: str, rate: str | None) -> None:
     if rate is not None:
-        coderules.give(name, rate)
+        code_rates.give(name, rate)
 
 
 async def _aquestion(name: str, who: Who, cost: int, force: bool = False) -> Question:
     return _question(await _abook(name, who), name, who, cost, force)
 
 
-async def _abook(name: str, who: Who) -> rulebook.Rulebook:
+async def _abook(name: str, who: Who) -> snapshot.Rulebook:
     """The rules, once the request has loaded what will be asked of it."""
-    book = await rulebook.acurrent()
+    book = await snapshot.acurrent()
     if _is_request(who):
         if (rule := _rule(book, name)) is not None:
             await rule.recipe.load(who)
@@ -151,7 +154,7 @@ async def _abook(name: str, who: Who) -> rulebook.Rulebook:
     return book
 
 
-def _question(book: rulebook.Rulebook, name: str, who: Who, cost: int, force: bool = False) -> Question:
+def _question(book: snapshot.Rulebook, name: str, who: Who, cost: int, force: bool = False) -> Question:
     rule = _rule(book, name)
     check_cost(cost)  # also while no rule has that name: it would come out on the day that one does
     rules: Sequence[Rule] = (rule,) if rule is not None else ()
@@ -165,7 +168,7 @@ def _question(book: rulebook.Rulebook, name: str, who: Who, cost: int, force: bo
     return question._replace(checks=[payable(check) for check in question.checks]) if force else question
 
 
-def _counted(book: rulebook.Rulebook, name: str, who: Who, cost: int) -> Question:
+def _counted(book: snapshot.Rulebook, name: str, who: Who, cost: int) -> Question:
     """Where the rule counts this client, who may be blocked or let pass just now: perhaps by another rate."""
     rule = _rule(book, name)
     if rule is None:
@@ -201,17 +204,17 @@ def _is_request(who: Any) -> TypeGuard[HttpRequest]:
     return isinstance(who, HttpRequest) or isinstance(getattr(who, "_request", None), HttpRequest)
 
 
-def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:
+def _rule(book: snapshot.Rulebook, name: str) -> Rule | None:
     """The row of that name, unless it is in shadow and code gives a rate: as at a decorated view. Who charges it by
     name knows what happened, so it does not wait for an answer."""
     if not isinstance(name, str) or name not in book.by_name:
         check_name(name)
-    row, code = book.by_name.get(name), None if book.alone else coderules.rule(name)
+    row, code = book.by_name.get(name), None if book.alone else code_rates.rule(name)
     if row is None:
         row = code
-        if code is None and not coderules.has_rate(name) and conf.current().enabled:
+        if code is None and not code_rates.has_rate(name) and conf.current().enabled:
             book.tell_absent(name)
-    elif row.mode == "shadow" and not book.alone and coderules.has_rate(name):
+    elif row.mode == "shadow" and not book.alone and code_rates.has_rate(name):
         row = code or row.beside  # a rate by a function is known to its view alone
     if row is None or not row.windows or row.mode == "off" or not conf.current().enabled:
         return None
@@ -220,14 +223,14 @@ def _rule(book: rulebook.Rulebook, name: str) -> Rule | None:
 
 def _vain(who: Who) -> str:
     """Why this request has waited for Redis in vain, if it has."""
-    return gate.waited(met.decisions_of(original(who))) if _is_request(who) else ""
+    return decide.waited(visit.decisions_of(original(who))) if _is_request(who) else ""
 
 
 def _told(who: Who, told: Decision) -> Decision:
     """The decision, once all who should know of it do."""
     _count(who, told)
     if not told.allowed and _is_request(who):
-        responses.announce(original(who), told)
+        refusal.announce(original(who), told)
     return _of_the_rule(told)
 
 
@@ -235,14 +238,14 @@ async def _atold(who: Who, told: Decision) -> Decision:
     """`_told`, awaited."""
     _count(who, told)
     if not told.allowed and _is_request(who):
-        await responses.aannounce(original(who), told)
+        await refusal.aannounce(original(who), told)
     return _of_the_rule(told)
 
 
 def _count(who: Who, told: Decision) -> None:
     """By the guard around the request, which also writes the headers, or here."""
-    if _is_request(who) and met.is_inside(request := original(who)):
-        met.overtake(request, told)
+    if _is_request(who) and visit.is_inside(request := original(who)):
+        visit.overtake(request, told)
     else:
         counters.record(told.decisions)
 
@@ -262,7 +265,7 @@ def _refunds(question: Question) -> Refunds:
     return [(check, [None] * len(check.windows)) for check in question.checks]
 
 
-def _states(book: rulebook.Rulebook, name: str, who: Who) -> list[str]:
+def _states(book: snapshot.Rulebook, name: str, who: Who) -> list[str]:
     """Where the rule counts this client, by its own limits and by another rate, and where it locks it out."""
     rule = _rule(book, name)
     checks = [*(_asked(who, rule, 0) if rule is not None else NOTHING).checks, *_counted(book, name, who, 0).checks]

@@ -65,9 +65,9 @@ class _Life:
 
     async def _send(self, message: Message) -> None:
         if message["type"] == "lifespan.startup.complete":
-            from ratewindow import rulebook
+            from ratewindow.rulebook import snapshot
 
-            await rulebook.acurrent()
+            await snapshot.acurrent()
         elif message["type"].startswith("lifespan.shutdown."):
             await _end()
         self._told.add(message["type"])
@@ -75,8 +75,9 @@ class _Life:
 
 
 async def _end() -> None:
-    from ratewindow import processes, stores
+    from ratewindow.health import processes
     from ratewindow.reporting import counters
+    from ratewindow.store import stores
 
     await asyncio.to_thread(counters.flush_last)
     await asyncio.to_thread(processes.leave)

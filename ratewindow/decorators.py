@@ -11,19 +11,21 @@ from weakref import WeakKeyDictionary
 
 from django.http import HttpRequest
 
-from ratewindow import coderules, handlers, userfunctions
-from ratewindow import methods as methods_of
-from ratewindow.coderules import CodeRate
-from ratewindow.givenrate import GivenRate, Rate
-from ratewindow.guard import guarded
-from ratewindow.identity import incode, recipe
-from ratewindow.identity.incode import Key
+from ratewindow import site_functions
+from ratewindow.identity import custom_in_code, recipe
+from ratewindow.identity.custom_in_code import Key
 from ratewindow.limiter.keys import digest
 from ratewindow.limiter.limiter import check_cost
-from ratewindow.methods import Place
-from ratewindow.question import Cost
-from ratewindow.rule import Rule, check_methods, check_name
-from ratewindow.rulebook import Rulebook
+from ratewindow.request import handlers
+from ratewindow.request.guard import guarded
+from ratewindow.request.prepare import Cost
+from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rules import code_rates
+from ratewindow.rules import decorated_methods as methods_of
+from ratewindow.rules.code_rates import CodeRate
+from ratewindow.rules.decorated_methods import Place
+from ratewindow.rules.rate_argument import GivenRate, Rate
+from ratewindow.rules.rule import Rule, check_methods, check_name
 
 View = TypeVar("View", bound=Callable[..., Any])
 Given = ParamSpec("Given")
@@ -85,10 +87,10 @@ def ratelimit(
         raise ValueError('ratelimit() needs a rule\'s name, a rate, or both: @ratelimit("login") or @ratelimit(rate="5/m")')
     if called is not None:
         check_name(called)
-    key = incode.as_text(key, called or "")
+    key = custom_in_code.as_text(key, called or "")
     recipe(key, normalise)
     allowed_methods = _methods(_one_of("methods", methods, "method", method))
-    if userfunctions.is_async(cost):
+    if site_functions.is_async(cost):
         raise ValueError(f"{cost!r} is async, and a cost is asked for without waiting: give a plain function")
     if not callable(cost):
         check_cost(cost)
@@ -154,7 +156,7 @@ class _Limit:
         if self._given.words is None and not self._called:
             return  # it limits nobody, and no rule is missed by it
         made_of = id(view) if view is not None and not self._called else None
-        coderules.register(CodeRate(name, self._given.words, self._key, self._methods, place, self._normalise, made_of=made_of))
+        code_rates.register(CodeRate(name, self._given.words, self._key, self._methods, place, self._normalise, made_of=made_of))
 
 
 def _register_methods() -> None:
@@ -162,7 +164,7 @@ def _register_methods() -> None:
         register(place)
 
 
-coderules.seek_with(_register_methods)
+code_rates.seek_with(_register_methods)
 
 
 def _guarded(view: Any, door: "_Door") -> Any:

@@ -6,12 +6,11 @@ from typing import Any
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
-from ratewindow import guard, met
-from ratewindow.answers import responses
 from ratewindow.exceptions import RateLimited
-from ratewindow.question import Cost
-from ratewindow.rule import Rule
-from ratewindow.rulebook import Rulebook
+from ratewindow.request import guard, refusal, visit
+from ratewindow.request.prepare import Cost
+from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rules.rule import Rule
 
 
 class RateWindowMiddleware:
@@ -41,8 +40,8 @@ class RateWindowMiddleware:
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | HttpResponse | None:
         if not isinstance(exception, RateLimited):
             return None
-        if refunds := met.tell_refused(request):
-            met.give_back(request, refunds)
-        if not met.knows(request, exception.decision):  # else it has been announced
-            responses.announce(request, exception.decision)
-        return responses.refusal(request, exception.decision, met.barring(request))
+        if refunds := visit.tell_refused(request):
+            visit.give_back(request, refunds)
+        if not visit.knows(request, exception.decision):  # else it has been announced
+            refusal.announce(request, exception.decision)
+        return refusal.refusal(request, exception.decision, visit.barring(request))

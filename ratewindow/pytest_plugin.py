@@ -27,6 +27,6 @@ def _counts_in_memory() -> bool:
     apps = getattr(sys.modules.get("django.apps"), "apps", None)
     if apps is None or not apps.ready or not apps.is_installed("ratewindow"):
         return False
-    from ratewindow import connection
+    from ratewindow.store import process_clients
 
-    return connection.in_memory()
+    return process_clients.in_memory()

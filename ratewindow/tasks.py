@@ -5,8 +5,9 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_process_shutdown
 
-from ratewindow import processes
-from ratewindow.reporting import collecting, counters, ended, orphans
+from ratewindow.health import processes
+from ratewindow.operations import clean_overrides, clean_state
+from ratewindow.reporting import collecting, counters
 
 
 @shared_task(ignore_result=True)
@@ -16,7 +17,7 @@ def collect_stats() -> str:
 
 @shared_task(ignore_result=True)
 def clean_orphans() -> str:
-    return f"{ended.clean_ended()}; {orphans.clean_orphans()}"
+    return f"{clean_overrides.clean_ended()}; {clean_state.clean_orphans()}"
 
 
 # A pool's process ends without running what is registered for exit.

@@ -17,13 +17,15 @@ from django.test import override_settings
 from django.test.runner import DiscoverRunner
 from django.test.utils import iter_test_cases  # type: ignore[attr-defined]  # which the stubs lack
 
-from ratewindow import coderules, conf, rule, rulebook, rulerows, stores
-from ratewindow.connection import redis_address
+from ratewindow import conf
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import RateRule
-from ratewindow.rule import check_name
-from ratewindow.rulebook import Rulebook
+from ratewindow.rulebook import rule_rows, snapshot
+from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rules import code_rates, rule
+from ratewindow.rules.rule import check_name
+from ratewindow.store import address, stores
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -41,7 +43,7 @@ def Rule(  # noqa: N802  a rule as one writes it, where `override_rules` is give
     """A whole rule of a test's own, with the arguments of `RateRule.objects.define`: ``Rule("api", "2/m", prefix="/api/",
     key="user")``. It is enforced. ValueError names what is wrong with a name, rate or field."""
     windows = RateRule.objects.checked(name, rate, {"path": path, "prefix": prefix, "regex": regex, "route": route}, fields)
-    return rulerows.freeze(RateRule(name=name, **{"mode": "enforce", **fields}), windows)
+    return rule_rows.freeze(RateRule(name=name, **{"mode": "enforce", **fields}), windows)
 
 
 class fresh_counts:  # noqa: N801  named as Django's override_settings is
@@ -52,7 +54,7 @@ class fresh_counts:  # noqa: N801  named as Django's override_settings is
     cases, do the same.
     """
 
-    _settings: ClassVar[dict[str, Any]] = {"REDIS": redis_address.MEMORY}
+    _settings: ClassVar[dict[str, Any]] = {"REDIS": address.MEMORY}
 
     def travel(self, duration: str | timedelta) -> None:
         """Move the limiter's clock forward, without waiting; the rest of the process keeps its time."""
@@ -161,11 +163,11 @@ class override_rules(fresh_counts):  # noqa: N801
     def __enter__(self) -> Self:
         rules = [*self._rules, *(_of_site(name, rate) for name, rate in self._rates.items())]
         super().__enter__()
-        self._outer = rulebook.replace(Rulebook(rules, alone=True))
+        self._outer = snapshot.replace(Rulebook(rules, alone=True))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        rulebook.replace(self._outer)
+        snapshot.replace(self._outer)
         super().__exit__(kind, error, traceback)
 
     def _anew(self) -> "override_rules":
@@ -173,9 +175,9 @@ class override_rules(fresh_counts):  # noqa: N801
 
 
 def _of_site(name: str, rate: str) -> rule.Rule:
-    known = rulebook.current().by_name.get(name) or rulebook.of_site().by_name.get(name) or _in_code(name) or _in_row(name)
+    known = snapshot.current().by_name.get(name) or snapshot.of_site().by_name.get(name) or _in_code(name) or _in_row(name)
     if known is None:
-        names = {*rulebook.of_site().by_name, *coderules.uses()}
+        names = {*snapshot.of_site().by_name, *code_rates.uses()}
         near = difflib.get_close_matches(name, names, n=1)
         meant = f"did you mean {near[0]!r}?" if near else f"For one of the test's own write Rule({name!r}, {rate!r}, path=...)."
         raise ValueError(f"{name!r} is no rule of this site: no row has it, and no view names it. {meant}")
@@ -184,15 +186,15 @@ def _of_site(name: str, rate: str) -> rule.Rule:
 
 def _in_code(name: str) -> rule.Rule | None:
     """What a view names, or limits by itself; the URLconf is imported where that is not known yet."""
-    if name not in coderules.uses() and getattr(settings, "ROOT_URLCONF", None):
-        rulebook.code_names()
-    for use in sorted(coderules.uses().get(name, ()), key=lambda use: (use.rate is None, use.place)):
-        return coderules.rule(name) or rule.Rule(name, (), key=use.key or "ip", methods=use.methods, normalise=use.normalise)
+    if name not in code_rates.uses() and getattr(settings, "ROOT_URLCONF", None):
+        snapshot.code_names()
+    for use in sorted(code_rates.uses().get(name, ()), key=lambda use: (use.rate is None, use.place)):
+        return code_rates.rule(name) or rule.Rule(name, (), key=use.key or "ip", methods=use.methods, normalise=use.normalise)
     return None
 
 
 def _in_row(name: str) -> rule.Rule | None:
     """One that a test has saved in a transaction which will never end."""
     with suppress(Exception):  # a test that may not ask the database, or is on an event loop
-        return next((told for row, told in rulerows.readings() if row.name == name and isinstance(told, rule.Rule)), None)
+        return next((told for row, told in rule_rows.readings() if row.name == name and isinstance(told, rule.Rule)), None)
     return None

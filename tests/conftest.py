@@ -11,9 +11,13 @@ from django.conf import settings
 from django.test import override_settings
 from django.urls import get_resolver
 
-from ratewindow import coderules, edits, gate, housekeeping, oddities, rulebook, stores, userfunctions
-from ratewindow.limiter.server import Server
+from ratewindow import background, site_functions
+from ratewindow.limiter.redis.connections import Server
 from ratewindow.reporting import counters
+from ratewindow.request import decide
+from ratewindow.rulebook import edits, snapshot
+from ratewindow.rules import code_rates
+from ratewindow.store import malformed, stores
 from testproject.redis_server import redis_server
 from tests.demo import start_demo
 from tests.recorder import recorder
@@ -56,27 +60,27 @@ def redis_client(_redis_session: redis.Redis) -> redis.Redis:
 def _no_housekeeping() -> Iterator[None]:
     """Tests do the chores they are about themselves. Nor may a live server's last request, after its test, start threads."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(housekeeping, "ensure_running", lambda: None)
+        patch.setattr(background, "ensure_running", lambda: None)
         yield
 
 
 @pytest.fixture(autouse=True)
 def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """No rules, no names in code, no counts and no bad memories of Redis from earlier tests."""
-    held = rulebook._Held()
-    held.book = rulebook.Rulebook(())
+    held = snapshot._Held()
+    held.book = snapshot.Rulebook(())
     held.read.set()
-    monkeypatch.setattr(rulebook, "_held", held)
+    monkeypatch.setattr(snapshot, "_held", held)
     monkeypatch.setattr(edits, "_heard", edits._Heard())
     _ = get_resolver().url_patterns  # what the site's views give stays; what tests give goes with them
-    monkeypatch.setattr(coderules, "_uses", coderules.uses())
-    userfunctions.failing.clear()
-    oddities.forget()
-    gate.breaker.reset()
-    gate._reported.clear()
-    gate.misses.forget()
+    monkeypatch.setattr(code_rates, "_uses", code_rates.uses())
+    site_functions.failing.clear()
+    malformed.forget()
+    decide.breaker.reset()
+    decide._reported.clear()
+    decide.misses.forget()
     stores.shards.reset()
-    gate.refusals.forget()
+    decide.refusals.forget()
     with counters._process._sending:
         counters._process.begin_anew()
 

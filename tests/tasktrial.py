@@ -6,22 +6,22 @@ import time
 from celery import shared_task
 
 import ratewindow
-from ratewindow import connection
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import collecting, counters, minutes
+from ratewindow.store import process_clients
 
 
 @shared_task(ignore_result=True)
 def count(rule: str) -> None:
     counters.record([Decision(rule=rule)])
-    connection.patient_client().set("counted", rule, ex=60)
+    process_clients.patient_client().set("counted", rule, ex=60)
 
 
 @shared_task(ignore_result=True)
 def tell_limit(rule: str) -> None:
     """The limit that this process obeys, told in a list for the test to read."""
     decision = ratewindow.hit(rule, "ip:203.0.113.9")
-    connection.patient_client().rpush("limits", f"{os.getpid()} {decision.limit}")
+    process_clients.patient_client().rpush("limits", f"{os.getpid()} {decision.limit}")
 
 
 @shared_task(ignore_result=True)
@@ -29,7 +29,7 @@ def collect_and_hang() -> None:
     """The collection up to its last step, at which a worker can be killed."""
 
     def hang(*_: object, **__: object) -> None:
-        connection.patient_client().set("hanging", 1, ex=60)
+        process_clients.patient_client().set("hanging", 1, ex=60)
         time.sleep(60)  # it is killed here
 
     settle, minutes.settle = minutes.settle, hang

@@ -8,8 +8,9 @@ from django.contrib.auth.models import AnonymousUser, Permission, User
 from django.test import AsyncClient, Client, RequestFactory
 from django.urls import resolve, reverse
 
-from ratewindow import adminpages, rulebook
 from ratewindow.models import Override, RateRule
+from ratewindow.request import admin_pages
+from ratewindow.rulebook import snapshot
 
 INDEX, STATE, SWITCH = (reverse(f"admin:{name}") for name in ("index", "ratewindow_state", "ratewindow_switch"))
 OURS = [
@@ -24,7 +25,7 @@ OURS = [
 
 
 def test_every_page_of_the_admin_is_found() -> None:
-    found = [page.path for page in adminpages.pages()]
+    found = [page.path for page in admin_pages.pages()]
     assert found[:2] == ["/admin/", "/admin/login/"]
     assert {*OURS, reverse("admin:auth_user_changelist"), reverse("admin:auth_user_change", args=[1])} <= set(found)
     assert all(path.startswith("/admin/") and "%" not in path for path in found)
@@ -33,7 +34,7 @@ def test_every_page_of_the_admin_is_found() -> None:
 
 @pytest.mark.urls("tests.sites.without_admin_urls")
 def test_a_site_without_the_admin_has_none() -> None:
-    assert adminpages.pages() == []
+    assert admin_pages.pages() == []
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def refuse_all(how: str) -> None:
         RateRule.objects.define("all", "9/m", applies_to="all", key="header:x-key", on_missing="refuse", mode="enforce")
     else:
         Override.objects.block("ip:127.0.0.1")
-    rulebook.reload()
+    snapshot.reload()
 
 
 @pytest.mark.parametrize("how", ["rule", "missing", "block"])
@@ -68,7 +69,7 @@ def test_who_may_switch_limits_reaches_our_pages_and_no_other(client: Client, st
 async def test_the_same_on_an_event_loop(transactional_db: None, staff: User, how: str) -> None:
     client = AsyncClient()
     await client.aforce_login(staff)
-    await rulebook.acurrent()
+    await snapshot.acurrent()
     await sync_to_async(refuse_all)(how)
     assert (await client.get(SWITCH)).status_code == 200
     assert (await client.get(INDEX)).status_code == 429
@@ -85,14 +86,14 @@ def test_all_others_are_refused_there_too(client: Client, staff: User) -> None:
 def test_what_stays_open_is_neither_counted_nor_charged(client: Client, staff: User, redis_client: Any) -> None:
     client.force_login(staff)
     RateRule.objects.define("all", "1/m", applies_to="all", key="user", mode="enforce")
-    rulebook.reload()
+    snapshot.reload()
     assert [client.get(STATE).status_code for _ in range(3)] == [200] * 3
     assert client.get(STATE).wsgi_request.ratewindow.decisions == ()  # type: ignore[attr-defined]
 
 
 def test_a_user_of_another_kind_or_none_is_no_error() -> None:
     request = RequestFactory().get(SWITCH)
-    assert not adminpages.stay_open(request)
+    assert not admin_pages.stay_open(request)
     for user in (AnonymousUser(), object()):
         request.user = user  # type: ignore[assignment]
-        assert not adminpages.stay_open(request)
+        assert not admin_pages.stay_open(request)

@@ -15,9 +15,10 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.test import AsyncClient, Client, RequestFactory, override_settings
 
 import ratewindow
-from ratewindow import afterwards, ratelimit
+from ratewindow import ratelimit
 from ratewindow.models import RateRule
 from ratewindow.reporting import counters
+from ratewindow.request import count_by_answer
 from tests.doors import answer, behind_middleware, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -159,7 +160,7 @@ def test_what_an_inner_guard_looks_at_the_outermost_counts_by_the_answer_that_le
     ids=str,
 )
 def test_an_exception_counts_as_the_status_that_django_makes_of_it(error: BaseException, status: int | None) -> None:
-    assert afterwards.status_of(error) == status
+    assert count_by_answer.status_of(error) == status
 
 
 @is_async
@@ -396,13 +397,13 @@ def test_a_site_without_such_rules_has_nothing_to_remember() -> None:
     seen: list[HttpRequest] = []
     statuses(behind_middleware(plain(False, seen)), 1)
     assert not hasattr(seen[0], "_ratewindow_waiting")
-    assert afterwards._asking.get() is None
+    assert count_by_answer._asking.get() is None
 
 
 def test_a_request_leaves_nothing_behind_in_its_context() -> None:
     define("login", "5/h", "401", prefix="/")
     get(behind_middleware(answering(200)))
-    assert afterwards._asking.get() is None
+    assert count_by_answer._asking.get() is None
 
 
 @is_async

@@ -12,9 +12,11 @@ from django.test import RequestFactory, override_settings
 from redis.exceptions import RedisError
 
 import ratewindow
-from ratewindow import Decision, RateLimited, coderules, ratelimit, rulebook
+from ratewindow import Decision, RateLimited, ratelimit
 from ratewindow.models import Override, RateRule
 from ratewindow.reporting import counters
+from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
 from ratewindow.signals import throttled
 from tests.doors import behind_middleware, get
 
@@ -184,7 +186,7 @@ def test_of_names_that_code_makes_of_requests_a_bounded_number_is_logged_and_kep
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 101
     assert told[-1] == "ratewindow: code names more than 100 such rules, the others are not logged: requests pass"
-    assert len(rulebook._held.told) == 101
+    assert len(snapshot._held.told) == 101
 
 
 @is_async
@@ -296,7 +298,7 @@ class TestARateThatACallGives:
         assert not ratewindow.hit("sms", "user:42")
         ratewindow.refund("sms", "user:42")
         assert ratewindow.peek("sms", "user:42")
-        assert coderules.names() >= {"sms"}
+        assert code_rates.names() >= {"sms"}
 
     def test_ends_where_a_row_is_enforced(self) -> None:
         define("sms", "1/h")
@@ -316,8 +318,8 @@ class TestARateThatACallGives:
             ratewindow.hit("sms", "user:42", rate="6/m")
 
     def test_is_forgotten_where_names_have_no_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(coderules, "MOST_BY_CALLS", 3)
+        monkeypatch.setattr(code_rates, "MOST_BY_CALLS", 3)
         for number in range(9):
             ratewindow.hit(f"sms.{number}", "user:42", rate="5/h")
-        assert len(coderules.names() & {f"sms.{number}" for number in range(9)}) <= 3
-        assert len(coderules.uses().keys() & {f"sms.{number}" for number in range(9)}) <= 3
+        assert len(code_rates.names() & {f"sms.{number}" for number in range(9)}) <= 3
+        assert len(code_rates.uses().keys() & {f"sms.{number}" for number in range(9)}) <= 3

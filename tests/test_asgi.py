@@ -9,10 +9,11 @@ import pytest
 import redis
 from django.core.asgi import get_asgi_application
 
-from ratewindow import rulebook, stores
 from ratewindow.asgi import Application, lifespan
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import counters, minutes
+from ratewindow.rulebook import snapshot
+from ratewindow.store import stores
 
 
 class Server:
@@ -67,11 +68,11 @@ async def test_connections_of_the_loop_are_closed_before_the_server_ends(redis_c
 async def test_the_first_request_finds_the_rules_read(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
-    async def read() -> rulebook.Rulebook:
+    async def read() -> snapshot.Rulebook:
         seen.append("read")
-        return rulebook.current()
+        return snapshot.current()
 
-    monkeypatch.setattr(rulebook, "acurrent", read)
+    monkeypatch.setattr(snapshot, "acurrent", read)
     async with serving(lifespan(get_asgi_application())):
         assert seen == ["read"]
 

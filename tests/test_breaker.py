@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from ratewindow import breaker
-from ratewindow.breaker import FAILURES_TO_OPEN, Breaker, Breakers, State
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.refusals import Refusals
+from ratewindow.store import breaker
+from ratewindow.store.breaker import FAILURES_TO_OPEN, Breaker, Breakers, State
 
 
 class Server:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from ratewindow import changes, edits, housekeeping, rulebook, turns
+from ratewindow import background
+from ratewindow.health import outage_signals
 from ratewindow.models import RateRule
+from ratewindow.rulebook import announce, edits, snapshot
 from ratewindow.signals import rules_changed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
-    monkeypatch.setattr(changes, "_changes", changes.Changes())
+    monkeypatch.setattr(announce, "_changes", announce.Changes())
     told: list[list[str]] = []
 
     def listen(changed: list[str], **_: Any) -> None:
@@ -29,7 +31,7 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
 def edit_elsewhere(name: str) -> None:
     """Without a word in this process, whose reading it is that finds out."""
     RateRule.objects.bulk_create([RateRule(name=name)])
-    rulebook._held.read_at_s = float("-inf")
+    snapshot._held.read_at_s = float("-inf")
     edits._look()
 
 
@@ -37,16 +39,16 @@ def test_the_thread_that_reads_the_rows_calls_no_listener(heard: list[list[str]]
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     edit_elsewhere("one")
     edit_elsewhere("two")
-    assert set(rulebook.current().by_name) == {"one", "two"}
+    assert set(snapshot.current().by_name) == {"one", "two"}
     assert heard == []
-    changes._send_aside()
-    changes._send_aside()
+    announce._send_aside()
+    announce._send_aside()
     assert heard == [["one", "two"]]
 
 
 def test_what_changes_while_a_listener_is_busy_is_told_when_it_is_done_by_the_thread_that_called_it() -> None:
     told: list[tuple[list[str], str]] = []
-    kept, busy, go_on = changes.Changes(), threading.Event(), threading.Event()
+    kept, busy, go_on = announce.Changes(), threading.Event(), threading.Event()
 
     def listen(changed: list[str], **_: Any) -> None:
         told.append((changed, threading.current_thread().name))
@@ -70,6 +72,6 @@ def test_what_changes_while_a_listener_is_busy_is_told_when_it_is_done_by_the_th
 
 
 def test_listeners_have_a_thread_beside_those_that_hear_of_the_kill_switch_and_of_edits() -> None:
-    chores = {name: {chore.run for chore in round_.chores} for name, round_ in housekeeping._rounds.items()}
-    assert {changes._send_aside, turns.send} == chores["ratewindow-signals"]
+    chores = {name: {chore.run for chore in round_.chores} for name, round_ in background._rounds.items()}
+    assert {announce._send_aside, outage_signals.send} == chores["ratewindow-signals"]
     assert edits._listen in chores["ratewindow-housekeeping"] and edits._look in chores["ratewindow-rules"]

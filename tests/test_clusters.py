@@ -11,11 +11,13 @@ from django.core.management import call_command
 from django.http import HttpRequest
 from django.test import RequestFactory, override_settings
 
-from ratewindow import connection, rulebook, statekeys
 from ratewindow.models import RateRule, ThrottleStat
-from ratewindow.reporting import counters, sites
+from ratewindow.operations import shared_prefix
+from ratewindow.operations.clean_state import Cleaned, clean_orphans
+from ratewindow.reporting import counters
 from ratewindow.reporting.collecting import collect_stats
-from ratewindow.reporting.orphans import Cleaned, clean_orphans
+from ratewindow.rulebook import snapshot
+from ratewindow.store import process_clients, state_keys
 from tests.doors import behind_middleware, decorated, get, plain, statuses
 from tests.servers import Watched
 from tests.test_concurrency import admitted_by_eight_processes
@@ -25,7 +27,7 @@ from tests.test_concurrency import admitted_by_eight_processes
 def site_on(url: str) -> Iterator[None]:
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": "5s"}):
         yield
-    connection.close()
+    process_clients.close()
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def test_and_so_they_do_behind_sentinels(program_environment: dict[str, str], wa
 def test_two_rules_for_two_clients_of_one_request_hold_together_on_a_cluster(is_async: bool) -> None:
     RateRule.objects.define("address", "3/h", prefix="/", key="ip", mode="enforce")
     RateRule.objects.define("key", "2/h", prefix="/", key="header:x-api-key", mode="enforce")
-    rulebook.reload()
+    snapshot.reload()
     site = behind_middleware(plain(is_async))
     asked = [
         ("a", "192.0.2.1"),
@@ -79,7 +81,7 @@ def test_two_rules_for_two_clients_of_one_request_hold_together_on_a_cluster(is_
 def test_counts_are_collected_and_orphans_cleaned_on_a_cluster(cluster: redis.RedisCluster) -> None:
     RateRule.objects.define("login", "5/m", path="/login/", mode="enforce")
     RateRule.objects.define("gone", "5/m", path="/gone/", mode="enforce")
-    rulebook.reload()
+    snapshot.reload()
     site = behind_middleware(plain(False))
     for number in range(12):
         for path in ("/login/", "/gone/"):
@@ -87,11 +89,11 @@ def test_counts_are_collected_and_orphans_cleaned_on_a_cluster(cluster: redis.Re
     counters.flush()
     assert collect_stats().minutes_read >= 1
     assert sum(ThrottleStat.objects.filter(rule="login", resolution="minute").values_list("passed", flat=True)) == 12
-    sites.announce_site()
+    shared_prefix.announce_site()
     RateRule.objects.get(name="gone").delete()
-    rulebook.reload()
+    snapshot.reload()
     assert clean_orphans() == Cleaned(seen=24, orphans=12)
-    left = cluster.keys(f"{statekeys.state_prefix()}*", target_nodes=redis.RedisCluster.PRIMARIES)
+    left = cluster.keys(f"{state_keys.state_prefix()}*", target_nodes=redis.RedisCluster.PRIMARIES)
     assert len(left) == 12
 
 
@@ -126,4 +128,4 @@ def test_a_demoted_master_is_left_for_the_new_one(watched: Watched) -> None:
         runner.run(ask(4))
         assert decided_alone()[1:] == [False] * 3
     with redis.Redis(port=watched.master) as master:
-        assert len(master.keys(f"{statekeys.state_prefix()}*")) == 1
+        assert len(master.keys(f"{state_keys.state_prefix()}*")) == 1

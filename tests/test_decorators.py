@@ -12,8 +12,10 @@ from django.views import View
 from django.views.decorators.csrf import csrf_exempt
 
 import ratewindow
-from ratewindow import coderules, ratelimit, rulebook
+from ratewindow import ratelimit
 from ratewindow.checks.code import check_code
+from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
 from tests.doors import decorated, get, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,8 +23,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _no_code_rules_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    rulebook.code_names()  # imports the site's views, whose names would be lost if this were the first time
-    monkeypatch.setattr(coderules, "_uses", {})
+    snapshot.code_names()  # imports the site's views, whose names would be lost if this were the first time
+    monkeypatch.setattr(code_rates, "_uses", {})
 
 
 @ratelimit(rate="5/m")
@@ -76,7 +78,7 @@ def test_a_method_whose_rule_nobody_defined_is_warned_of_once_and_known_before_i
         def get(self, request: HttpRequest) -> HttpResponse:
             return HttpResponse("ok")
 
-    assert {use.place for use in coderules.uses()["nobody.defined"]} == {"a method of a class"}
+    assert {use.place for use in code_rates.uses()["nobody.defined"]} == {"a method of a class"}
     view: Any = Shop.as_view()
     for _ in range(3):
         assert view(RequestFactory().get("/")).status_code == 200
@@ -148,7 +150,7 @@ def test_group_and_method_are_other_words_for_name_and_methods(words: dict[str, 
     view = decorated(False, rate="1/m", key="ip", **words)
     assert statuses(view, 2, method="POST") == [200, 429]
     assert statuses(view, 2, method="GET") == [200, 200]
-    assert "login" in coderules.uses()
+    assert "login" in code_rates.uses()
 
 
 @pytest.mark.parametrize("method", [ratelimit.ALL, None, ()])

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ratewindow import conf, documents
+from ratewindow import conf
+from ratewindow.conf import docs
 from ratewindow.models import RateRule
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -87,12 +88,12 @@ def test_what_messages_say_to_read_is_there() -> None:
 
 
 def test_an_installed_package_names_the_page_that_came_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert documents.page("checks.md") == "docs/checks.md"
+    assert docs.page("checks.md") == "docs/checks.md"
     installed = tmp_path / "docs" / "checks.md"
     installed.parent.mkdir()
     installed.touch()
-    monkeypatch.setattr(documents, "__file__", str(tmp_path / "documents.py"))
-    assert documents.page("checks.md") == str(installed)
+    monkeypatch.setattr(docs, "__file__", str(tmp_path / "documents.py"))
+    assert docs.page("checks.md") == str(installed)
 
 
 def words(name: str) -> str:

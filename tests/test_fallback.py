@@ -11,15 +11,17 @@ from django.http import HttpResponse
 from django.test import RequestFactory, override_settings
 
 import ratewindow
-from ratewindow import fallback, gate, rulebook, share, stores
-from ratewindow.breaker import FAILURES_TO_OPEN
-from ratewindow.countwhen import parse_count_when
 from ratewindow.limiter import AsyncRedisStore, RedisStore
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import counters
-from ratewindow.rule import Rule
-from ratewindow.rulebook import Rulebook
+from ratewindow.request import decide, local_counts, without_redis
+from ratewindow.rulebook import snapshot
+from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rules.count_when import parse_count_when
+from ratewindow.rules.rule import Rule
+from ratewindow.store import stores
+from ratewindow.store.breaker import FAILURES_TO_OPEN
 from tests.doors import behind_middleware, decorated, plain, statuses
 
 is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
@@ -28,13 +30,13 @@ is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "asyn
 @pytest.fixture
 def rules() -> Iterator[Any]:
     """Puts rules in force; each is given as its name, rate and fields."""
-    before = rulebook._held.book
+    before = snapshot._held.book
 
     def put(*made: Rule) -> None:
-        rulebook._held.book = Rulebook(made)
+        snapshot._held.book = Rulebook(made)
 
     yield put
-    rulebook._held.book = before
+    snapshot._held.book = before
 
 
 @pytest.fixture
@@ -50,8 +52,8 @@ def rule(name: str, rate: str = "3/m", on_error: str = "", **fields: Any) -> Rul
 
 def open_breaker() -> None:
     for _ in range(FAILURES_TO_OPEN):
-        gate.breaker.failed(ConnectionError())
-    assert gate.breaker.open
+        decide.breaker.failed(ConnectionError())
+    assert decide.breaker.open
 
 
 def hits(name: str, count: int, **options: Any) -> list[Decision]:
@@ -70,7 +72,7 @@ def test_each_rule_answers_as_it_says(
     if is_open:
         open_breaker()
     else:
-        monkeypatch.setattr("ratewindow.evidence.FAILURES_TO_OPEN", 1000)
+        monkeypatch.setattr("ratewindow.store.breaker_evidence.FAILURES_TO_OPEN", 1000)
     assert statuses(behind_middleware(plain(is_async)), 5) == answers
 
 
@@ -86,7 +88,7 @@ def test_a_refusal_for_the_store_says_so_and_when_to_come_back(rules: Any, away:
     rules(rule("api", on_error="refuse"))
     (told,) = hits("api", 1)
     assert (told.allowed, told.reason, told.outcome, told.cause) == (False, "store", "refused", "store:connection")
-    assert told.retry_after == fallback.RETRY_S
+    assert told.retry_after == without_redis.RETRY_S
     assert len(told.id) == 5
 
 
@@ -133,8 +135,8 @@ def test_one_rule_that_refuses_leaves_the_others_uncharged(rules: Any, away: Non
     handler = behind_middleware(plain(False, seen))
     assert statuses(handler, 5) == [503] * 5
     assert not seen
-    assert len(share._counted.store) == 0
-    told = gate.decide(_question("shut", "here", "open"))
+    assert len(local_counts._counted.store) == 0
+    told = decide.decide(_question("shut", "here", "open"))
     assert [(part.rule, part.outcome, part.reason) for part in told.decisions] == [
         ("shut", "refused", "store"),
         ("here", "other", ""),
@@ -144,15 +146,15 @@ def test_one_rule_that_refuses_leaves_the_others_uncharged(rules: Any, away: Non
 
 def test_rules_that_count_locally_are_charged_together_or_not_at_all(rules: Any, away: None) -> None:
     rules(rule("wide", "3/m", on_error="local"), rule("narrow", "1/m", on_error="local"), rule("open", on_error="allow"))
-    assert gate.decide(_question("wide", "narrow", "open")).allowed
-    told = gate.decide(_question("wide", "narrow", "open"))
+    assert decide.decide(_question("wide", "narrow", "open")).allowed
+    told = decide.decide(_question("wide", "narrow", "open"))
     assert [(part.rule, part.outcome, part.reason) for part in told.decisions] == [
         ("wide", "other", ""),
         ("narrow", "refused", "limit"),
         ("open", "other", ""),
     ]
     assert told.retry_after is not None and 0 < told.retry_after <= 61
-    assert gate.decide(_question("wide")).remaining == 1  # one was charged by the first, and one now
+    assert decide.decide(_question("wide")).remaining == 1  # one was charged by the first, and one now
 
 
 @pytest.mark.parametrize("on_error", ["refuse", "local"])
@@ -180,9 +182,9 @@ def test_what_was_counted_here_outlives_a_store_that_comes_and_goes(rules: Any) 
     for _ in range(4):  # as long as the store is there, it counts for itself
         open_breaker()
         admitted += sum(told.allowed for told in hits("api", 3))
-        gate.breaker.reset()
+        decide.breaker.reset()
         admitted += sum(told.allowed for told in hits("api", 3))
-        gate.refusals.forget()
+        decide.refusals.forget()
     assert admitted == 2 + 2  # the limit, and one share
 
 
@@ -192,7 +194,7 @@ def test_all_processes_together_admit_at_most_their_shares(rules: Any, away: Non
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "LOCAL_PROCESSES": processes}):
         admitted = 0
         for _ in range(processes):
-            share._begin_anew()  # as each of them does
+            local_counts._begin_anew()  # as each of them does
             admitted += sum(told.allowed for told in hits("api", 20))
     assert admitted == processes * max(1, 10 // processes)
 
@@ -201,7 +203,7 @@ def test_nothing_that_was_counted_here_is_written_to_redis_or_given_back_to_it(r
     rules(rule("api", "3/m", on_error="local"))
     open_breaker()
     (told,) = hits("api", 1)
-    gate.breaker.reset()
+    decide.breaker.reset()
     assert told.remaining == 2
     assert told.take_back(1) == []
     assert redis_client.keys("rw:s:*") == []
@@ -215,10 +217,10 @@ def test_an_error_of_our_own_is_no_failed_request_and_is_told_with_its_place(
         raise IndexError("list index out of range")
 
     monkeypatch.setattr(AsyncRedisStore if is_async else RedisStore, "run", broken)
-    monkeypatch.setattr(gate, "_reported", {})
+    monkeypatch.setattr(decide, "_reported", {})
     rules(rule("api", on_error="refuse"))
     assert statuses(behind_middleware(plain(is_async)), 5) == [503] * 5
-    assert not gate.breaker.open
+    assert not decide.breaker.open
     (record,) = caplog.records
     assert "an error of ours spoils a decision" in record.getMessage() and record.exc_info
     assert counters.causes() == {"store:internal": 5}
@@ -269,7 +271,7 @@ def test_the_log_says_what_holds(rules: Any, caplog: pytest.LogCaptureFixture, p
 
 
 def _question(*names: str) -> Any:
-    from ratewindow.question import ask
+    from ratewindow.request.prepare import ask
 
-    book = rulebook.current()
+    book = snapshot.current()
     return ask(RequestFactory().get("/"), [replace(book.by_name[name]) for name in names])

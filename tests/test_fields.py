@@ -8,8 +8,8 @@ from django.core.exceptions import ValidationError
 from django.db.models import F
 from django.forms import modelform_factory
 
-from ratewindow.fields import PeriodField, PeriodFormField, to_text
 from ratewindow.models import RateRule, RuleWindow
+from ratewindow.models.fields import PeriodField, PeriodFormField, to_text
 
 HALF = timedelta(hours=2, minutes=30)
 
@@ -56,7 +56,7 @@ def test_a_bad_period_is_not_saved(window: RuleWindow) -> None:
 
 
 def test_a_migration_repeats_the_field() -> None:
-    assert PeriodField().deconstruct()[1:] == ("ratewindow.fields.PeriodField", [], {})
+    assert PeriodField().deconstruct()[1:] == ("ratewindow.models.fields.PeriodField", [], {})
 
 
 class TestForm:

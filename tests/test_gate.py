@@ -10,12 +10,13 @@ import redis
 from django.conf import settings
 from django.test import override_settings
 
-from ratewindow import gate, stores
-from ratewindow.breaker import FAILURES_TO_OPEN, Breaker
 from ratewindow.limiter import AsyncRedisStore, RedisStore, Window
 from ratewindow.limiter.types import Check
-from ratewindow.question import Question
-from ratewindow.rule import Rule
+from ratewindow.request import decide
+from ratewindow.request.prepare import Question
+from ratewindow.rules.rule import Rule
+from ratewindow.store import stores
+from ratewindow.store.breaker import FAILURES_TO_OPEN, Breaker
 from tests.doors import decorated, get, statuses
 
 is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
@@ -79,12 +80,12 @@ def test_a_decision_made_without_redis_says_so() -> None:
 def test_when_redis_is_back_requests_are_counted_again(no_redis: None, caplog: pytest.LogCaptureFixture, redis_url: str) -> None:
     view = decorated(False, "back", "1/m")
     statuses(view, FAILURES_TO_OPEN)
-    assert gate.breaker.open
-    gate.breaker.look()
-    assert gate.breaker.open
+    assert decide.breaker.open
+    decide.breaker.look()
+    assert decide.breaker.open
     stores._of_threads = RedisStore(redis.Redis.from_url(redis_url))
-    gate.breaker.look()
-    assert not gate.breaker.open
+    decide.breaker.look()
+    assert not decide.breaker.open
     assert statuses(view, 2) == [200, 429]
     assert "Redis answers again after" in caplog.text
 
@@ -97,7 +98,7 @@ def test_a_wrong_type_under_one_key_concerns_that_client_alone(redis_client: Any
     redis_client.lpush(key, "not ours")
     assert [get(view, REMOTE_ADDR="203.0.113.1").status_code for _ in range(5)] == [200] * 5
     assert [get(view, REMOTE_ADDR="203.0.113.2").status_code for _ in range(2)] == [200, 429]
-    assert not gate.breaker.open
+    assert not decide.breaker.open
     assert caplog.text.count("Redis refuses a decision") == 1
 
 
@@ -106,10 +107,10 @@ def test_a_request_that_meets_too_many_limits_is_answered_as_on_error_says(caplo
     rules = [f"rule{number}" for number in range(11)]
     windows = tuple(Window(5, 1000 + number) for number in range(10))
     checks = [Check(rule, windows, tuple(f"rw:{rule}:{number}:{{c}}" for number in range(10))) for rule in rules]
-    decisions = [gate.decide(Question(checks, [], [Rule(rule, windows) for rule in rules])) for _ in range(5)]
+    decisions = [decide.decide(Question(checks, [], [Rule(rule, windows) for rule in rules])) for _ in range(5)]
     assert [each.allowed for each in decisions] == [True] * 5
     assert decisions[0].decisions[0].cause == "store:toomany"
-    assert not gate.breaker.open
+    assert not decide.breaker.open
     assert caplog.text.count("one decision has 110 limits, of at most 50, of rule0, rule1, rule10") == 1
     assert "let a request meet fewer rules, or give these fewer limits or buckets" in caplog.text
 

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.test import RequestFactory
 
 from ratewindow.checks.code import check_code
-from ratewindow.givenrate import GivenRate
+from ratewindow.rules.rate_argument import GivenRate
 from tests.doors import decorated, statuses
 
 JUNK = ["a lot", "", "5/parsec", "10/month", 5, 0.5, ["5/m"], {"5/m"}, b"5/m", "9" * 10_000, object()]

@@ -10,12 +10,15 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
 import ratewindow
-from ratewindow import RateLimited, guard, leasing, ratelimit, rulebook, stores
+from ratewindow import RateLimited, ratelimit
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
+from ratewindow.request import guard
+from ratewindow.rulebook import snapshot
 from ratewindow.signals import throttled
+from ratewindow.store import leasing, stores
 from tests.doors import answer, behind_middleware, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -187,7 +190,7 @@ class TestWhatARuleFurtherInRefuses:
     def test_costs_nothing_by_any_algorithm(self, algorithm: str, is_async: bool) -> None:
         rule, _ = RateRule.objects.define("site", "9/m", prefix="/", mode="enforce")
         rule.windows.update(algorithm=algorithm)
-        rulebook.reload()
+        snapshot.reload()
         view = behind_middleware(ratelimit("inner", "1/h", cost=1)(plain(is_async)))
         assert statuses(view, 30) == [200] + [429] * 29
 

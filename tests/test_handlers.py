@@ -17,9 +17,10 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from ratewindow import coderules, ratelimit
+from ratewindow import ratelimit
 from ratewindow.checks.code import check_code
 from ratewindow.models import RateRule
+from ratewindow.rules import code_rates
 from tests.doors import plain
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -138,10 +139,10 @@ def page(request: HttpRequest, text: str) -> HttpResponse:
 
 
 @pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[coderules.CodeRate]]:
+def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[code_rates.CodeRate]]:
     """The names in code that this test gives."""
-    names: dict[str, set[coderules.CodeRate]] = {}
-    monkeypatch.setattr(coderules, "_uses", names)
+    names: dict[str, set[code_rates.CodeRate]] = {}
+    monkeypatch.setattr(code_rates, "_uses", names)
     return names
 
 
@@ -159,13 +160,13 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[coderules.CodeRate]]
     ids=lambda each: each if isinstance(each, str) else "",
 )
 def test_a_view_without_a_name_of_its_own_has_that_of_what_it_was_made_of(
-    view: Any, name: str, given: dict[str, set[coderules.CodeRate]]
+    view: Any, name: str, given: dict[str, set[code_rates.CodeRate]]
 ) -> None:
     ratelimit(rate="5/m")(view)
     assert list(given) == [f"tests.test_handlers.{name}"]
 
 
-def test_a_limited_class_whose_view_is_limited_once_more_has_two_rules(given: dict[str, set[coderules.CodeRate]]) -> None:
+def test_a_limited_class_whose_view_is_limited_once_more_has_two_rules(given: dict[str, set[code_rates.CodeRate]]) -> None:
     limited: Any = ratelimit(rate="5/m")(type("Cart", (Base,), {"__module__": __name__}))
     ratelimit(rate="9/m")(limited.as_view())
     assert list(given) == ["tests.test_handlers.cart", "tests.test_handlers.cart-2"]

@@ -17,11 +17,14 @@ from django.test import override_settings
 from redis.exceptions import ResponseError
 
 import ratewindow
-from ratewindow import connection, edits, gate, health, processes, processrecord, rulebook, statekeys, storestate
-from ratewindow.breaker import FAILURES_TO_OPEN
+from ratewindow.health import overview, process_record, processes
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.rule import Rule
-from ratewindow.rulebook import Rulebook
+from ratewindow.request import decide
+from ratewindow.rulebook import edits, snapshot
+from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rules.rule import Rule
+from ratewindow.store import process_clients, server_info, state_keys
+from ratewindow.store.breaker import FAILURES_TO_OPEN
 from tests.faults.proxy import proxied
 
 NOWHERE = "redis://127.0.0.1:1/0"
@@ -34,23 +37,23 @@ def _a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_breaker() -> None:
     for _ in range(FAILURES_TO_OPEN):
-        gate.breaker.failed(TimeoutError("no answer"))
+        decide.breaker.failed(TimeoutError("no answer"))
 
 
 def another(host: str, pid: int, **changed: Any) -> None:
     """What another process tells of itself."""
     name = f"{host}|{pid}|{changed.get('kind', 'gunicorn')}|{pid:x}"
-    client = connection.patient_client()
-    client.zadd(statekeys.processes(), {name: changed.pop("seen_s", time.time())})
+    client = process_clients.patient_client()
+    client.zadd(state_keys.processes(), {name: changed.pop("seen_s", time.time())})
     if not changed.pop("silent", False):
         told = {**processes.own(), **changed}
-        client.set(statekeys.process(name), json.dumps(told), px=processes.SILENT_MS)
+        client.set(state_keys.process(name), json.dumps(told), px=processes.SILENT_MS)
 
 
 def test_all_is_well_and_json_can_say_it() -> None:
-    rulebook._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
+    snapshot._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
     processes.beat()
-    told = json.loads(json.dumps(health.status()))
+    told = json.loads(json.dumps(overview.status()))
     assert (told["ok"], told["state"], told["since"], told["problems"], told["warnings"]) == (True, "ok", None, [], [])
     assert told["summary"] == "This process counts on Redis."
     store = told["store"]
@@ -64,14 +67,14 @@ def test_all_is_well_and_json_can_say_it() -> None:
 
 
 def test_two_of_five_processes_are_degraded_since_the_first_of_them_was() -> None:
-    since = [processrecord.moment(time.time() - ago) for ago in (60, 300)]
+    since = [process_record.moment(time.time() - ago) for ago in (60, 300)]
     for number in range(4):
         told = {"breaker": "open", "degraded_since": since[number % 2], "servers": ["Redis"], "error": "store:timeout"}
         another("web", 100 + number, **(told if number < 2 else {}))
     processes.beat()
-    told = health.status()
+    told = overview.status()
     assert (told["ok"], told["state"], told["since"]) == (False, "degraded", since[1])
-    clock = health._clock(since[1] or "")
+    clock = overview._clock(since[1] or "")
     assert told["summary"] == f"Redis silent since {clock} in 2 of 5 processes: requests pass uncounted."
 
 
@@ -79,9 +82,9 @@ def test_while_redis_is_silent_this_process_tells_its_own_view_and_asks_nobody(m
     another("web", 100)
     processes.beat()
     open_breaker()
-    monkeypatch.setattr(connection, "client", lambda: pytest.fail("it was asked"))
-    told = health.status()
-    clock = health._clock(told["since"])
+    monkeypatch.setattr(process_clients, "client", lambda: pytest.fail("it was asked"))
+    told = overview.status()
+    clock = overview._clock(told["since"])
     assert told["summary"] == f"Redis silent since {clock} in this process, one of 2: requests pass uncounted."
     assert told["store"]["reachable"] is False
     assert [each["pid"] for each in told["processes"]] == [os.getpid()]
@@ -89,19 +92,19 @@ def test_while_redis_is_silent_this_process_tells_its_own_view_and_asks_nobody(m
 
 def test_a_redis_that_answers_but_cannot_be_used_is_told_apart_from_a_silent_one() -> None:
     for _ in range(FAILURES_TO_OPEN):
-        gate.breaker.failed(ResponseError("OOM command not allowed when used memory > 'maxmemory'."))
-    assert health.status()["summary"].startswith("Redis unusable (oom) since")
+        decide.breaker.failed(ResponseError("OOM command not allowed when used memory > 'maxmemory'."))
+    assert overview.status()["summary"].startswith("Redis unusable (oom) since")
 
 
 def test_what_holds_is_said_as_the_rules_say() -> None:
-    rulebook._held.book = Rulebook([Rule("login", parse_rates("5/m"), on_error="refuse")])
+    snapshot._held.book = Rulebook([Rule("login", parse_rates("5/m"), on_error="refuse")])
     open_breaker()
-    assert health.status()["summary"].endswith(": requests are refused with 503.")
+    assert overview.status()["summary"].endswith(": requests are refused with 503.")
 
 
 def test_a_redis_that_nobody_has_missed_yet_is_missed_by_the_monitor() -> None:
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": NOWHERE}):
-        told = health.status()
+        told = overview.status()
     assert not told["ok"]
     assert told["summary"].startswith("Redis does not answer here (ConnectionError")
 
@@ -110,24 +113,24 @@ def test_a_process_that_tells_no_more_is_missed_and_one_that_was_killed_here_is_
     processes.beat()
     another("elsewhere", 7, silent=True, seen_s=time.time() - 30)
     another(socket.gethostname(), 2**22 + 7, silent=True)  # no process has such a number
-    told = health.status()
+    told = overview.status()
     assert [each["breaker"] for each in told["processes"] if each["host"] == "elsewhere"] == ["silent"]
     assert len(told["processes"]) == 2
     assert "1 of 2 processes has not been heard of since" in told["summary"]
 
 
 def test_who_is_not_heard_of_for_minutes_is_only_warned_of() -> None:
-    another("elsewhere", 7, silent=True, seen_s=time.time() - health.MISSED_S - 5)
-    told = health.status()
+    another("elsewhere", 7, silent=True, seen_s=time.time() - overview.MISSED_S - 5)
+    told = overview.status()
     assert (told["ok"], told["since"]) == (True, None)
     assert told["warnings"][0].startswith("1 of 2 processes has not been heard of since")
 
 
 def test_a_process_that_ends_says_so(redis_client: Any) -> None:
     processes.beat()
-    assert redis_client.zcard(statekeys.processes()) == 1
+    assert redis_client.zcard(state_keys.processes()) == 1
     processes.leave()
-    assert not redis_client.exists(statekeys.processes())
+    assert not redis_client.exists(state_keys.processes())
     assert not redis_client.keys("rw:{processes}:*")
 
 
@@ -136,50 +139,50 @@ def test_what_a_process_tells_expires(redis_client: Any) -> None:
     keys = redis_client.keys("rw:{processes}*")
     assert len(keys) == 2
     assert all(0 < redis_client.pttl(key) <= processes.FORGOTTEN_S * 1000 for key in keys)
-    assert redis_client.pttl(statekeys.process(processes._self.name)) <= processes.SILENT_MS
+    assert redis_client.pttl(state_keys.process(processes._self.name)) <= processes.SILENT_MS
 
 
 def test_who_was_missed_for_long_is_forgotten(redis_client: Any) -> None:
     another("elsewhere", 7, silent=True, seen_s=time.time() - processes.FORGOTTEN_S - 5)
     processes.beat()
-    assert redis_client.zcard(statekeys.processes()) == 1
+    assert redis_client.zcard(state_keys.processes()) == 1
 
 
 @pytest.mark.parametrize("junk", ["not json", "[]", "5", "null"])
 def test_what_another_program_wrote_there_is_no_process(redis_client: Any, junk: str) -> None:
-    redis_client.zadd(statekeys.processes(), {"x": time.time(), "web|1|gunicorn|a": time.time(), "web|x|y|z": 1})
-    redis_client.set(statekeys.process("web|1|gunicorn|a"), junk)
-    assert {each["host"] for each in health.status()["processes"]} <= {socket.gethostname(), "web"}
+    redis_client.zadd(state_keys.processes(), {"x": time.time(), "web|1|gunicorn|a": time.time(), "web|x|y|z": 1})
+    redis_client.set(state_keys.process("web|1|gunicorn|a"), junk)
+    assert {each["host"] for each in overview.status()["processes"]} <= {socket.gethostname(), "web"}
 
 
 def test_a_process_of_another_version_tells_what_it_tells(redis_client: Any) -> None:
     name = "web|1|gunicorn|a"
-    redis_client.zadd(statekeys.processes(), {name: time.time()})
-    redis_client.set(statekeys.process(name), json.dumps({"breaker": "open", "degraded_since": "2026-11-20T12:03:00+00:00"}))
-    assert " in 1 of 2 processes: requests pass uncounted." in health.status()["summary"]
+    redis_client.zadd(state_keys.processes(), {name: time.time()})
+    redis_client.set(state_keys.process(name), json.dumps({"breaker": "open", "degraded_since": "2026-11-20T12:03:00+00:00"}))
+    assert " in 1 of 2 processes: requests pass uncounted." in overview.status()["summary"]
 
 
 def test_a_wrong_type_under_its_key_is_no_silence_of_redis(redis_client: Any) -> None:
-    redis_client.set(statekeys.processes(), "x")
-    told = health.status()
+    redis_client.set(state_keys.processes(), "x")
+    told = overview.status()
     assert told["ok"] and told["store"]["reachable"]
 
 
 def test_decisions_without_redis_are_counted_by_cause() -> None:
-    rulebook._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
+    snapshot._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
     open_breaker()
     for _ in range(3):
         ratewindow.hit("api", "user:1")
-    assert health.status()["fallback"] == {"store:timeout": 3}
+    assert overview.status()["fallback"] == {"store:timeout": 3}
 
 
 def test_so_they_are_without_statistics() -> None:
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "STATS": False}):
-        rulebook._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
+        snapshot._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
         open_breaker()
         for _ in range(3):
             ratewindow.hit("api", "user:1")
-        assert health.status()["fallback"] == {"store:timeout": 3}
+        assert overview.status()["fallback"] == {"store:timeout": 3}
 
 
 @pytest.mark.parametrize(
@@ -199,38 +202,38 @@ def test_decisions_that_fail_though_redis_is_there_are_a_problem_unless_they_may
     failed: dict[str, int], decisions: int, ok: bool, warned: bool
 ) -> None:
     another("web", 100, lately={"failed": failed, "decisions": decisions})
-    told = health.status()
+    told = overview.status()
     assert (told["ok"], any("of the last minute" in text for text in told["warnings"])) == (ok, warned)
     if not ok:
         assert told["summary"].startswith(f"{sum(failed.values())} of {decisions} decisions of the last minute were made without")
-        assert health.glance().problems
+        assert overview.glance().problems
 
 
 def test_what_was_decided_in_an_outage_that_is_over_is_no_problem_any_more() -> None:
-    rulebook._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
-    gate.misses.note("store:timeout", "api", 2)
+    snapshot._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
+    decide.misses.note("store:timeout", "api", 2)
     open_breaker()
     ratewindow.hit("api", "user:1")
-    gate.breaker.look()
-    assert not health.status()["ok"]
+    decide.breaker.look()
+    assert not overview.status()["ok"]
     ratewindow.hit("api", "user:1")
-    told = health.status()
+    told = overview.status()
     assert (told["ok"], told["warnings"]) == (True, [])
 
 
 def test_rules_that_cannot_be_read_are_a_problem() -> None:
-    rulebook._held.unreadable = "no such table"
-    told = health.status()
+    snapshot._held.unreadable = "no such table"
+    told = overview.status()
     assert told["problems"] == ["The rules cannot be read, those held stay in force: no such table."]
 
 
 @pytest.mark.parametrize(("on_error", "processes_said", "warns"), [("local", 1, True), ("local", 2, False), ("allow", 1, False)])
 def test_more_processes_than_share_a_limit_are_warned_of(on_error: str, processes_said: int, warns: bool) -> None:
-    rulebook._held.book = Rulebook([Rule("api", parse_rates("5/m"), on_error=on_error)])
+    snapshot._held.book = Rulebook([Rule("api", parse_rates("5/m"), on_error=on_error)])
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "LOCAL_PROCESSES": processes_said}):
         another("web", 100)
         another("web", 101, kind="manage.py ratewindow")
-        told = health.status()
+        told = overview.status()
     assert told["ok"]
     assert [text[:40] for text in told["warnings"]] == (["2 processes would count locally without "] if warns else [])
 
@@ -238,9 +241,9 @@ def test_more_processes_than_share_a_limit_are_warned_of(on_error: str, processe
 def test_whatever_goes_wrong_it_never_raises(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(processes, "own", lambda: 1 / 0)
     with caplog.at_level(logging.ERROR, "ratewindow"):
-        told = health.status()
+        told = overview.status()
     assert not told["ok"] and "ZeroDivisionError" in told["summary"]
-    assert health.glance().problems
+    assert overview.glance().problems
 
 
 @pytest.mark.parametrize(
@@ -257,7 +260,7 @@ def test_whatever_goes_wrong_it_never_raises(monkeypatch: pytest.MonkeyPatch, ca
     ],
 )
 def test_a_server_that_works_may_be_warned_of(store: dict[str, Any], said: str | None) -> None:
-    found = storestate.warnings(store)
+    found = server_info.warnings(store)
     assert found == [] if said is None else found[0].startswith(said)
 
 
@@ -265,7 +268,7 @@ def test_a_server_that_works_may_be_warned_of(store: dict[str, Any], said: str |
 def test_a_clock_of_the_server_that_differs_by_more_than_a_second_is_warned_of(here_s: int, said: str | None) -> None:
     processes.beat()
     with time_machine.travel(datetime.now(UTC) + timedelta(seconds=here_s)):
-        found = [each for each in health.status()["warnings"] if each.startswith("The clock of Redis")]
+        found = [each for each in overview.status()["warnings"] if each.startswith("The clock of Redis")]
     assert [said in each for each in found] == ([True] if said else [])
 
 
@@ -278,17 +281,17 @@ def dripping(redis_url: str) -> Iterator[None]:
         with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": "100ms"}):
             processes.beat()
             edits._listen()  # connections are open, as those of a process that has run for a while
-            assert health.status()["ok"]
+            assert overview.status()["ok"]
             with proxy.drip(0.05):
                 yield
-            connection.close()
+            process_clients.close()
 
 
 @pytest.mark.usefixtures("dripping")
 def test_a_server_that_drips_holds_up_neither_monitors_nor_pages_nor_the_kill_switch() -> None:
     began_s = time.monotonic()
-    assert not health.status()["store"]["reachable"]
-    assert not health.glance().reachable
+    assert not overview.status()["store"]["reachable"]
+    assert not overview.glance().reachable
     edits._listen()
     assert edits._heard.alone
     assert time.monotonic() - began_s < 3.0
@@ -296,17 +299,17 @@ def test_a_server_that_drips_holds_up_neither_monitors_nor_pages_nor_the_kill_sw
 
 def test_the_address_is_told_without_its_password() -> None:
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://:hidden@127.0.0.1:1/0"}):
-        assert "hidden" not in json.dumps(health.status())
+        assert "hidden" not in json.dumps(overview.status())
 
 
 def test_on_a_cluster_one_server_that_is_away_is_named(cluster_url: str) -> None:
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": cluster_url}):
         processes.beat()
-        told = health.status()
+        told = overview.status()
         assert told["ok"] and told["store"]["masters"] == 3
         server = "127.0.0.1:7777"
         for _ in range(FAILURES_TO_OPEN):
             processes.stores.shards.failed(server, TimeoutError())
-        told = health.status()
+        told = overview.status()
         assert told["summary"].startswith(f"{server} silent since")
         assert told["store"]["reachable"]

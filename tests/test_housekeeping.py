@@ -10,9 +10,10 @@ import redis
 from django.db import OperationalError
 from django.test import override_settings
 
-from ratewindow import breaker, housekeeping
+from ratewindow import background
+from ratewindow.store import breaker
 
-start_threads = housekeeping.ensure_running  # before the tests' fixture keeps them from running
+start_threads = background.ensure_running  # before the tests' fixture keeps them from running
 
 
 def test_a_chore_that_fails_is_told_once_and_again_after_it_has_worked(caplog: pytest.LogCaptureFixture) -> None:
@@ -23,9 +24,9 @@ def test_a_chore_that_fails_is_told_once_and_again_after_it_has_worked(caplog: p
         if outcome is not None:
             raise outcome
 
-    kept = housekeeping._Chore(chore, lambda: 1.0)
+    kept = background._Chore(chore, lambda: 1.0)
     for _ in range(4):
-        housekeeping._attempt(kept)
+        background._attempt(kept)
     assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == ["one", "three"]
 
 
@@ -33,9 +34,9 @@ def test_a_database_that_is_away_is_told_in_one_line(caplog: pytest.LogCaptureFi
     def chore() -> None:
         raise OperationalError("refused")
 
-    away = housekeeping._Chore(chore, lambda: 1.0)
+    away = background._Chore(chore, lambda: 1.0)
     for _ in range(3):
-        housekeeping._attempt(away)
+        background._attempt(away)
     (record,) = caplog.records
     assert record.getMessage().endswith("fails, and is tried again: refused")
     assert not record.exc_info
@@ -50,7 +51,7 @@ def test_a_chore_whose_server_a_test_has_changed_under_it_fails_in_silence(caplo
         raise OSError("the connection was closed meanwhile")
 
     try:
-        housekeeping._attempt(housekeeping._Chore(chore, lambda: 1.0))
+        background._attempt(background._Chore(chore, lambda: 1.0))
     finally:
         tests[0].disable()
     assert not caplog.records
@@ -61,7 +62,7 @@ class Outage:
 
     def __init__(self) -> None:
         self.on = True
-        self.chores = [housekeeping._Chore(self.ask, lambda: 1.0) for _ in range(3)]
+        self.chores = [background._Chore(self.ask, lambda: 1.0) for _ in range(3)]
 
     def ask(self) -> None:
         if self.on:
@@ -69,12 +70,12 @@ class Outage:
 
     def pass_by(self) -> None:
         for chore in self.chores:
-            housekeeping._attempt(chore)
+            background._attempt(chore)
 
 
 @pytest.fixture
 def outage(monkeypatch: pytest.MonkeyPatch) -> Outage:
-    monkeypatch.setattr(housekeeping, "_told", set())
+    monkeypatch.setattr(background, "_told", set())
     return Outage()
 
 
@@ -116,8 +117,8 @@ def test_where_no_decision_met_it_the_chores_say_so_in_one_line_for_each_time(
 @pytest.fixture
 def no_chores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process without chores; those of the test end their threads by SystemExit, which nobody need hear of."""
-    monkeypatch.setattr(housekeeping, "_rounds", {})
-    monkeypatch.setattr(housekeeping, "_runs_in", 0)
+    monkeypatch.setattr(background, "_rounds", {})
+    monkeypatch.setattr(background, "_runs_in", 0)
     monkeypatch.setattr(threading, "excepthook", lambda told: None)
     yield
     for thread in threading.enumerate():
@@ -139,8 +140,8 @@ def test_a_chore_that_is_held_up_holds_up_no_chore_of_another_thread() -> None:
         done.set()
         raise SystemExit
 
-    housekeeping.every(lambda: 1000.0, slow, apart="slow")
-    housekeeping.every(lambda: 1000.0, quick)
+    background.every(lambda: 1000.0, slow, apart="slow")
+    background.every(lambda: 1000.0, quick)
     start_threads()
     assert done.wait(10)
     assert not go_on.is_set()
@@ -158,7 +159,7 @@ def test_a_chore_in_a_hurry_does_not_wait_for_its_time() -> None:
         again.set()
         raise SystemExit
 
-    hurry = housekeeping.every(lambda: 1000.0, chore)
+    hurry = background.every(lambda: 1000.0, chore)
     start_threads()
     assert again.wait(10)
 

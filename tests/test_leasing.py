@@ -10,9 +10,10 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.test import AsyncRequestFactory, RequestFactory, override_settings
 
-from ratewindow import gate, leasing, stores
-from ratewindow.limiter.budget import running
+from ratewindow.limiter.redis.thread_deadline import running
 from ratewindow.models import RateRule
+from ratewindow.request import decide
+from ratewindow.store import leasing, stores
 from ratewindow.testing import Rule, override_rules
 from tests.doors import behind_middleware, plain
 from tests.test_concurrency import admitted_by_eight_processes
@@ -70,7 +71,7 @@ def test_the_limit_holds_under_threads() -> None:
     # Of leases that threads take at the same moment, all but one may be lost; but nobody is refused while Redis has units.
     assert 0 < statuses.count(200) <= 100
     leasing.leases.forget()
-    gate.refusals.forget()
+    decide.refusals.forget()
     assert view(RequestFactory().get("/")).status_code == 429
 
 

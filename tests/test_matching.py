@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ratewindow.limiter.types import Window
-from ratewindow.matching import Index
-from ratewindow.rule import Rule
+from ratewindow.rules.matching import Index
+from ratewindow.rules.rule import Rule
 
 REGEXES = ["^/a", "b/?$", "a.*b", "é", "^/$"]
 METHODS = ["GET", "HEAD", "POST", "PURGE"]
@@ -153,7 +153,7 @@ def test_a_request_of_two_rules_by_two_spellings_meets_each_once() -> None:
 
 def test_plain_routes_are_not_resolved_a_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
     resolved: list[Any] = []
-    monkeypatch.setattr("ratewindow.matching.match_of", resolved.append)
+    monkeypatch.setattr("ratewindow.rules.matching.match_of", resolved.append)
     index = Index([rule(applies_to="path", pattern="/api/orders/"), rule(applies_to="prefix", pattern="/login/")])
     for requested in ("/login/", "/api/orders/", "/other/"):
         index.match(RequestFactory().get(requested))  # on the routes of the demo site

@@ -17,9 +17,11 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import TemplateView
 from rest_framework.views import APIView
 
-from ratewindow import coderules, ratelimit, rulebook
+from ratewindow import ratelimit
 from ratewindow.checks.code import check_code
-from ratewindow.commands.rules import listing
+from ratewindow.management.subcommands.rules import listing
+from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
 from tests.doors import decorated, get, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -131,17 +133,17 @@ here = override_settings(ROOT_URLCONF=__name__, MIDDLEWARE=[])
 
 
 @pytest.fixture(autouse=True)
-def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[coderules.CodeRate]]:
+def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[code_rates.CodeRate]]:
     """The names in code that this test gives."""
-    names: dict[str, set[coderules.CodeRate]] = {}
-    monkeypatch.setattr(coderules, "_uses", names)
+    names: dict[str, set[code_rates.CodeRate]] = {}
+    monkeypatch.setattr(code_rates, "_uses", names)
     return names
 
 
 @here
 def test_the_names_are_known_before_any_request() -> None:
-    assert rulebook.code_names() == {f"{HERE}.{name}" for name in KNOWN}
-    assert {name: use.rate for name, uses in coderules.uses().items() for use in uses} == {
+    assert snapshot.code_names() == {f"{HERE}.{name}" for name in KNOWN}
+    assert {name: use.rate for name, uses in code_rates.uses().items() for use in uses} == {
         f"{HERE}.{name}": rate for name, rate in KNOWN.items()
     }
     assert check_code(None) == []
@@ -150,12 +152,12 @@ def test_the_names_are_known_before_any_request() -> None:
 
 @here
 @pytest.mark.parametrize("view", [view for view in VIEWS if view is not Api], ids=lambda view: view.__name__)
-def test_they_are_the_same_when_a_request_comes(view: type[View], given: dict[str, set[coderules.CodeRate]]) -> None:
+def test_they_are_the_same_when_a_request_comes(view: type[View], given: dict[str, set[code_rates.CodeRate]]) -> None:
     assert Client().get(f"/{view.__name__.lower()}/").status_code == 200
-    met = coderules.uses()
+    met = code_rates.uses()
     assert met
-    rulebook.code_names()
-    assert met == {name: uses for name, uses in coderules.uses().items() if name in met}
+    snapshot.code_names()
+    assert met == {name: uses for name, uses in code_rates.uses().items() if name in met}
 
 
 @here
@@ -214,7 +216,7 @@ def test_one_view_on_two_paths_is_one_view() -> None:
     assert check_code(None) == []
 
 
-def test_a_view_of_an_app_has_the_apps_label_and_its_own_name(given: dict[str, set[coderules.CodeRate]]) -> None:
+def test_a_view_of_an_app_has_the_apps_label_and_its_own_name(given: dict[str, set[code_rates.CodeRate]]) -> None:
     def view(request: HttpRequest) -> HttpResponse:
         return HttpResponse("ok")
 
@@ -226,7 +228,7 @@ def test_a_view_of_an_app_has_the_apps_label_and_its_own_name(given: dict[str, s
 
 def test_a_name_that_is_given_is_not_made() -> None:
     decorated(False, "search", "5/m")
-    assert set(coderules.uses()) == {"search"}
+    assert set(code_rates.uses()) == {"search"}
 
 
 def test_a_limited_method_of_a_model_is_known_before_any_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,6 +239,6 @@ def test_a_limited_method_of_a_model_is_known_before_any_request(monkeypatch: py
         def serve(self, request: HttpRequest) -> HttpResponse:
             raise NotImplementedError
 
-    monkeypatch.setattr("ratewindow.methods.apps.get_models", lambda: [type("FrontPage", (Pages,), {})])
-    rulebook.code_names()
-    assert [use.place for uses in coderules.uses().values() for use in uses if use.place.endswith("Pages.serve")]
+    monkeypatch.setattr("ratewindow.rules.decorated_methods.apps.get_models", lambda: [type("FrontPage", (Pages,), {})])
+    snapshot.code_names()
+    assert [use.place for uses in code_rates.uses().values() for use in uses if use.place.endswith("Pages.serve")]

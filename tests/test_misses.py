@@ -2,8 +2,8 @@
 
 import pytest
 
-from ratewindow import misses
-from ratewindow.misses import MINUTE_S, MOST_KINDS, SLOT_S, Misses
+from ratewindow.store import failures
+from ratewindow.store.failures import MINUTE_S, MOST_KINDS, SLOT_S, Misses
 
 
 class Clock:
@@ -37,4 +37,4 @@ def test_it_does_not_grow_without_bound(clock: Clock) -> None:
         seen.note("store:timeout", f"rule {number}")
         clock.now_s += SLOT_S / 20
     assert sum(map(len, seen._slots.values())) <= MOST_KINDS * (MINUTE_S // SLOT_S + 2)
-    assert misses.FEW > 1
+    assert failures.FEW > 1

@@ -16,11 +16,13 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 import ratewindow
-from ratewindow import gate, overriderows, rulebook, statekeys, stores
 from ratewindow.models import Override, RateRule
 from ratewindow.reporting import counters
-from ratewindow.rule import BLOCKS
+from ratewindow.request import decide
+from ratewindow.rulebook import override_rows, snapshot
+from ratewindow.rules.rule import BLOCKS
 from ratewindow.signals import throttled
+from ratewindow.store import state_keys, stores
 from tests.doors import answer, behind_middleware, decorated, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -122,7 +124,7 @@ class TestBlock:
         monkeypatch.setattr(stores, "store", None)
         monkeypatch.setattr(stores, "astore", None)
         assert from_me(site(is_async), 3) == [429] * 3
-        assert not redis_client.keys(f"{statekeys.state_prefix()}*")
+        assert not redis_client.keys(f"{state_keys.state_prefix()}*")
 
     @is_async
     @pytest.mark.usefixtures("no_redis")
@@ -142,11 +144,11 @@ class TestBlock:
         with override_settings(RATEWINDOW=told):
             made = Override.objects.block(f"ip:{address}{more}")
             assert address not in made.identity and "::" not in made.identity and "ip:#" in made.identity
-            rulebook.reload()
+            snapshot.reload()
             view = behind_middleware(plain(False))
             assert statuses(view, 1, REMOTE_ADDR=address, HTTP_X_CLIENT="one") == [429]
             assert statuses(view, 1, REMOTE_ADDR="198.51.100.7", HTTP_X_CLIENT="one") == [200]
-        rulebook.reload()
+        snapshot.reload()
 
     def test_with_block_off_the_view_decides(self) -> None:
         Override.objects.block("ip:203.0.113.9")
@@ -199,7 +201,7 @@ class TestExemption:
         define("all", "1/m", applies_to="all")
         Override.objects.allow("ip:203.0.113.9")
         from_me(site(), 3)
-        assert not redis_client.keys(f"{statekeys.state_prefix()}*")
+        assert not redis_client.keys(f"{state_keys.state_prefix()}*")
         assert counted() == {}
 
     def test_a_view_may_charge_and_give_back_and_nothing_happens(self, redis_client: Any) -> None:
@@ -210,14 +212,14 @@ class TestExemption:
 
         Override.objects.allow("ip:203.0.113.9")
         assert from_me(behind_middleware(ratewindow.ratelimit("export", "1/m")(view)), 3) == [200] * 3
-        assert not redis_client.keys(f"{statekeys.state_prefix()}*")
+        assert not redis_client.keys(f"{state_keys.state_prefix()}*")
 
     def test_a_rule_that_counts_by_the_answer_counts_nothing(self, redis_client: Any) -> None:
         define("errors", "1/m", applies_to="all", count_when="2xx")
         Override.objects.allow("ip:203.0.113.9")
         assert from_me(site(), 3) == [200] * 3
         assert statuses(site(), 2, REMOTE_ADDR=OTHER) == [200, 429]
-        assert len(redis_client.keys(f"{statekeys.state_prefix()}*")) == 1
+        assert len(redis_client.keys(f"{state_keys.state_prefix()}*")) == 1
 
     def test_it_outweighs_a_block(self) -> None:
         Override.objects.block("ip:203.0.113.0/24")
@@ -230,7 +232,7 @@ class TestExemption:
         define("all", "1/h", applies_to="all")
         handler = site(is_async)
         assert from_me(handler, 3) == [200, 429, 429]
-        assert gate.refusals
+        assert decide.refusals
         override = Override.objects.allow("ip:203.0.113.9", duration="1h")
         assert from_me(handler, 2) == [200, 200]
         override.delete()
@@ -319,7 +321,7 @@ class TestTime:
     def test_it_begins_and_ends_by_the_clock_without_reading_anew(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = timezone.now()
         Override.objects.block("ip:203.0.113.9", starts_at=now + timedelta(hours=1), duration="1h")
-        monkeypatch.setattr(rulebook, "reload", None)
+        monkeypatch.setattr(snapshot, "reload", None)
         told = []
         for minutes in (0, 59, 61, 119, 121):
             with time_machine.travel(now + timedelta(minutes=minutes), tick=False):
@@ -328,19 +330,19 @@ class TestTime:
 
     def test_what_has_ended_is_not_read(self) -> None:
         override = Override.objects.block("ip:203.0.113.9", duration="1h")
-        assert rulebook.current().overrides is not None
+        assert snapshot.current().overrides is not None
         Override.objects.get_queryset().filter(pk=override.pk).end()
-        assert rulebook.current().overrides is None
+        assert snapshot.current().overrides is None
         assert from_me(site(), 1) == [200]
 
 
 class TestEdits:
     def test_each_is_announced_to_the_other_processes(self, redis_client: Any) -> None:
-        tokens = [redis_client.get(statekeys.token())]
+        tokens = [redis_client.get(state_keys.token())]
         override = Override.objects.block("ip:203.0.113.9")
-        tokens.append(redis_client.get(statekeys.token()))
+        tokens.append(redis_client.get(state_keys.token()))
         override.delete()
-        tokens.append(redis_client.get(statekeys.token()))
+        tokens.append(redis_client.get(state_keys.token()))
         assert len(set(tokens)) == 3
         assert from_me(site(), 1) == [200]
 
@@ -349,7 +351,7 @@ class TestEdits:
         with database.schema_editor() as editor:
             editor.alter_db_table(Override, "ratewindow_override", "elsewhere")
         try:
-            rulebook.reload()
+            snapshot.reload()
             assert from_me(site(), 1) == [429]
         finally:
             with database.schema_editor() as editor:
@@ -359,16 +361,16 @@ class TestEdits:
         Override.objects.block("ip:203.0.113.9")
         define("all", "9/m", applies_to="all")
         seen: list[tuple[int, list[int]]] = []
-        read = overriderows.Reader.read
+        read = override_rows.Reader.read
 
-        def slowly(self: overriderows.Reader, after_edit: bool = False) -> Any:
-            limit = rulebook.current().by_name["all"].windows[0].limit
+        def slowly(self: override_rows.Reader, after_edit: bool = False) -> Any:
+            limit = snapshot.current().by_name["all"].windows[0].limit
             seen.append((limit, from_me(site(), 1)))
             return read(self, after_edit)
 
-        monkeypatch.setattr(overriderows.Reader, "read", slowly)
+        monkeypatch.setattr(override_rows.Reader, "read", slowly)
         RateRule.objects.get(name="all").windows.update(limit=5)
-        rulebook.reload()
+        snapshot.reload()
         assert seen == [(5, [429])]  # the new limit, and the block of before
 
     def test_a_request_issues_no_sql_of_ours(self) -> None:
@@ -382,8 +384,8 @@ class TestEdits:
     def test_a_row_that_cannot_be_right_is_left_out_and_named_once(self, caplog: pytest.LogCaptureFixture) -> None:
         Override.objects.block("ip:203.0.113.9")
         Override.objects.bulk_create([Override(action="block", identity="shoe:42"), Override(action="panic", identity="*")])
-        rulebook.reload()
-        rulebook.reload()
+        snapshot.reload()
+        snapshot.reload()
         assert from_me(site(), 1) == [429]
         assert caplog.text.count("is left out: 'shoe' is no key") == 1
         assert caplog.text.count("is left out: action 'panic' is unknown") == 1
@@ -391,12 +393,12 @@ class TestEdits:
     def test_of_very_large_groups_some_members_are_not_known_and_that_is_told(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        monkeypatch.setattr(overriderows, "MOST_MEMBERS", 2)
+        monkeypatch.setattr(override_rows, "MOST_MEMBERS", 2)
         staff = Group.objects.create(name="staff")
         for number in range(4):
             User.objects.create(username=f"user{number}").groups.add(staff)
         Override.objects.block("group:staff")
-        held = rulebook.current().overrides
+        held = snapshot.current().overrides
         assert held is not None
         users = User.objects.order_by("pk")
         assert [bool(held.of_identity(f"user:{user.pk}")) for user in users] == [True, True, False, False]
@@ -470,8 +472,8 @@ def test_a_hundred_thousand_are_read_and_each_finds_its_own() -> None:
             "VALUES ('block', '', %s, '', '', 'code', '2026-11-20 12:00:00', '2026-11-20 12:00:00')",
             made,
         )
-    rulebook.reload()
-    held = rulebook.current().overrides
+    snapshot.reload()
+    held = snapshot.current().overrides
     assert held is not None
     assert held.count == 100_000
     addresses = {"10.0.0.1": 429, "10.255.255.9": 429, "11.134.159.1": 429, "11.134.160.1": 200, "12.0.0.1": 200}

@@ -10,11 +10,11 @@ from django.db import connection as database
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from ratewindow import edits, overriderows, rulebook
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import Override
-from ratewindow.overriderows import Reader
 from ratewindow.overrides import Overrides
+from ratewindow.rulebook import edits, override_rows, snapshot
+from ratewindow.rulebook.override_rows import Reader
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
     """To which three are many, and which has read them a while ago."""
-    monkeypatch.setattr(overriderows, "MANY", 3)
-    monkeypatch.setattr(overriderows, "_CLOCKS_DIFFER", timedelta(0))
+    monkeypatch.setattr(override_rows, "MANY", 3)
+    monkeypatch.setattr(override_rows, "_CLOCKS_DIFFER", timedelta(0))
     Override.objects.bulk_create([Override(action="block", identity=f"ip:10.0.0.{number}") for number in range(1, 6)])
     made = Reader()
     made.read()
@@ -100,8 +100,8 @@ def test_who_is_in_a_group_is_read_each_time(monkeypatch: pytest.MonkeyPatch, re
 
 
 def test_of_two_rates_the_newer_row_wins_whichever_was_edited_last(reader: Reader) -> None:
-    from ratewindow.overrides.judging import adapted
-    from ratewindow.rule import Rule
+    from ratewindow.request.overrides import adapted
+    from ratewindow.rules.rule import Rule
 
     older = Override.objects.rate("user:42", "5/m")
     Override.objects.rate("user:42", "7/m")
@@ -117,11 +117,11 @@ def test_of_two_rates_the_newer_row_wins_whichever_was_edited_last(reader: Reade
 @pytest.mark.parametrize("how", ["old", "few", "all changed"])
 def test_all_are_read_where_that_is_better(monkeypatch: pytest.MonkeyPatch, reader: Reader, how: str) -> None:
     if how == "old":
-        monkeypatch.setattr(overriderows, "MOST_AGE_S", -1.0)
+        monkeypatch.setattr(override_rows, "MOST_AGE_S", -1.0)
     elif how == "few":
-        monkeypatch.setattr(overriderows, "MANY", 6)
+        monkeypatch.setattr(override_rows, "MANY", 6)
     else:
-        monkeypatch.setattr(overriderows, "MOST_CHANGED", 4)
+        monkeypatch.setattr(override_rows, "MOST_CHANGED", 4)
         for override in Override.objects.all():
             override.save()
     whole = reader._whole
@@ -138,17 +138,17 @@ def test_what_no_signal_told_of_is_found_by_the_next_reading_of_all(reader: Read
 def test_an_announcement_reads_what_changed_and_half_a_minute_later_all_are_read(
     monkeypatch: pytest.MonkeyPatch, redis_client: Any
 ) -> None:
-    from ratewindow import statekeys
+    from ratewindow.store import state_keys
 
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     read: list[bool] = []
     monkeypatch.setattr(Reader, "read", lambda self, after_edit=False: read.append(after_edit))
     edits._look()
     Override.objects.block("ip:10.0.0.1")
-    redis_client.set(statekeys.token(), "of another process")
+    redis_client.set(state_keys.token(), "of another process")
     edits._listen()
     edits._look()
-    rulebook._held.read_at_s -= edits.REREAD_S
+    snapshot._held.read_at_s -= edits.REREAD_S
     edits._look()
     assert read == [False, True, True, False]
 

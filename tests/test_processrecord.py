@@ -14,10 +14,11 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from ratewindow import health, processes, processrecord, statekeys
-from ratewindow.admin import state
+from ratewindow.admin import health_page
+from ratewindow.health import overview, process_record, processes
+from ratewindow.store import state_keys
 
-FIELDS = sorted(processrecord._FIELDS)
+FIELDS = sorted(process_record._FIELDS)
 GOOD = "web1|4711|gunicorn|abcdef"
 ODD = "web2|4712|gunicorn|abcdef"
 
@@ -34,8 +35,8 @@ anything = st.recursive(
 
 
 def write(client: redis.Redis, name: str, said: Any, seen_s: float | None = None) -> None:
-    client.zadd(statekeys.processes(), {name: time.time() if seen_s is None else seen_s})
-    client.set(statekeys.process(name), said if isinstance(said, str | bytes) else json.dumps(said))
+    client.zadd(state_keys.processes(), {name: time.time() if seen_s is None else seen_s})
+    client.set(state_keys.process(name), said if isinstance(said, str | bytes) else json.dumps(said))
 
 
 @hypothesis_settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -43,13 +44,13 @@ def write(client: redis.Redis, name: str, said: Any, seen_s: float | None = None
 def test_whatever_a_record_says_it_is_odd_or_can_be_shown(said: Any, name: str) -> None:
     text = json.dumps(said).encode()
     try:
-        process = processrecord.read(name, text, 1_790_000_000.0)
+        process = process_record.read(name, text, 1_790_000_000.0)
     except Exception:
         return
     found = [process, processes.own()]
-    problems = health._problems({"reachable": True}, found, "")
-    shown = [*problems, *health._warnings(found), *health._sharing(found), *health._missed(found, long=True)]
-    line = state.line(process)
+    problems = overview._problems({"reachable": True}, found, "")
+    shown = [*problems, *overview._warnings(found), *overview._sharing(found), *overview._missed(found, long=True)]
+    line = health_page.line(process)
     "".join([*shown, line.who, line.kind, line.since, line.breaker, line.rules, line.switch, line.fallback]).encode()
     json.dumps(process).encode()
 
@@ -61,7 +62,7 @@ def test_a_record_with_an_odd_field_is_left_out_alone(
     write(redis_client, GOOD, {**processes.own(), "rules": 7})
     write(redis_client, ODD, {**processes.own(), field: [[5]] if field != "servers" else 5})
     for _ in range(2):
-        told = health.status()
+        told = overview.status()
     assert [each["host"] for each in told["processes"]][:-1] == ["web1"]
     assert told["ok"], told
     assert "1 odd thing in Redis left out by this process, which its log names." in told["warnings"]
@@ -91,8 +92,8 @@ def test_no_record_breaks_state_check_health_or_the_banner(
 ) -> None:
     write(redis_client, name, said, seen_s)
     write(redis_client, GOOD, processes.own())
-    assert "web1" in {each["host"] for each in health.status()["processes"]}
-    assert health.glance().problems == []
+    assert "web1" in {each["host"] for each in overview.status()["processes"]}
+    assert overview.glance().problems == []
     assert admin_client.get(reverse("admin:ratewindow_state")).status_code == 200
     out = StringIO()
     call_command("ratewindow", "check", stdout=out)
@@ -101,26 +102,26 @@ def test_no_record_breaks_state_check_health_or_the_banner(
 
 def test_an_open_breaker_without_a_beginning_is_open_since_it_told(redis_client: redis.Redis) -> None:
     write(redis_client, GOOD, {"breaker": "open"})
-    assert " in 1 of 2 processes: requests pass uncounted." in health.status()["summary"]
+    assert " in 1 of 2 processes: requests pass uncounted." in overview.status()["summary"]
 
 
 def test_lines_and_marks_in_what_a_process_tells_are_one_line(redis_client: redis.Redis) -> None:
     write(redis_client, GOOD, {**processes.own(), "warnings": ["one\ntwo\u202e\ud800"]})
-    assert "one two  " in health.status()["warnings"]
+    assert "one two  " in overview.status()["warnings"]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_processes_with_another_secret_key_are_a_problem_that_check_tells(redis_client: redis.Redis) -> None:
     own = processes.own()
     write(redis_client, GOOD, own)
-    assert health.status()["ok"]
+    assert overview.status()["ok"]
     with override_settings(SECRET_KEY="made anew in this process"):
         write(redis_client, ODD, processes.own())
     told = "3 processes have 2 different SECRET_KEYs, and so count apart: each limit holds 2 times."
-    assert health.status()["problems"] == [f"{told} Give all of them the same one."]
+    assert overview.status()["problems"] == [f"{told} Give all of them the same one."]
     out = StringIO()
     with pytest.raises(CommandError, match="degraded"):
         call_command("ratewindow", "check", stdout=out)
     assert told in out.getvalue()
     write(redis_client, ODD, {**processes.own(), "secret": "another", "database": "another site's"})
-    assert health.status()["ok"]
+    assert overview.status()["ok"]

@@ -6,9 +6,11 @@ import pytest
 from django.http import HttpRequest
 
 import ratewindow
-from ratewindow import ratelimit, rulebook, statekeys
+from ratewindow import ratelimit
 from ratewindow.models import RateRule
 from ratewindow.reporting import counters
+from ratewindow.rulebook import snapshot
+from ratewindow.store import state_keys
 from tests.doors import behind_middleware, decorated, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,8 +24,8 @@ def define(percent: int, rate: str = "2/m", mode: str = "enforce", **fields: Any
 
 def clients() -> tuple[str, str]:
     """An address that the first half is enforced for, and one that it is not."""
-    rule = rulebook.current().by_name["login"]
-    told = {rule.enforces(statekeys.client_tag(f"ip:{address}")): address for address in (f"198.51.100.{n}" for n in range(50))}
+    rule = snapshot.current().by_name["login"]
+    told = {rule.enforces(state_keys.client_tag(f"ip:{address}")): address for address in (f"198.51.100.{n}" for n in range(50))}
     return told[True], told[False]
 
 

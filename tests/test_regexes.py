@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ratewindow.regexes import MOST_STEPS_TOGETHER, RegexSet, check_regex, steps_of, try_regex, without_room
+from ratewindow.rules.regex import MOST_STEPS_TOGETHER, RegexSet, check_regex, steps_of, try_regex, without_room
 
 ROOT = Path(__file__).resolve().parent.parent
 

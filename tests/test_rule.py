@@ -2,11 +2,11 @@
 
 import pytest
 
-from ratewindow import statekeys
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.rule import Rule
+from ratewindow.rules.rule import Rule
+from ratewindow.store import state_keys
 
-CLIENTS = [statekeys.client_tag(f"ip:10.{number // 65536}.{number // 256 % 256}.{number % 256}") for number in range(10_000)]
+CLIENTS = [state_keys.client_tag(f"ip:10.{number // 65536}.{number // 256 % 256}.{number % 256}") for number in range(10_000)]
 
 
 def enforced(percent: int, name: str = "login", mode: str = "enforce") -> set[str]:

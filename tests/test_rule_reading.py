@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.db import InterfaceError
 
-from ratewindow import edits, housekeeping, rulebook
+from ratewindow import background
 from ratewindow.models import RateRule
+from ratewindow.rulebook import edits, snapshot
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,22 +22,22 @@ def watch() -> None:
 @pytest.fixture
 def new_process(monkeypatch: pytest.MonkeyPatch) -> Any:
     """What a process holds that has read nothing yet."""
-    monkeypatch.setattr(rulebook, "_held", rulebook._Held())
+    monkeypatch.setattr(snapshot, "_held", snapshot._Held())
     monkeypatch.setattr(edits, "_heard", edits._Heard())
-    return rulebook._held
+    return snapshot._held
 
 
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A line for each time that the rows are read, in whatever thread."""
     seen: list[str] = []
-    read = rulebook.read_rules
+    read = snapshot.read_rules
 
     def counting() -> Any:
         seen.append("read")
         return read()
 
-    monkeypatch.setattr(rulebook, "read_rules", counting)
+    monkeypatch.setattr(snapshot, "read_rules", counting)
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     return seen
 
@@ -49,9 +50,9 @@ def test_a_lost_connection_leaves_the_rules_in_force_too(
     def lost() -> None:
         raise InterfaceError("connection already closed")
 
-    monkeypatch.setattr(rulebook, "read_rules", lost)
-    rulebook.reload()
-    assert "login" in rulebook.current().by_name
+    monkeypatch.setattr(snapshot, "read_rules", lost)
+    snapshot.reload()
+    assert "login" in snapshot.current().by_name
     assert "the rules cannot be read, those held stay in force: connection already closed" in caplog.text
 
 
@@ -73,26 +74,26 @@ def test_requests_wait_for_the_first_reading_only_once(
         waits.append(timeout_s)
         return False
 
-    monkeypatch.setattr(housekeeping, "ensure_running", lambda: None)  # as on a server that runs no threads
+    monkeypatch.setattr(background, "ensure_running", lambda: None)  # as on a server that runs no threads
     monkeypatch.setattr(new_process.read, "wait", never)
-    assert rulebook.current().by_name == {}
+    assert snapshot.current().by_name == {}
     assert "requests pass: does this server run threads?" in caplog.text
     assert new_process.read.is_set()
-    assert waits == [rulebook.FIRST_READING_S]
+    assert waits == [snapshot.FIRST_READING_S]
 
 
 def test_a_bad_row_is_told_once_and_again_when_it_says_something_else(caplog: pytest.LogCaptureFixture) -> None:
     rule, _ = RateRule.objects.define("bad", "1/m")
     for key in ("shoe_size", "shoe_size", "hat_size"):
         RateRule.objects.filter(pk=rule.pk).update(key=key)
-        rulebook.reload()
+        snapshot.reload()
     assert [record.getMessage().partition(": '")[2].partition("'")[0] for record in caplog.records] == ["shoe_size", "hat_size"]
 
 
 def test_a_row_with_more_limits_than_a_rule_may_have_is_no_rule(caplog: pytest.LogCaptureFixture) -> None:
     rule, _ = RateRule.objects.define("many", ";".join(f"5/{seconds}s" for seconds in range(1, 21)))
-    rulebook.reload()
+    snapshot.reload()
     assert not caplog.text
     rule.windows.create(limit=5, period=timedelta(minutes=5))  # which no form and no rate would have let in
-    rulebook.reload()
+    snapshot.reload()
     assert "rule 'many' has 21 limits, of at most 20: give it fewer" in caplog.text

@@ -11,13 +11,15 @@ from django.core import signing
 from django.db import DatabaseError
 from django.test import override_settings
 
-from ratewindow import edits, health, processes, rulebook, rulecopy, statekeys
-from ratewindow.countwhen import CountWhen
+from ratewindow.health import overview, processes
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.models import RateRule
-from ratewindow.rule import Rule
-from ratewindow.rulebook import Rulebook
+from ratewindow.rulebook import edits, rule_copy, snapshot
+from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rules.count_when import CountWhen
+from ratewindow.rules.rule import Rule
+from ratewindow.store import state_keys
 
 USUAL = Rule("login", parse_rates("5/m; 20/h"), applies_to="path", pattern="/login/")
 ODD = Rule(
@@ -53,15 +55,15 @@ def away(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused() -> None:
         raise DatabaseError("connection refused")
 
-    monkeypatch.setattr(rulebook, "_held", rulebook._Held())
-    monkeypatch.setattr(rulebook, "read_rules", refused)
+    monkeypatch.setattr(snapshot, "_held", snapshot._Held())
+    monkeypatch.setattr(snapshot, "read_rules", refused)
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
 
 
 def test_every_field_of_a_rule_is_kept() -> None:
     assert all(getattr(ODD, each.name) != each.default or each.name == "beside_code" for each in fields(Rule))
-    rulecopy.keep([USUAL, ODD, Rule("guesses", parse_rates("3/h"), count_when=CountWhen(login_failed=True))])
-    found = rulecopy.find()
+    rule_copy.keep([USUAL, ODD, Rule("guesses", parse_rates("3/h"), count_when=CountWhen(login_failed=True))])
+    found = rule_copy.find()
     assert found is not None and found.read_at_s == pytest.approx(time.time(), abs=60)
     assert found.rules[:2] == [USUAL, ODD]
     assert found.rules[2].count_when == CountWhen(login_failed=True)
@@ -70,11 +72,11 @@ def test_every_field_of_a_rule_is_kept() -> None:
 def test_a_process_that_starts_without_a_database_holds_what_another_has_read(
     away: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rulecopy.keep([USUAL])
+    rule_copy.keep([USUAL])
     edits._look()
-    assert rulebook.current().by_name == {"login": USUAL}
+    assert snapshot.current().by_name == {"login": USUAL}
     assert "1 rules hold as another process read them at" in caplog.text
-    told = rulebook.knowledge()
+    told = snapshot.knowledge()
     assert told.error == "The rules cannot be read, those that another process read last hold: connection refused"
     assert told.read_at_s == pytest.approx(time.time(), abs=60)
     edits._look()
@@ -86,21 +88,21 @@ def test_what_a_process_reads_itself_takes_the_place_of_the_copy_and_is_the_next
     monkeypatch: pytest.MonkeyPatch, redis_client: redis.Redis
 ) -> None:
     RateRule.objects.define("own", "1/m")
-    rulecopy.keep([USUAL])
-    monkeypatch.setattr(rulebook, "_held", rulebook._Held())
+    rule_copy.keep([USUAL])
+    monkeypatch.setattr(snapshot, "_held", snapshot._Held())
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     edits._look()
-    assert set(rulebook.current().by_name) == {"own"}
-    found = rulecopy.find()
+    assert set(snapshot.current().by_name) == {"own"}
+    found = rule_copy.find()
     assert found is not None and [rule.name for rule in found.rules] == ["own"]
-    assert 0 < redis_client.ttl(statekeys.rules()) <= rulecopy.KEPT_S
+    assert 0 < redis_client.ttl(state_keys.rules()) <= rule_copy.KEPT_S
 
 
 def test_a_database_that_hangs_does_not_keep_the_copy_back(away: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    rulecopy.keep([USUAL])
-    rulebook.offer(rulecopy.find())  # what the thread does before it waits for the database
-    monkeypatch.setattr(rulebook, "FIRST_READING_S", 0.01)
-    assert rulebook.current().by_name == {"login": USUAL}
+    rule_copy.keep([USUAL])
+    snapshot.offer(rule_copy.find())  # what the thread does before it waits for the database
+    monkeypatch.setattr(snapshot, "FIRST_READING_S", 0.01)
+    assert snapshot.current().by_name == {"login": USUAL}
 
 
 def test_without_a_copy_log_health_and_state_say_that_the_process_holds_no_rules(
@@ -109,21 +111,21 @@ def test_without_a_copy_log_health_and_state_say_that_the_process_holds_no_rules
     edits._look()
     said = "rules cannot be read, and this process holds none but rates in code: connection refused"
     assert f"the {said}" in caplog.text
-    assert health.status()["problems"] == [f"The {said}."]
+    assert overview.status()["problems"] == [f"The {said}."]
     assert processes.own()["rules_read"] is None and processes.own()["rules_error"] == f"The {said}"
 
 
 def test_of_other_processes_without_rules_health_tells_too(redis_client: redis.Redis) -> None:
     name = "web2|4711|gunicorn|abc"
     said = {"rules": 0, "rules_read": None, "rules_error": "The rules cannot be read"}
-    redis_client.zadd(statekeys.processes(), {name: time.time()})
-    redis_client.set(statekeys.process(name), json.dumps({**processes.own(), **said}))
-    told = health.status()["problems"]
+    redis_client.zadd(state_keys.processes(), {name: time.time()})
+    redis_client.set(state_keys.process(name), json.dumps({**processes.own(), **said}))
+    told = overview.status()["problems"]
     assert told == ["1 of 2 processes holds no rules but rates in code, since the database was away."]
 
 
 def _signed(value: Any) -> str:
-    return signing.dumps(value, salt=rulecopy._salt())
+    return signing.dumps(value, salt=rule_copy._salt())
 
 
 @pytest.mark.parametrize(
@@ -137,32 +139,32 @@ def _signed(value: Any) -> str:
     ],
 )
 def test_what_this_site_has_not_signed_is_no_copy(text: str, redis_client: redis.Redis) -> None:
-    redis_client.set(statekeys.rules(), text)
-    assert rulecopy.find() is None
+    redis_client.set(state_keys.rules(), text)
+    assert rule_copy.find() is None
 
 
 def test_what_this_site_has_signed_for_something_else_is_no_copy(redis_client: redis.Redis) -> None:
-    redis_client.set(statekeys.rules(), signing.dumps({}))
-    assert rulecopy.find() is None
+    redis_client.set(state_keys.rules(), signing.dumps({}))
+    assert rule_copy.find() is None
 
 
 def test_another_site_s_copy_is_none(redis_client: redis.Redis) -> None:
     with override_settings(SECRET_KEY="another"):
-        rulecopy.keep([USUAL])
-    assert rulecopy.find() is None
+        rule_copy.keep([USUAL])
+    assert rule_copy.find() is None
 
 
 def test_another_type_under_the_key_is_no_copy_and_is_replaced(redis_client: redis.Redis) -> None:
-    redis_client.hset(statekeys.rules(), "a", "b")
-    assert rulecopy.find() is None
-    rulecopy.keep([USUAL])
-    assert rulecopy.find() is not None
+    redis_client.hset(state_keys.rules(), "a", "b")
+    assert rule_copy.find() is None
+    rule_copy.keep([USUAL])
+    assert rule_copy.find() is not None
 
 
 def test_a_rule_that_this_version_does_not_understand_is_left_out_alone(
     redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    good = rulecopy._to_json(USUAL)
+    good = rule_copy._to_json(USUAL)
     odd = [
         {**good, "colour": "red"},
         {**good, "name": "No Name"},
@@ -171,27 +173,27 @@ def test_a_rule_that_this_version_does_not_understand_is_left_out_alone(
         5,
         {},
     ]
-    redis_client.set(statekeys.rules(), _signed({"read": 1.0, "rules": [*odd, good]}))
-    found = rulecopy.find()
+    redis_client.set(state_keys.rules(), _signed({"read": 1.0, "rules": [*odd, good]}))
+    found = rule_copy.find()
     assert found is not None and found.rules == [USUAL]
     assert "6 rules of the copy in Redis are left out, such as" in caplog.text
 
 
 def test_failing_to_read_blocks_keeps_no_rule_back(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(rulebook, "_held", rulebook._Held())
-    monkeypatch.setattr(rulebook, "read_rules", lambda: [USUAL])
+    monkeypatch.setattr(snapshot, "_held", snapshot._Held())
+    monkeypatch.setattr(snapshot, "read_rules", lambda: [USUAL])
 
     def lost(after_edit: bool) -> None:
         raise DatabaseError('cursor "_django_curs_1" does not exist')
 
-    monkeypatch.setattr(rulebook._held.overrides, "read", lost)
-    rulebook.reload()
-    rulebook.reload()
-    assert rulebook.current().by_name == {"login": USUAL}
+    monkeypatch.setattr(snapshot._held.overrides, "read", lost)
+    snapshot.reload()
+    snapshot.reload()
+    assert snapshot.current().by_name == {"login": USUAL}
     said = 'locks and exemptions cannot be read, those held stay in force: cursor "_django_curs_1" does not exist'
     assert caplog.text.count(f"b{said}") == 1
-    assert health.status()["problems"] == [f"B{said}."]
-    assert rulebook.last_reading().failed
-    monkeypatch.setattr(rulebook._held.overrides, "read", lambda after_edit: None)
-    rulebook.reload()
-    assert rulebook.knowledge().error == "" and isinstance(rulebook._held.book, Rulebook)
+    assert overview.status()["problems"] == [f"B{said}."]
+    assert snapshot.last_reading().failed
+    monkeypatch.setattr(snapshot._held.overrides, "read", lambda after_edit: None)
+    snapshot.reload()
+    assert snapshot.knowledge().error == "" and isinstance(snapshot._held.book, Rulebook)

@@ -14,10 +14,10 @@ from django.utils.functional import lazy
 from django.views.generic import TemplateView, View
 
 from ratewindow.limiter.types import Window
-from ratewindow.matching import Index
 from ratewindow.middleware import RateWindowMiddleware
-from ratewindow.rule import Rule
-from ratewindow.spellings import Spellings
+from ratewindow.rules.matching import Index
+from ratewindow.rules.path_variants import Spellings
+from ratewindow.rules.rule import Rule
 
 
 class Lower(converters.StringConverter):

@@ -9,9 +9,10 @@ from django.conf import settings
 from django.test import override_settings
 from redis.exceptions import ResponseError
 
-from ratewindow import housekeeping, statekeys, stores
-from ratewindow.limiter.server import UNUSED_S
+from ratewindow import background
+from ratewindow.limiter.redis.connections import UNUSED_S
 from ratewindow.limiter.types import Check, Window
+from ratewindow.store import state_keys, stores
 
 CHECKS = [Check("rule", (Window(5, 60_000),), ("rw:s:test",))]
 
@@ -56,20 +57,20 @@ def test_a_process_closes_the_connections_that_its_threads_need_no_more(monkeypa
     monkeypatch.setattr(store, "close_unused", asked.append)
     stores._close_unused()
     assert asked == [UNUSED_S]
-    assert "_close_unused" in {chore.run.__name__ for each in housekeeping._rounds.values() for chore in each.chores}
+    assert "_close_unused" in {chore.run.__name__ for each in background._rounds.values() for chore in each.chores}
 
 
 def test_a_probe_looks_where_the_states_of_clients_are() -> None:
-    assert statekeys.probe().startswith(statekeys.state_prefix())
+    assert state_keys.probe().startswith(state_keys.state_prefix())
 
 
 @pytest.mark.parametrize("what", [("RPUSH", "x"), ("SET", "garbage"), ("SET", "-1"), ("HSET", "a", "b")], ids=str)
 def test_what_somebody_wrote_under_the_key_of_the_probe_is_no_fault_of_the_server(
     redis_client: Any, what: tuple[str, ...]
 ) -> None:
-    redis_client.execute_command(what[0], statekeys.probe(), *what[1:])
+    redis_client.execute_command(what[0], state_keys.probe(), *what[1:])
     stores.probe()
-    assert 0 < redis_client.pttl(statekeys.probe()) < 10_000 or not redis_client.exists(statekeys.probe())
+    assert 0 < redis_client.pttl(state_keys.probe()) < 10_000 or not redis_client.exists(state_keys.probe())
     stores.probe()
 
 
@@ -84,7 +85,7 @@ def test_so_it_is_at_each_server_of_a_cluster(cluster_url: str, cluster: Any) ->
         store: Any = stores.store()
         servers = store.servers()
         assert len(servers) == 3
-        keys = [store.probe_key(server, statekeys.probe()) for server in servers]
+        keys = [store.probe_key(server, state_keys.probe()) for server in servers]
         for server, key in zip(servers, keys, strict=True):
             cluster.delete(key)
             cluster.rpush(key, "x")

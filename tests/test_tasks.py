@@ -7,11 +7,12 @@ import time
 
 import pytest
 
-from ratewindow import statekeys, tasks
+from ratewindow import tasks
 from ratewindow.limiter.types import Window
 from ratewindow.reporting import minutes
 from ratewindow.reporting.sums import Sums
 from ratewindow.schedule import BEAT_SCHEDULE
+from ratewindow.store import state_keys
 from tests.demo import CHECKOUT
 from tests.worker import Site
 
@@ -33,7 +34,7 @@ def test_a_worker_collects_cleans_and_sends_its_last_counts(site, redis_client):
     site.wait_for(lambda: len(site.rows()) == 3)
     assert site.rows() == [(resolution, "login", 7) for resolution in ("day", "hour", "minute")]
 
-    orphan = statekeys.state_prefix() + statekeys.state_name("gone", Window(5, 60_000), False).removeprefix(":s:") + "{x}"
+    orphan = state_keys.state_prefix() + state_keys.state_name("gone", Window(5, 60_000), False).removeprefix(":s:") + "{x}"
     redis_client.set(orphan, 1, ex=60)
     site.send("ratewindow.tasks.clean_orphans")
     site.wait_for(lambda: not redis_client.exists(orphan))

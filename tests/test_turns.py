@@ -4,20 +4,21 @@ from typing import Any
 
 import pytest
 
-from ratewindow import gate, turns
-from ratewindow.breaker import FAILURES_TO_OPEN, Breaker
+from ratewindow.health import outage_signals
+from ratewindow.request import decide
 from ratewindow.signals import degraded, recovered
+from ratewindow.store.breaker import FAILURES_TO_OPEN, Breaker
 
 
 @pytest.fixture(autouse=True)
 def _nothing_has_turned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_turns", turns.Turns())
-    monkeypatch.setattr("ratewindow.breaker._listeners", [turns._turns.add])
+    monkeypatch.setattr(outage_signals, "_turns", outage_signals.Turns())
+    monkeypatch.setattr("ratewindow.store.breaker._listeners", [outage_signals._turns.add])
 
 
 def open_breaker() -> None:
     for _ in range(FAILURES_TO_OPEN):
-        gate.breaker.failed(TimeoutError("no answer"))
+        decide.breaker.failed(TimeoutError("no answer"))
 
 
 def test_listeners_hear_once_of_each_turn_and_may_fail(caplog: pytest.LogCaptureFixture) -> None:
@@ -37,11 +38,11 @@ def test_listeners_hear_once_of_each_turn_and_may_fail(caplog: pytest.LogCapture
     try:
         open_breaker()
         open_breaker()
-        turns._turns.send()
-        turns._turns.send()
-        gate.breaker.look()
-        gate.breaker.succeeded()
-        turns._turns.send()
+        outage_signals._turns.send()
+        outage_signals._turns.send()
+        decide.breaker.look()
+        decide.breaker.succeeded()
+        outage_signals._turns.send()
     finally:
         for signal, listener in ((degraded, failing), (degraded, on_degraded), (recovered, failing), (recovered, on_recovered)):
             signal.disconnect(listener)

@@ -7,11 +7,12 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from ratewindow import rulebook, userfunctions
+from ratewindow import site_functions
 from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.rule import Rule
-from ratewindow.rulebook import Rulebook
+from ratewindow.rulebook import snapshot
+from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rules.rule import Rule
 from tests.doors import decorated, get, statuses
 
 is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
@@ -19,7 +20,7 @@ is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "asyn
 
 @pytest.fixture(autouse=True)
 def _none_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(userfunctions, "failing", set())
+    monkeypatch.setattr(site_functions, "failing", set())
 
 
 def raising(request: Any) -> int:
@@ -40,7 +41,7 @@ def test_a_cost_that_fails_neither_fails_the_request_nor_lifts_the_limit(
 
 
 def test_a_rule_in_shadow_beside_the_code_is_not_refused_but_counted() -> None:
-    rulebook._held.book = Rulebook([Rule("dear", parse_rates("9/m"), mode="shadow", on_error="refuse")])
+    snapshot._held.book = Rulebook([Rule("dear", parse_rates("9/m"), mode="shadow", on_error="refuse")])
     assert statuses(decorated(False, "dear", "2/m", cost=raising), 3) == [200, 200, 429]
 
 
@@ -69,12 +70,12 @@ def test_the_log_has_one_line_for_each_time_it_begins_to_fail(caplog: pytest.Log
 
 def test_each_failure_is_counted_for_each_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[tuple[str, str]] = []
-    monkeypatch.setattr(userfunctions, "_listeners", [lambda rule, cause: heard.append((rule, cause))])
+    monkeypatch.setattr(site_functions, "_listeners", [lambda rule, cause: heard.append((rule, cause))])
     statuses(decorated(False, "dear", "9/m", cost=raising), 2)
     assert heard == [("dear", "function:cost")] * 2
 
 
 def test_what_fails_is_remembered_up_to_a_bound(caplog: pytest.LogCaptureFixture) -> None:
-    for number in range(userfunctions.MOST_TOLD + 10):
-        userfunctions.failed("key", f"f{number}", ValueError("x"), "it is missing")
-    assert len(userfunctions.failing) == len(caplog.records) == userfunctions.MOST_TOLD
+    for number in range(site_functions.MOST_TOLD + 10):
+        site_functions.failed("key", f"f{number}", ValueError("x"), "it is missing")
+    assert len(site_functions.failing) == len(caplog.records) == site_functions.MOST_TOLD

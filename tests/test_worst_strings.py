@@ -21,7 +21,7 @@ from django.utils import timezone
 from ratewindow import ratelimit
 from ratewindow.identity import forms, joined, ratekey, recipe, shown, split
 from ratewindow.models import Override, RateRule
-from ratewindow.rule import NAME_PATTERN
+from ratewindow.rules.rule import NAME_PATTERN
 from tests.doors import answer, behind_middleware, decorated, plain
 from tests.worststrings import WORST
 
@@ -146,9 +146,9 @@ def test_what_is_shown_and_stored_is_printable_short_and_one_for_each() -> None:
 
 
 def test_an_own_function_may_return_any_of_them(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ratewindow.identity import own
+    from ratewindow.identity import custom
 
-    monkeypatch.setattr(own, "_own", {})
+    monkeypatch.setattr(custom, "_own", {})
     ratekey("worst")(lambda request: request.META["HTTP_X_API_KEY"])
     told = [recipe("worst").identity(in_header(text)) for text in WORST]
     assert [each for each in told if each] == [f"worst:{text}" for text in WORST if not text.isspace()]

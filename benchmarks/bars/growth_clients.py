@@ -7,8 +7,8 @@ from benchmarks.pipelined import RANDOM
 from benchmarks.plots import Picture, curves
 from benchmarks.tables import Row, Section
 from benchmarks.timing import in_turns
-from ratewindow import connection
 from ratewindow.limiter.types import Window
+from ratewindow.store import process_clients
 
 CLIENTS = (1, 10, 100, 1000, 10_000, 100_000, 1_000_000)
 CALLS = 20_000
@@ -18,7 +18,7 @@ OURS, GET = "sliding_window", "GET of a random key, to compare"
 
 
 def measure() -> Section:
-    client = connection.client()
+    client = process_clients.client()
     title = "Growth with the clients"
     if not cpu.told(client):
         return Section(title, cpu.UNTOLD)

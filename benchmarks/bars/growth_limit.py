@@ -11,8 +11,8 @@ from benchmarks.pipelined import RANDOM
 from benchmarks.plots import Picture, curves
 from benchmarks.tables import Row, Section
 from benchmarks.timing import in_turns
-from ratewindow import connection
 from ratewindow.limiter.types import Window
+from ratewindow.store import process_clients
 
 LIMITS = (10, 100, 1000, 10_000, 100_000)
 CALLS = 4000
@@ -22,7 +22,7 @@ ALGORITHMS = ("sliding_window", "sliding_log", "sliding_estimate", "fixed_window
 
 
 def measure() -> Section:
-    client = connection.client()
+    client = process_clients.client()
     title = "Growth with the limit"
     if not cpu.told(client):
         return Section(title, cpu.UNTOLD)

@@ -8,14 +8,14 @@ from benchmarks.floor import floor
 from benchmarks.plots import Picture, curves
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import Contestant, side_by_side
-from ratewindow import connection
 from ratewindow.limiter import Limiter, RedisStore, Window
+from ratewindow.store import process_clients
 
 COUNTS = (1, 2, 3, 5, 7, 10)
 
 
 def measure() -> Section:
-    limiter = Limiter(RedisStore(connection.client()), prefix="bench")
+    limiter = Limiter(RedisStore(process_clients.client()), prefix="bench")
     contestants = {FLOOR: floor()}
     for count in COUNTS:
         windows = [Window(1000 * minutes, 60_000 * minutes) for minutes in range(1, count + 1)]

@@ -4,9 +4,9 @@ from benchmarks import cpu
 from benchmarks.site import requests, view
 from benchmarks.tables import TIMES, Section, Timed
 from benchmarks.timing import Contestant, side_by_side
-from ratewindow import connection
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
+from ratewindow.store import process_clients
 
 LEASES = (1, 10, 100)
 RATE = "100000000/m"
@@ -14,7 +14,7 @@ CALLS = 20_000
 
 
 def measure() -> Section:
-    client = connection.client()
+    client = process_clients.client()
     title = "Hot keys"
     if not cpu.told(client):
         return Section(title, cpu.UNTOLD)
@@ -40,7 +40,7 @@ def _name(lease: int) -> str:
 
 
 def _share(contestant: Contestant) -> tuple[str, str, str]:
-    client = connection.client()
+    client = process_clients.client()
     inputs = list(contestant.prepare(CALLS))
     calls, busy_s = client.info("commandstats").get("cmdstat_evalsha", {"calls": 0})["calls"], cpu.main_thread_s(client)
     for each in inputs:

@@ -4,12 +4,12 @@ from benchmarks.floor import NAME as FLOOR
 from benchmarks.floor import floor
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import Contestant, side_by_side
-from ratewindow import connection
 from ratewindow.limiter import Limiter, RedisStore
 from ratewindow.limiter.keys import identity_tag
 from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.redis.commands import decision
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import decision
+from ratewindow.store import process_clients
 
 AT_MOST = 0.1
 KNOWN = "`Limiter.hit`, a refusal known"
@@ -17,7 +17,7 @@ NAME, DECISION = "the digest of the client alone", "the `Decision` alone"
 
 
 def measure() -> Section:
-    store, windows = RedisStore(connection.client()), parse_rates("1/h")
+    store, windows = RedisStore(process_clients.client()), parse_rates("1/h")
     limiter, asking = Limiter(store, prefix="bench"), Limiter(store, prefix="bench", believed_ms=0)
     question = [Check("limiter", windows, ("bench",))]
     times = side_by_side(

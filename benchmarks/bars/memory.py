@@ -8,8 +8,9 @@ import redis
 from benchmarks.copies import copy
 from benchmarks.site import requests, view
 from benchmarks.tables import AMOUNTS, Amount, Section
-from ratewindow import connection, ratelimit
+from ratewindow import ratelimit
 from ratewindow.limiter import Limiter, RedisStore, Window
+from ratewindow.store import process_clients
 from tests.limiter.footprint import busy, bytes_each
 
 HOUR_MS = 3_600_000
@@ -51,7 +52,7 @@ CASES = (
 
 
 def measure() -> Section:
-    client = connection.client()
+    client = process_clients.client()
     rows = [
         Amount(f"{case.window.algorithm}, {case.traffic}", (), case.at_most, _bytes(client, case) / case.events) for case in CASES
     ]

@@ -13,9 +13,9 @@ from benchmarks.bars.matching import AT_MOST
 from benchmarks.rules import rules
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import Contestant, side_by_side
-from ratewindow import overriderows
 from ratewindow.models import Override
-from ratewindow.rulebook import Rulebook
+from ratewindow.rulebook import override_rows
+from ratewindow.rulebook.snapshot import Rulebook
 
 FEW, MANY = (10, 10), (1000, 100_000)
 
@@ -56,7 +56,7 @@ def _choosing(rule_count: int, override_count: int) -> Contestant:
 
 def _read() -> tuple[float, float, float]:
     """Seconds of a thread to read the rows, milliseconds to read one that was edited, and the megabytes that stay."""
-    rows, reader = Override.objects, overriderows.Reader()
+    rows, reader = Override.objects, override_rows.Reader()
     rows.bulk_create(made.rows(MANY[1]), batch_size=2000)
     rows.update(changed_at=timezone.now() - timedelta(hours=1))
     try:
@@ -64,7 +64,7 @@ def _read() -> tuple[float, float, float]:
         rows.bulk_create([Override(action="block", identity="ip:192.0.2.1")])
         edited_s = _thread_s(lambda: reader.read(after_edit=True))
         tracemalloc.start()
-        another = overriderows.Reader()
+        another = override_rows.Reader()
         held = another.read()
         assert held is not None and held.count == MANY[1] + 1
         with_them = tracemalloc.get_traced_memory()[0]

@@ -14,13 +14,15 @@ from benchmarks.site import CLIENTS, requests, view
 from benchmarks.stopwatch import Step, timing
 from benchmarks.tables import Row, Section
 from benchmarks.timing import Contestant, Times, turn_us
-from ratewindow import connection, gate, guard, identity, question, ratelimit
-from ratewindow.answers import headers
-from ratewindow.limiter import Limiter, RedisStore, Window, limiter, redis_store, server
+from ratewindow import identity, ratelimit
+from ratewindow.limiter import Limiter, RedisStore, Window, limiter
 from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.redis import connections, store
+from ratewindow.limiter.redis.commands import decide_call, packed
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import decide_call, packed
 from ratewindow.reporting import counters
+from ratewindow.request import decide, guard, headers, prepare
+from ratewindow.store import process_clients
 
 ROUNDS = 60
 CALLS = 40
@@ -36,14 +38,14 @@ STEPS = (
     Step("which rules hold", guard.Visit, "meet"),
     Step("who asks", identity.Recipe, "identity"),
     Step("the names of keys, and what to ask", guard, "ask"),
-    Step("the names of keys, and what to ask", question, "_check"),
+    Step("the names of keys, and what to ask", prepare, "_check"),
     Step("the names of keys, and what to ask", Limiter, "_checks"),
-    Step("refusals known, and the breaker", gate._Asked, "known"),
-    Step("refusals known, and the breaker", gate._Asked, "learn"),
-    Step("the command, packed", redis_store, "packed_decide"),
-    Step("a connection of the thread's own", server.Server, "exchange"),
-    Step(READING, server, "exchange"),
-    Step("the `Decision`", gate, "decision"),
+    Step("refusals known, and the breaker", decide._Asked, "known"),
+    Step("refusals known, and the breaker", decide._Asked, "learn"),
+    Step("the command, packed", store, "packed_decide"),
+    Step("a connection of the thread's own", connections.Server, "exchange"),
+    Step(READING, connections, "exchange"),
+    Step("the `Decision`", decide, "decision"),
     Step("the `Decision`", limiter, "decision"),
     Step("the headers", headers, "write"),
     Step("counts for the report", counters, "record"),
@@ -51,7 +53,7 @@ STEPS = (
 
 
 def measure() -> Section:
-    client = connection.client()
+    client = process_clients.client()
     asking, one, five = Limiter(RedisStore(client), prefix="bench"), parse_rates("1000/m"), parse_rates(FIVE)
     decorated, make = ratelimit("bench.profile", "1000/m")(view), requests("/profile/")
     columns = {

@@ -9,8 +9,8 @@ from benchmarks.commands import hit, send, teach
 from benchmarks.pipelined import RANDOM, driver
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import in_turns
-from ratewindow import connection
 from ratewindow.limiter.types import Window
+from ratewindow.store import process_clients
 
 AT_MOST = 6.0
 CALLS = 20_000
@@ -38,7 +38,7 @@ CASES = {
 
 
 def measure() -> Section:
-    client = connection.client()
+    client = process_clients.client()
     title = "Server CPU of a decision"
     if not cpu.told(client):
         return Section(title, cpu.UNTOLD)

@@ -5,8 +5,8 @@ from benchmarks.commands import hit
 from benchmarks.pipelined import RANDOM
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import Times, in_turns
-from ratewindow import connection
 from ratewindow.limiter.types import Window
+from ratewindow.store import process_clients
 
 CALLS = 10_000
 ROUNDS = 5
@@ -32,7 +32,7 @@ STEPS = {
 
 
 def measure() -> Section:
-    client = connection.client()
+    client = process_clients.client()
     title = "Steps of a script"
     if not cpu.told(client):
         return Section(title, cpu.UNTOLD)

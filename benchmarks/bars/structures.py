@@ -11,7 +11,7 @@ from benchmarks.plots import Picture, bars
 from benchmarks.structures import OURS, PERIOD_MS, Structure, structures
 from benchmarks.tables import Row, Section
 from benchmarks.timing import in_turns
-from ratewindow import connection
+from ratewindow.store import process_clients
 from tests.limiter.clock import START_MS
 
 CALLS = 10_000
@@ -29,7 +29,7 @@ COLUMNS = ("", "admitted, µs", "refused, µs", *(f"bytes at {limit:,} a minute"
 
 
 def measure() -> Section:
-    client = connection.client()
+    client = process_clients.client()
     title = "What others keep in Redis: cost"
     if not cpu.told(client):
         return Section(title, cpu.UNTOLD)

@@ -6,11 +6,12 @@ from benchmarks.floor import floor
 from benchmarks.site import CLIENTS, requests, view
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import Contestant, side_by_side
-from ratewindow import connection, ratelimit
+from ratewindow import ratelimit
 from ratewindow.limiter import Limiter, RedisStore
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
+from ratewindow.store import process_clients
 
 AT_MOST = 1.5
 RATE = "1000/m"
@@ -24,7 +25,7 @@ MIDDLEWARE = "middleware, rule for the path"
 def measure() -> Section:
     RateRule.objects.define("bench.row", RATE, mode="enforce")
     RateRule.objects.define("bench.path", RATE, path="/middleware/", mode="enforce")
-    client = connection.client()
+    client = process_clients.client()
     windows = parse_rates(RATE)
     teach(client, windows[0])
     script = [hit(windows[0], f"bench:{number}")[1:] for number in range(CLIENTS)]

@@ -10,9 +10,9 @@ import redis.asyncio
 from benchmarks.commands import hit
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import in_turns
-from ratewindow import connection
 from ratewindow.limiter import AsyncRedisStore, Limiter
 from ratewindow.limiter.rates import parse_rates
+from ratewindow.store import process_clients
 
 AT_MOST = 0.5
 AT_ONCE = 50
@@ -25,7 +25,7 @@ PACKING = "a decision's command, packed by redis-py"
 
 
 def measure() -> Section:
-    client = connection.async_client()
+    client = process_clients.async_client()
     limiter, windows = Limiter(AsyncRedisStore(client), prefix="bench"), parse_rates("1000/m")
     wire = redis.asyncio.Connection()  # never connected
     with asyncio.Runner() as runner:

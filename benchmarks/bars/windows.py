@@ -9,11 +9,11 @@ from benchmarks.floor import floor
 from benchmarks.pipelined import RANDOM
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import Contestant, in_turns, side_by_side
-from ratewindow import connection
 from ratewindow.limiter import Limiter, RedisStore, Window
 from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.redis.commands import decide_call
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import decide_call
+from ratewindow.store import process_clients
 
 AT_MOST = 1.4
 FIVE = "100/s; 1000/m; 5000/10m; 20000/h; 100000/d"
@@ -31,7 +31,7 @@ return reply
 
 
 def measure() -> Section:
-    limiter = Limiter(RedisStore(connection.client()), prefix="bench")
+    limiter = Limiter(RedisStore(process_clients.client()), prefix="bench")
     one, five = parse_rates("1000/m"), parse_rates(FIVE)
     times = side_by_side(
         {
@@ -50,7 +50,7 @@ def measure() -> Section:
 
 
 def _why(more_us: float, of_floor: float, one: Sequence[Window], five: Sequence[Window]) -> str:
-    client = connection.client()
+    client = process_clients.client()
     if not cpu.told(client):
         return f"Five windows take {of_floor:.2f} times what redis-py takes for a call that does nothing."
     calls = {words: _calls(windows) for words, windows in ((ONE, one), (SEVERAL, five))}
@@ -70,7 +70,7 @@ def _why(more_us: float, of_floor: float, one: Sequence[Window], five: Sequence[
 
 def _calls(windows: Sequence[Window]) -> tuple[list[str | int], list[str | int]]:
     """The decision on a random client, and what reads, writes and answers as much without deciding."""
-    client = connection.client()
+    client = process_clients.client()
     ours, least = (decide_call([_check(windows, f"{{{who}{RANDOM}}}")], "hit", None) for who in ("", "least:"))
     client.script_load(ours.script.source)
     sha: Any = client.script_load(LEAST)

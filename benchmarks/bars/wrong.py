@@ -5,7 +5,7 @@ from benchmarks.commands import send
 from benchmarks.plots import Picture, bars
 from benchmarks.structures import OURS, PERIOD_MS, Structure, structures
 from benchmarks.tables import Row, Section
-from ratewindow import connection
+from ratewindow.store import process_clients
 
 LIMIT = 100
 NO_WINDOWS = ("token_bucket", "leaky_bucket")  # these promise a pace: their own kind of refusing
@@ -13,7 +13,7 @@ COLUMNS = ("", "most in any minute", "above the limit", "refused wrongly", "of a
 
 
 def measure() -> Section:
-    client = connection.client()
+    client = process_clients.client()
     asked = {name: each for name, each in structures(client, LIMIT).items() if name not in NO_WINDOWS}
     times_ms = bursty(LIMIT, PERIOD_MS)
     right = exact(times_ms, LIMIT, PERIOD_MS)
@@ -43,5 +43,5 @@ def measure() -> Section:
 
 
 def _verdicts(structure: Structure, times_ms: list[int]) -> list[bool]:
-    client = connection.client()
+    client = process_clients.client()
     return [structure.admits(reply) for reply in send(client, (structure.words("client", now_ms) for now_ms in times_ms))]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import redis
 
 from benchmarks import commands
+from ratewindow.limiter.redis.commands import Words
 from ratewindow.limiter.types import Window
-from ratewindow.limiter.wire import Words
 
 PERIOD_MS = 60_000
 _FOLDER = Path(__file__).parent

@@ -7,7 +7,9 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
-from ratewindow import conf, health, rulebook
+from ratewindow import conf
+from ratewindow.health import overview
+from ratewindow.rulebook import snapshot
 
 SAYS_OFF = "rw-says-off"  # the tag of a message that tells what the banner would tell
 STATE, SWITCH = "admin:ratewindow_state", "admin:ratewindow_switch"
@@ -36,10 +38,10 @@ def banner(request: HttpRequest, problems: bool = True, off: bool = True) -> Ban
     )
 
 
-def known(request: HttpRequest) -> health.Glance:
+def known(request: HttpRequest) -> overview.Glance:
     """A glance at the state of the limiter, taken once for a page: Redis may be slow to say nothing."""
     if not hasattr(request, "_ratewindow_glance"):
-        request._ratewindow_glance = health.glance()  # type: ignore[attr-defined]
+        request._ratewindow_glance = overview.glance()  # type: ignore[attr-defined]
     return request._ratewindow_glance  # type: ignore[attr-defined,no-any-return]
 
 
@@ -47,7 +49,7 @@ def off_in_words() -> str:
     """``Limits are OFF until 12:30, by ann: a campaign``; empty while they are on."""
     if not conf.current().enabled:
         return "Limits are OFF by RATEWINDOW['ENABLED'] in the settings: nothing is refused, nothing counted."
-    switch = rulebook.switch()
+    switch = snapshot.switch()
     if not switch.is_off(time.time()):
         return ""
     return f"Limits are {switch.words().replace('off', 'OFF', 1)}. Nothing is refused, nothing counted."

@@ -15,18 +15,20 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from ratewindow import lockout, moments, rulebook
-from ratewindow.admin import release, switch
-from ratewindow.admin.identities import may_see, seen
-from ratewindow.admin.overrideform import OverrideForm, made
+from ratewindow.admin import release_page, switch_page
+from ratewindow.admin.masking import may_see, seen
+from ratewindow.admin.override_form import OverrideForm, made
 from ratewindow.admin.registering import register
 from ratewindow.admin.wording import ago, until
+from ratewindow.conf import time_zone
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import Override
-from ratewindow.models.overridemanager import YEARS, OverrideQuerySet
-from ratewindow.overridenotes import notes
+from ratewindow.models.override_manager import YEARS, OverrideQuerySet
+from ratewindow.operations import lockout
+from ratewindow.operations.override_notes import notes
 from ratewindow.overrides import RATE
 from ratewindow.overrides.subjects import in_words, masked, parse_subject
+from ratewindow.rulebook import snapshot
 
 HOUR = timedelta(hours=1)
 UNDO_S = 86_400
@@ -45,7 +47,7 @@ class StateFilter(admin.SimpleListFilter):
         return [("now", "In force"), ("waiting", "Waiting to begin"), ("ended", "Ended")]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        now = moments.now()
+        now = time_zone.now()
         match self.value():
             case "now":
                 return queryset.in_force(now)
@@ -87,10 +89,10 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         """Who may release clients and nothing else is shown the way to it, too."""
         perms = super().get_model_perms(request)
-        return {**perms, "view": perms["view"] or release.may(request)}
+        return {**perms, "view": perms["view"] or release_page.may(request)}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        if not self.has_view_or_change_permission(request) and release.may(request):
+        if not self.has_view_or_change_permission(request) and release_page.may(request):
             return HttpResponseRedirect(reverse("admin:ratewindow_override_release"))
         return super().changelist_view(request, extra_context)
 
@@ -141,7 +143,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _lockouts(self, request: HttpRequest, override: Override) -> Iterator[lockout.Lockout]:
         """The rules that would refuse its author in the admin, once they are held to this rate."""
         windows = tuple(parse_rates(override.rate))
-        for name, rule in rulebook.current().by_name.items():
+        for name, rule in snapshot.current().by_name.items():
             if (
                 override.rule in ("", name)
                 and rule.mode == "enforce"
@@ -172,7 +174,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description="until", ordering="expires_at")
     def until(self, override: Override) -> SafeString:
         at = override.starts_at if override.state == "waiting" else override.expires_at
-        exact = f"{moments.local(at):%Y-%m-%d %H:%M:%S %Z}" if at else ""
+        exact = f"{time_zone.local(at):%Y-%m-%d %H:%M:%S %Z}" if at else ""
         return format_html('<span class="rw-{}" title="{}">{}</span>', override.state.replace(" ", "-"), exact, until(override))
 
     @admin.display(description="")
@@ -199,13 +201,13 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.action(description="End selected ones now", permissions=["change"])
     def end_now(self, request: HttpRequest, overrides: OverrideQuerySet) -> None:
-        now = moments.now()
+        now = time_zone.now()
         self._move(request, overrides.not_ended(now), lambda override: now, "Ended", "They had ended already.")
 
     @admin.action(description="Extend selected ones by 1 hour", permissions=["change"])
     def extend(self, request: HttpRequest, overrides: OverrideQuerySet) -> None:
         lasting = overrides.not_ended().filter(expires_at__year__lt=YEARS.stop)  # none has no year
-        if not switch.may(request) and (wide := [each.pk for each in lasting if _meets_everybody(each)]):
+        if not switch_page.may(request) and (wide := [each.pk for each in lasting if _meets_everybody(each)]):
             messages.error(request, "What is about everybody, or nearly, only who may switch all limits off may extend.")
             lasting = lasting.exclude(pk__in=wide)
         self._move(
@@ -217,7 +219,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         )
 
     def release_view(self, request: HttpRequest) -> HttpResponse:
-        return release.page(self, request)
+        return release_page.page(self, request)
 
     def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         return self._quickly(request, pk, self.end_now)

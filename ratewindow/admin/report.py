@@ -10,12 +10,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
-from ratewindow import moments
-from ratewindow.admin import reportparts, state, switch
+from ratewindow.admin import health_page, report_parts, switch_page
 from ratewindow.admin.banner import known, off_in_words
-from ratewindow.admin.reasons import reasons
 from ratewindow.admin.registering import register
-from ratewindow.admin.reportform import ReportForm
+from ratewindow.admin.report_form import ReportForm
+from ratewindow.admin.report_reasons import reasons
+from ratewindow.conf import time_zone
 from ratewindow.models import ThrottleStat
 from ratewindow.reporting import chart
 from ratewindow.reporting.report import report
@@ -36,7 +36,7 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.changelist_view)
-        pages = [("state", state.page), ("switch", switch.page)]
+        pages = [("state", health_page.page), ("switch", switch_page.page)]
         return [
             path("", view, name="ratewindow_throttlestat_changelist"),
             path("", view, name="ratewindow_report"),
@@ -58,33 +58,33 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         """Who may switch the limits and nothing else is shown the way to it, too."""
         perms = super().get_model_perms(request)
-        return {**perms, "view": perms["view"] or switch.may(request)}
+        return {**perms, "view": perms["view"] or switch_page.may(request)}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
-            if switch.may(request):
+            if switch_page.may(request):
                 return HttpResponseRedirect(reverse("admin:ratewindow_switch"))
             raise PermissionDenied
-        form = ReportForm(request.GET, reportparts.known_names(request.GET.get("rule", "")))
-        found = report(form.to_period(moments.now()), form.rule_name(), ask_redis=known(request).reachable)
+        form = ReportForm(request.GET, report_parts.known_names(request.GET.get("rule", "")))
+        found = report(form.to_period(time_zone.now()), form.rule_name(), ask_redis=known(request).reachable)
         context = {
             **self.admin_site.each_context(request),
             "title": "Report",
             "app": self.opts.app_config,
             "opts": self.opts,  # by which Unfold writes the way here
             "media": _MEDIA,
-            "may_switch": switch.may(request) and not off_in_words(),
+            "may_switch": switch_page.may(request) and not off_in_words(),
             "form": form,
-            "choices": reportparts.choices(form.chosen(), form.rule_name()),
+            "choices": report_parts.choices(form.chosen(), form.rule_name()),
             "report": found,
             "summary": summary(found),
             "span": chart.span(found),
-            "figures": reportparts.figures(found.total),
+            "figures": report_parts.figures(found.total),
             "reasons": reasons(found.total),
-            "rules": reportparts.rule_lines(found, request.user.has_perm("ratewindow.view_raterule")),
+            "rules": report_parts.rule_lines(found, request.user.has_perm("ratewindow.view_raterule")),
             "steps": list(reversed(chart.steps(found))),
             "chart": chart.chart_data(found),
-            "advice": [] if found.total.met else list(reportparts.advice(request.user.has_perm("ratewindow.add_raterule"))),
+            "advice": [] if found.total.met else list(report_parts.advice(request.user.has_perm("ratewindow.add_raterule"))),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/ratewindow/throttlestat/change_list.html", context)

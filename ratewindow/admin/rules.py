@@ -14,10 +14,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow import lockout, rulebook, rulerows
-from ratewindow.admin import codepaths, incode, lasthour, sure
+from ratewindow.admin import code_keys, code_rates, last_hour, sure
+from ratewindow.admin.model_form import SaidOnce
 from ratewindow.admin.registering import register
-from ratewindow.admin.saidonce import SaidOnce
 from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.checks.rows import leading_nowhere
 from ratewindow.limiter.algorithms import algorithm, algorithm_choices
@@ -25,6 +24,8 @@ from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
 from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
 from ratewindow.models import Mode, RateRule, RuleWindow
+from ratewindow.operations import lockout
+from ratewindow.rulebook import rule_rows, snapshot
 
 
 class CountField(forms.IntegerField):
@@ -103,7 +104,7 @@ class RuleForm(SaidOnce):
     request: HttpRequest
 
     def clean_key(self) -> str:
-        return codepaths.check(self.request, self.cleaned_data["key"], self.initial.get("key"))
+        return code_keys.check(self.request, self.cleaned_data["key"], self.initial.get("key"))
 
     def clean_mode(self) -> str:
         """Whom a rule refuses is a decision of its own; a rule that is enforced already stays so."""
@@ -151,7 +152,7 @@ class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
     min_num, max_num = 1, MOST_WINDOWS
 
     def get_extra(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> int:
-        return self.extra if obj is not None else max(0, len(incode.windows(request)) - self.min_num)
+        return self.extra if obj is not None else max(0, len(code_rates.windows(request)) - self.min_num)
 
     def get_formset(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> Any:
         """Who may not add limits has a `max_num` of 0, which must not count against those that are there."""
@@ -189,20 +190,20 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         css = {"all": ["ratewindow/rules.css"]}
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        return [*self.list_display, lasthour.column(request)]
+        return [*self.list_display, last_hour.column(request)]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
-        return lasthour.ByRefusals
+        return last_hour.ByRefusals
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         may_add, all_shown = self.has_add_permission(request), request.GET.keys() <= _NO_CHOICE
-        in_code = list(incode.lines(request, may_add)) if all_shown and self.has_view_or_change_permission(request) else []
+        in_code = list(code_rates.lines(request, may_add)) if all_shown and self.has_view_or_change_permission(request) else []
         return super().changelist_view(request, {"in_code": in_code, "may_add": may_add, **(extra_context or {})})
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
         """A rate in code that is to be edited here brings its limits along."""
         given = super().get_formset_kwargs(request, obj, inline, prefix)
-        return {**given, "initial": incode.windows(request)} if obj is None or obj.pk is None else given
+        return {**given, "initial": code_rates.windows(request)} if obj is None or obj.pk is None else given
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
         """With the limits among the fieldsets; Jazzmin has a tab for each of them and one for the limits."""
@@ -252,18 +253,18 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def _warn_of_nowhere(self, request: HttpRequest, rule: RateRule) -> None:
         with suppress(ValueError):
-            for nowhere in leading_nowhere([rulerows.freeze(rule)]):
+            for nowhere in leading_nowhere([rule_rows.freeze(rule)]):
                 messages.warning(request, nowhere.msg)
 
     def _lockout(self, request: HttpRequest, rule: RateRule) -> lockout.Lockout | None:
         with suppress(ValueError):  # of a row that raw SQL has broken the log tells
-            return lockout.lockout(rulerows.freeze(rule), request)
+            return lockout.lockout(rule_rows.freeze(rule), request)
         return None
 
     @admin.display(description="in words")
     def in_words(self, rule: RateRule) -> str:
         """As it is saved: after an error, the form's rule holds what was typed."""
-        problem = rulebook.problem_of(rule.name)
+        problem = snapshot.problem_of(rule.name)
         return sentence(self.model.objects.get(pk=rule.pk)) + (f" But it {problem}." if problem else "")
 
     @admin.display(description="mode", ordering="mode")
@@ -272,7 +273,7 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description="rule", ordering="name")
     def name_and_sentence(self, rule: RateRule) -> SafeString:
-        problem = rulebook.problem_of(rule.name)
+        problem = snapshot.problem_of(rule.name)
         left_out = format_html(' <span class="errornote rw-left-out">This rule {}.</span>', problem) if problem else ""
         return format_html('<strong>{}</strong> <span class="rw-sentence">{}</span>{}', rule.name, sentence(rule), left_out)
 

@@ -7,9 +7,9 @@ from django.contrib.admin import ModelAdmin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from ratewindow import lockout
-from ratewindow.admin import lasthour
-from ratewindow.lockout import Lockout
+from ratewindow.admin import last_hour
+from ratewindow.operations import lockout
+from ratewindow.operations.lockout import Lockout
 
 TICK = "lockout_known"
 
@@ -27,7 +27,7 @@ def is_said(request: HttpRequest) -> bool:
 
 def page(model_admin: "ModelAdmin[Any]", request: HttpRequest, found: Sequence[Lockout], title: str) -> HttpResponse:
     """The question. Its form sends once more what was sent, with the tick."""
-    report = lasthour.counted(request)
+    report = last_hour.counted(request)
     context = {
         **model_admin.admin_site.each_context(request),
         "title": title,

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from ratewindow import moments
-from ratewindow.coderules import CodeRate
-from ratewindow.countwhen import LOGIN_FAILED, counts_always, written
-from ratewindow.fields import to_text
+from ratewindow.conf import time_zone
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override, RateRule
+from ratewindow.models.fields import to_text
+from ratewindow.rules.code_rates import CodeRate
+from ratewindow.rules.count_when import LOGIN_FAILED, counts_always, written
 
 _UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
 _WHO = {"ip": "address", "user_or_ip": "user or address"}  # the others are words as they are
@@ -74,7 +74,7 @@ def _counts(count_when: str) -> str:
 
 def until(override: Override) -> str:
     """``in 2 h``, ``ended 5 min ago``, ``begins in 3 d``, or ``until ended``."""
-    now = moments.now()
+    now = time_zone.now()
     match override.state_at(now):
         case "waiting":
             return f"begins in {lasting(override.starts_at - now)}" if override.starts_at else ""
@@ -85,7 +85,7 @@ def until(override: Override) -> str:
 
 def ago(then: datetime, now: datetime | None = None) -> str:
     """``5 min ago``."""
-    passed = (now or moments.now()) - then
+    passed = (now or time_zone.now()) - then
     return "just now" if passed < timedelta(seconds=60) else f"{lasting(passed)} ago"
 
 

@@ -7,10 +7,12 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
 
-from ratewindow import coderules, identity, rulebook
+from ratewindow import identity
 from ratewindow.checks.messages import TAG, Told, error, warning
-from ratewindow.coderules import CodeRate
 from ratewindow.limiter.rates import parse_rates
+from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
+from ratewindow.rules.code_rates import CodeRate
 
 
 @checks.register(TAG)
@@ -24,11 +26,11 @@ def check_code(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
 def import_views() -> None:
     """The names in code are known once their modules are imported; checks run in no order, and urls' may come later."""
     if getattr(settings, "ROOT_URLCONF", None):
-        rulebook.code_names()
+        snapshot.code_names()
 
 
 def _names_with_two_rates() -> Iterator[checks.CheckMessage]:
-    for name, uses in sorted(coderules.uses().items()):
+    for name, uses in sorted(code_rates.uses().items()):
         rates = _rates({use for use in uses if use.rate is not None})
         if len(rates) > 1:
             told = ", ".join(sorted(rates))
@@ -41,7 +43,7 @@ def _names_with_two_rates() -> Iterator[checks.CheckMessage]:
 
 
 def _names_of_several_views() -> Iterator[checks.CheckMessage]:
-    for name, uses in sorted(coderules.uses().items()):
+    for name, uses in sorted(code_rates.uses().items()):
         views = len({use.made_of for use in uses if use.made_of is not None})
         if views > 1:
             message = f"Rates without a name are on {views} views that are called {name!r}, and share one count."

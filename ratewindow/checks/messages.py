@@ -2,7 +2,7 @@
 
 from django.core import checks
 
-from ratewindow.documents import page
+from ratewindow.conf.docs import page
 
 TAG = "ratewindow"
 PAGE = page("checks.md")

@@ -20,10 +20,10 @@ def check_throttles(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
     named = getattr(settings, "REST_FRAMEWORK", {}).get("DEFAULT_THROTTLE_CLASSES", ())
     if "ratewindow.rest_framework" not in sys.modules and not any("ratewindow.rest_framework" in str(path) for path in named):
         return []
-    from ratewindow.rest_framework import uses
+    from ratewindow.rest_framework import views
 
-    found = [error(10, f"{problem}.", hint) for problem, hint in uses.problems()]
-    if uses.names_num_proxies() and not conf.current().trusted_proxies:
+    found = [error(10, f"{problem}.", hint) for problem, hint in views.problems()]
+    if views.names_num_proxies() and not conf.current().trusted_proxies:
         message = "REST_FRAMEWORK['NUM_PROXIES'] is not read by the throttles of ratewindow, which know of no proxy."
         hint = 'Write RATEWINDOW = {"TRUSTED_PROXIES": ...}: the same number, or the proxies\' networks.'
         found.append(warning(11, message, hint))

@@ -10,13 +10,14 @@ from django.core import checks
 from django.db import Error as DatabaseError
 from django.urls import URLResolver, get_resolver
 
-from ratewindow import coderules, rulerows
 from ratewindow.checks.code import import_views, places_of
 from ratewindow.checks.messages import Told, error, warning
 from ratewindow.checks.settings import MIDDLEWARE
-from ratewindow.matching import TOO_MANY, without_room
-from ratewindow.rule import Rule
-from ratewindow.spellings import Spellings
+from ratewindow.rulebook import rule_rows
+from ratewindow.rules import code_rates
+from ratewindow.rules.matching import TOO_MANY, without_room
+from ratewindow.rules.path_variants import Spellings
+from ratewindow.rules.rule import Rule
 
 # What a client chooses by itself: a fresh value each time is a fresh limit each time.
 _CHOSEN = ("header:", "cookie:", "query:", "get:", "post:", "json:", "body:")
@@ -29,7 +30,7 @@ def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str
         return []
     import_views()
     try:
-        readings = list(rulerows.readings())
+        readings = list(rule_rows.readings())
     except DatabaseError as problem:
         if sys.argv[1:2] == ["migrate"]:  # which checks before it makes the table
             return []
@@ -49,7 +50,7 @@ def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str
 
 
 def _undefined(defined: set[str]) -> Iterator[checks.CheckMessage]:
-    for name, uses in sorted(coderules.uses().items()):
+    for name, uses in sorted(code_rates.uses().items()):
         if name not in defined and all(use.rate is None for use in uses):
             yield warning(
                 1,
@@ -156,7 +157,7 @@ def _by_sessions_without_keys(rules: Iterable[Rule]) -> Iterator[checks.CheckMes
 
 def _seeing_others(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
     """A rule in the place of a rate in code, forgotten at the key that new rules have."""
-    known = coderules.uses()
+    known = code_rates.uses()
     for rule in rules:
         uses = {use for use in known.get(rule.name, ()) if use.rate is not None}
         keys = sorted({use.key for use in uses})

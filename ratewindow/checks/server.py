@@ -7,16 +7,16 @@ import redis
 from django.apps import AppConfig
 from django.core import checks
 
-from ratewindow import connection
 from ratewindow.checks.messages import Told, warning
-from ratewindow.reporting.sites import other_site, remedy
+from ratewindow.operations.shared_prefix import other_site, remedy
+from ratewindow.store import process_clients
 
 
 @checks.register(checks.Tags.database)
 def check_server(app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any) -> Told:
     """W013: a server that evicts keys when its memory is full. W022: another site on our prefix. A server that does not answer
     is `ratewindow check`'s to tell."""
-    if not databases or connection.in_memory():
+    if not databases or process_clients.in_memory():
         return []
     return [*_shared(), *_evicting()]
 
@@ -37,7 +37,7 @@ def _shared() -> Told:
 
 def _evicting() -> Told:
     try:
-        told = [dict(master.info("memory")) for master in connection.masters()]
+        told = [dict(master.info("memory")) for master in process_clients.masters()]
     except (redis.RedisError, OSError, ValueError):
         return []
     policies = {str(each.get("maxmemory_policy")) for each in told if each.get("maxmemory")} - {"noeviction", "None"}

@@ -10,8 +10,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from ratewindow import conf
 from ratewindow.checks.messages import TAG, Told, error, warning
-from ratewindow.connection import redis_address
 from ratewindow.identity.scope import resolve
+from ratewindow.store import address
 
 MIDDLEWARE = "ratewindow.middleware.RateWindowMiddleware"
 _AUTHENTICATION = "django.contrib.auth.middleware.AuthenticationMiddleware"
@@ -31,7 +31,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
             )
     if not found:
         try:
-            redis_address.address()
+            address.address()
         except ImproperlyConfigured as problem:
             found.append(error(2, str(problem)))
     return found
@@ -41,7 +41,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
 def check_processes(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
     """W003: counting in memory where there may be several processes. W009: the same while Redis is away."""
     here = conf.current()
-    if conf.written().redis == redis_address.MEMORY and not settings.DEBUG:
+    if conf.written().redis == address.MEMORY and not settings.DEBUG:
         told = "RATEWINDOW['REDIS'] is memory://, so each process counts for itself: four of them admit four times as much."
         return [warning(3, told, "Name a Redis, or serve the site by one process.")]
     if here.on_error == "local" and here.local_processes == 1 and not settings.DEBUG:

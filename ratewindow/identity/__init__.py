@@ -3,12 +3,12 @@
 An identity is always typed, ``ip:203.0.113.9``, so that a user named like an address is not that address.
 """
 
-from ratewindow.identity.own import paths_in, ratekey
-from ratewindow.identity.plain import has_failed, ip, original
+from ratewindow.identity.custom import paths_in, ratekey
 from ratewindow.identity.privacy import forms, hashed, is_hashed, shown, stored
 from ratewindow.identity.recipe import Recipe, canonical, recipe
 from ratewindow.identity.scope import scope, scoped
-from ratewindow.identity.typed import named, split
+from ratewindow.identity.simple import has_failed, ip, original
+from ratewindow.identity.text import named, split
 from ratewindow.limiter.keys import joined
 
 __all__ = [

@@ -7,8 +7,9 @@ from typing import Any
 from django.core.signals import setting_changed
 from django.http import HttpRequest
 
-from ratewindow import conf, ipv4in6
-from ratewindow.identity import addresswatch
+from ratewindow import conf
+from ratewindow.conf import networks as ipv4in6
+from ratewindow.identity import proxy_warning
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 MOST_REMEMBERED = 256  # characters of what a request says of its way
@@ -25,8 +26,8 @@ def client_address(request: HttpRequest) -> str:
     # Long headers are what somebody sends to fill the memory.
     find = _client if len(peer) + len(forwarded) <= MOST_REMEMBERED else _client.__wrapped__
     client = find(peer, forwarded)
-    if addresswatch.watching:
-        addresswatch.see(request.META, client)
+    if proxy_warning.watching:
+        proxy_warning.see(request.META, client)
     return client
 
 
@@ -75,7 +76,7 @@ def parse_address(text: str) -> Address | None:
 
 
 def _direct(peer: str) -> Address | None:
-    return None if peer in addresswatch.UNIX_SOCKETS else parse_address(peer)
+    return None if peer in proxy_warning.UNIX_SOCKETS else parse_address(peer)
 
 
 def _walk(peer: str, forwarded: str, trusted: Any) -> Address | None:
@@ -86,7 +87,7 @@ def _walk(peer: str, forwarded: str, trusted: Any) -> Address | None:
         candidate = parse_address(hops[-trusted]) if trusted <= len(hops) else None
         return candidate or direct
     # Only a proxy on this machine can write to a unix socket.
-    if peer not in addresswatch.UNIX_SOCKETS and not _trusted(direct, trusted):
+    if peer not in proxy_warning.UNIX_SOCKETS and not _trusted(direct, trusted):
         return direct
     for hop in reversed(hops):
         address = parse_address(hop)

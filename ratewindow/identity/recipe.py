@@ -6,29 +6,29 @@ from functools import lru_cache
 
 from django.http import HttpRequest
 
-from ratewindow.identity import own, plain
-from ratewindow.identity.body import either, in_json, post
-from ratewindow.identity.claims import claim
-from ratewindow.identity.fields import Extractor, cookie, header, query
+from ratewindow.identity import custom, simple
+from ratewindow.identity.body_fields import either, in_json, post
+from ratewindow.identity.jwt_claims import claim
+from ratewindow.identity.normalise import Spelling, as_sent, normalised
 from ratewindow.identity.scope import scope
-from ratewindow.identity.spelling import Spelling, as_sent, normalised
-from ratewindow.identity.typed import ALIASES
+from ratewindow.identity.sent_fields import Extractor, cookie, header, query
+from ratewindow.identity.text import ALIASES
 from ratewindow.limiter.keys import joined
 
 Loader = Callable[[HttpRequest], Awaitable[None]]
 
 _PLAIN: dict[str, Extractor] = {
-    "ip": plain.ip,
-    "user": plain.user,
-    "user_or_ip": plain.user_or_ip,
-    "session": plain.session,
-    "global": plain.everybody,
-    "route": plain.route,
-    "path": plain.path,
-    "method": plain.method,
+    "ip": simple.ip,
+    "user": simple.user,
+    "user_or_ip": simple.user_or_ip,
+    "session": simple.session,
+    "global": simple.everybody,
+    "route": simple.route,
+    "path": simple.path,
+    "method": simple.method,
     "scope": scope,
 }
-_LOADERS: dict[str, Loader] = {"user": plain.load_user, "user_or_ip": plain.load_user, "session": plain.load_session}
+_LOADERS: dict[str, Loader] = {"user": simple.load_user, "user_or_ip": simple.load_user, "session": simple.load_session}
 _NAMED: dict[str, tuple[Callable[[str, Spelling], Extractor], str]] = {  # and an example of a name
     "header": (header, "x-api-key"),
     "cookie": (cookie, "basket"),
@@ -76,7 +76,7 @@ def recipe(key: str, normalise: bool = False) -> Recipe:
     """
     if not isinstance(key, str):
         raise ValueError(f"{key!r} is no key: write text such as ip, or user+header:x-api-key")
-    return _parsed(key, normalise, own.version())
+    return _parsed(key, normalise, custom.version())
 
 
 @lru_cache(maxsize=1024)
@@ -101,10 +101,12 @@ def _extractor(part: str, spelling: Spelling) -> tuple[Extractor, Loader | None]
         if not _is_name(kind, name):
             raise ValueError(f"{part!r} names no {kind}: write for example {kind}:{example}")
         return make(name.lower() if kind == "header" else name, spelling), None
-    key = own.find(part)
+    key = custom.find(part)
     if key is not None:
-        return own.extractor(key, spelling), plain.load_user if key.needs_user else None
-    known = ", ".join([*_PLAIN, *(f"{kind}:NAME" for kind in _NAMED), *sorted(name for name in own.known() if "." not in name)])
+        return custom.extractor(key, spelling), simple.load_user if key.needs_user else None
+    known = ", ".join(
+        [*_PLAIN, *(f"{kind}:NAME" for kind in _NAMED), *sorted(name for name in custom.known() if "." not in name)]
+    )
     raise ValueError(f"{part!r} is no key: choose from {known}, the dotted path of a function, or join several with +")
 
 

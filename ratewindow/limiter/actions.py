@@ -1,8 +1,8 @@
 """One question in one line: may this user do this once more?"""
 
-from ratewindow.limiter.clients import store_name
 from ratewindow.limiter.limiter import AsyncStore, Limiter, Store
 from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.redis.client_kinds import store_name
 from ratewindow.limiter.types import Window
 
 _this_process = MemoryStore()

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from redis.exceptions import ResponseError
 
-from ratewindow.limiter import faults
+from ratewindow.limiter.redis import faults
 
 MOST_MS = 2**47  # in the year 6429: buckets are numbered with six bytes, and calendars end before the year 10000
 

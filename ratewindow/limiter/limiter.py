@@ -8,14 +8,14 @@ from typing import Any, Protocol
 
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
-from ratewindow.limiter.asked import Identity, Windows, identity_of, windows_of
+from ratewindow.limiter.arguments import Identity, Windows, identity_of, windows_of
 from ratewindow.limiter.clocks import told_by
 from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.redis.commands import Refunds, What, decision, merged
+from ratewindow.limiter.redis.store_for import AnyClient, store_of
 from ratewindow.limiter.refusals import BELIEVED_MS, Refusals
-from ratewindow.limiter.storing import AnyClient, store_of
 from ratewindow.limiter.types import Check, Decision, Window, check_number
-from ratewindow.limiter.wire import Refunds, What, decision, merged
 
 MOST_COST = 1_000_000  # of what a log is charged at once, which keeps that many units and no more
 MOST_UNITS = MOST_UNIT_MS  # that can be counted at all

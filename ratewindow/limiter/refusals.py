@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from ratewindow.limiter.forks import renew_lock_after_fork
+from ratewindow.limiter.redis.commands import decision
 from ratewindow.limiter.types import Check, Decision
-from ratewindow.limiter.wire import decision
 
 BELIEVED_MS = 1000
 MOST_KNOWN = 10_000

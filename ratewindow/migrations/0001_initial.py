@@ -2,7 +2,7 @@
 
 import django.core.validators
 import django.db.models.deletion
-import ratewindow.fields
+import ratewindow.models.fields
 import ratewindow.limiter.algorithms
 import ratewindow.models.managers
 from django.db import migrations, models
@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
                 ('on_missing', models.CharField(choices=[('ip', 'Count by address'), ('allow', 'Let pass uncounted'), ('refuse', 'Refuse')], default='ip', help_text='What to do with a request that has no such user or header.', max_length=8, verbose_name='if that is missing')),
                 ('cost', models.PositiveIntegerField(default=1, help_text='How many units each request takes; 0 only looks.', validators=[django.core.validators.MaxValueValidator(1000000)])),
                 ('count_refused', models.BooleanField(default=False, help_text='A client that keeps trying stays refused: it must be quiet for the whole period.', verbose_name='count refused requests too')),
-                ('penalty', ratewindow.fields.PeriodField(blank=True, help_text='After a refusal, refuse everything of this client for so long, such as 15m. Empty: no penalty.', null=True)),
+                ('penalty', ratewindow.models.fields.PeriodField(blank=True, help_text='After a refusal, refuse everything of this client for so long, such as 15m. Empty: no penalty.', null=True)),
             ],
             options={
                 'verbose_name': 'rule',
@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('limit', models.PositiveBigIntegerField(help_text='How many requests; 0 refuses all.')),
-                ('period', ratewindow.fields.PeriodField()),
+                ('period', ratewindow.models.fields.PeriodField()),
                 ('algorithm', models.CharField(choices=ratewindow.limiter.algorithms.algorithm_choices, default='sliding_window', max_length=32)),
                 ('buckets', models.PositiveIntegerField(blank=True, help_text='Resolution; empty for the usual one.', null=True, validators=[django.core.validators.MinValueValidator(1)])),
                 ('burst', models.PositiveIntegerField(blank=True, help_text='Buckets only: how many at once; empty for the usual number.', null=True, validators=[django.core.validators.MinValueValidator(1)])),

@@ -7,13 +7,13 @@ from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
 from django.utils.functional import Promise
 
-from ratewindow.countwhen import ALWAYS, parse_count_when, written
 from ratewindow.identity import recipe
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
-from ratewindow.regexes import try_regex
-from ratewindow.rule import (
+from ratewindow.rules.count_when import ALWAYS, parse_count_when, written
+from ratewindow.rules.regex import try_regex
+from ratewindow.rules.rule import (
     APPLIES_TO,
     MODES,
     ON_ERROR,

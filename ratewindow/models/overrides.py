@@ -9,14 +9,14 @@ from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
 
-from ratewindow import moments
-from ratewindow.fields import MomentField, SubjectField
+from ratewindow.conf import time_zone
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.models.overridemanager import YEARS, OverrideManager
+from ratewindow.models.fields import MomentField, SubjectField
+from ratewindow.models.override_manager import YEARS, OverrideManager
 from ratewindow.overrides.subjects import MOST_CHARACTERS, Subject, masked, parse_subject, stored, users_in
 from ratewindow.overrides.users import check_user
-from ratewindow.rule import NAME_PATTERN, NAME_WORDS
+from ratewindow.rules.rule import NAME_PATTERN, NAME_WORDS
 
 CONTAINS_AUTHOR = "author"  # the code of an error
 
@@ -76,7 +76,7 @@ class Override(models.Model):
     @property
     def state(self) -> str:
         """``in force``, ``waiting`` for its time, or ``ended``."""
-        return self.state_at(moments.now())
+        return self.state_at(time_zone.now())
 
     def state_at(self, now: datetime) -> str:
         if self.expires_at is not None and self.expires_at <= now:
@@ -131,7 +131,7 @@ class Override(models.Model):
             return
         if self.starts_at is not None and self.expires_at <= self.starts_at:
             errors["expires_at"] = "This is not after it begins: choose a later time."
-        elif self._state.adding and self.expires_at <= moments.now():
+        elif self._state.adding and self.expires_at <= time_zone.now():
             errors["expires_at"] = "This is over already: choose a later time."
 
     def _contains_author(self, subject: Subject) -> bool:

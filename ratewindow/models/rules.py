@@ -6,13 +6,13 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 
-from ratewindow.countwhen import parse_count_when, written
-from ratewindow.fields import PeriodField
 from ratewindow.identity import recipe
 from ratewindow.limiter.limiter import MOST_COST
+from ratewindow.models.fields import PeriodField
 from ratewindow.models.managers import RateRuleManager
-from ratewindow.regexes import try_regex
-from ratewindow.rule import (
+from ratewindow.rules.count_when import parse_count_when, written
+from ratewindow.rules.regex import try_regex
+from ratewindow.rules.rule import (
     BLOCKS,
     NAME_PATTERN,
     NAME_WORDS,

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from ratewindow.fields import MomentField
+from ratewindow.models.fields import MomentField
 
 
 class LimitSwitch(models.Model):

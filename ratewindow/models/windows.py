@@ -7,11 +7,11 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 
-from ratewindow.fields import PeriodField, to_text
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Window
+from ratewindow.models.fields import PeriodField, to_text
 from ratewindow.models.managers import RuleWindowManager
 from ratewindow.models.rules import RateRule
 

@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from ratewindow.identity import forms, joined, named, recipe, scope, split
 from ratewindow.identity.address import whole_address
 from ratewindow.identity.scope import holds_in, scope_of
-from ratewindow.identity.typed import scope_first
+from ratewindow.identity.text import scope_first
 from ratewindow.limiter.types import Window
 from ratewindow.overrides.networks import Networks
 from ratewindow.overrides.subjects import Subject, network_of

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from ratewindow import ipv4in6
+from ratewindow.conf import networks
 from ratewindow.identity.address import parse_address
 
 Held = TypeVar("Held")
@@ -46,8 +46,8 @@ def parse_network(text: str, ipv4_length: int = 32, ipv6_length: int = 128) -> N
     if not version or (slash and not (told.isascii() and told.isdigit() and len(told) < 4)):
         raise ValueError(f"{text[:64]!r} is no address and no network: write for example 203.0.113.9 or 203.0.113.0/24")
     length = int(told) if slash else 128 if version == 6 else ipv4_length
-    if version == 6 and length in range(96, 129) and ipv4in6.is_ipv4(number):
-        version, number, length = 4, ipv4in6.ipv4_of(number), length - 96 if slash else ipv4_length
+    if version == 6 and length in range(96, 129) and networks.is_ipv4(number):
+        version, number, length = 4, networks.ipv4_of(number), length - 96 if slash else ipv4_length
     elif version == 6 and not slash:
         length = ipv6_length
     if not 0 <= length <= _BITS[version]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ratewindow import conf
 from ratewindow.identity import forms, hashed, is_hashed, joined, named, privacy, recipe, split
-from ratewindow.identity.typed import kind_and_name, scope_first
+from ratewindow.identity.text import kind_and_name, scope_first
 from ratewindow.overrides.networks import Network, parse_network
 from ratewindow.overrides.users import canonical
 

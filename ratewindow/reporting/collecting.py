@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 
-from ratewindow import conf, connection, oddities
+from ratewindow import conf
 from ratewindow.models import ThrottleStat
-from ratewindow.models.pieces import in_pieces
+from ratewindow.models.batches import in_pieces
 from ratewindow.reporting import minutes
 from ratewindow.reporting.stored import SPANS, Resolution, minute_start, set_rows, span_start
 from ratewindow.reporting.sums import NOTHING, Sums, of_columns
+from ratewindow.store import malformed, process_clients
 
 QUIET_S = 600  # a minute to which nobody has sent for so long is left alone, until somebody does
 MINUTES_AT_ONCE = 30  # in one transaction, so that a long backlog is kept piece by piece
@@ -43,9 +44,9 @@ def collect_stats(now_s: float | None = None) -> Collected:
     Every step sets what an earlier one has stored, and minutes leave Redis last: a run that dies half-way
     is finished by the next one, and a run that was not needed changes nothing.
     """
-    if connection.in_memory():
+    if process_clients.in_memory():
         return Collected()  # nothing leaves the process that counts
-    now_s, odd = time.time() if now_s is None else now_s, oddities.total()
+    now_s, odd = time.time() if now_s is None else now_s, malformed.total()
     waiting = minutes.waiting(now_s)
     rows_set = sum(_store(chunk) for chunk in _chunks(waiting))
     for resolution, finer in ((Resolution.HOUR, Resolution.MINUTE), (Resolution.DAY, Resolution.HOUR)):
@@ -53,7 +54,7 @@ def collect_stats(now_s: float | None = None) -> Collected:
             _fold(start, finer, resolution) for start in sorted({span_start(minute_start(m), resolution) for m in waiting})
         )
     minutes.settle(waiting, quiet_since_s=now_s - QUIET_S)
-    return Collected(len(waiting), rows_set, _prune(now_s), oddities.total() - odd)
+    return Collected(len(waiting), rows_set, _prune(now_s), malformed.total() - odd)
 
 
 def _chunks(numbers: Iterable[int]) -> Iterable[list[int]]:

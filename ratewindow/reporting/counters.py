@@ -12,12 +12,13 @@ from typing import Any
 
 from django.core.signals import setting_changed
 
-from ratewindow import conf, connection, housekeeping, userfunctions
-from ratewindow.connection.redis_address import MEMORY
+from ratewindow import background, conf, site_functions
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import latency, minutes, tallies
 from ratewindow.reporting.sums import NUMBERS, Sums
+from ratewindow.store import process_clients
+from ratewindow.store.address import MEMORY
 
 logger = logging.getLogger("ratewindow")
 
@@ -141,7 +142,7 @@ class Counters:
 
     def flush(self) -> None:
         """Send the sums of all minutes with news; when that fails nothing is lost, and the next call repeats it."""
-        if connection.in_memory():
+        if process_clients.in_memory():
             return
         with self._sending:  # else older sums could overtake newer ones
             now_s = self._clock_s()
@@ -188,7 +189,7 @@ class Counters:
         sheet = self._sheets[minute] = _Sheet(f"{self._token}.{next(self._serial)}")
         while len(self._sheets) > MOST_MINUTES:
             self._drop(min(self._sheets))
-            if not connection.in_memory():
+            if not process_clients.in_memory():
                 self._tell(f"Redis is away for more than {MOST_MINUTES} minutes: the oldest counts are dropped")
         return sheet
 
@@ -227,8 +228,8 @@ def _changed(*, setting: str, value: Any, **_: Any) -> None:
         _of_memory = isinstance(value, dict) and value.get("REDIS") == MEMORY
 
 
-userfunctions.listen(_process.note)
-housekeeping.every(lambda: FLUSH_S, flush, apart="reports")  # a server that hangs holds it up for seconds
+site_functions.listen(_process.note)
+background.every(lambda: FLUSH_S, flush, apart="reports")  # a server that hangs holds it up for seconds
 atexit.register(flush_last)
 setting_changed.connect(_changed, dispatch_uid="ratewindow.counters")
 forks.after_fork(_process.begin_anew)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q, QuerySet
 
 from ratewindow.models import ThrottleStat
-from ratewindow.models.pieces import in_pieces
+from ratewindow.models.batches import in_pieces
 from ratewindow.reporting.periods import HOUR, Period
 from ratewindow.reporting.stored import SPANS, Resolution, span_start
 from ratewindow.reporting.sums import NOTHING, Sums

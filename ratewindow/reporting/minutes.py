@@ -7,11 +7,11 @@ by when somebody last sent to them. Setting, not adding, so that what is sent tw
 from collections.abc import Iterable, Mapping
 from typing import cast
 
-from ratewindow import connection, oddities, statekeys
-from ratewindow.connection.mending import mended
-from ratewindow.limiter.budget import limited
-from ratewindow.limiter.faults import BadReply
+from ratewindow.limiter.redis.faults import BadReply
+from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.reporting.sums import NOTHING, Sums, from_text
+from ratewindow.store import malformed, process_clients, state_keys
+from ratewindow.store.repair import mended
 
 MINUTE_S = 60
 UNCOLLECTED_S = 6 * 3600  # how long counts wait for a collector
@@ -25,24 +25,24 @@ ByRule = dict[str, Sums]
 
 def send(fields: Mapping[int, Mapping[str, Sums]], now_s: float) -> None:
     """Set `fields`, given by minute and name, in one transaction: a key is never seen without its expiry."""
-    client = connection.patient_client()
+    client = process_clients.patient_client()
 
     def ask() -> None:
-        with limited(connection.PATIENT_S), client.pipeline(transaction=True) as pipe:
+        with limited(process_clients.PATIENT_S), client.pipeline(transaction=True) as pipe:
             for minute, sums in fields.items():
-                pipe.hset(statekeys.minute(minute), mapping={name: value.to_text() for name, value in sums.items()})
-                pipe.expire(statekeys.minute(minute), UNCOLLECTED_S)
+                pipe.hset(state_keys.minute(minute), mapping={name: value.to_text() for name, value in sums.items()})
+                pipe.expire(state_keys.minute(minute), UNCOLLECTED_S)
             # GT, because a process whose clock is behind must not make a minute look abandoned.
-            pipe.zadd(statekeys.minutes(), {str(minute): now_s for minute in fields}, gt=True)
-            pipe.expire(statekeys.minutes(), UNCOLLECTED_S)
+            pipe.zadd(state_keys.minutes(), {str(minute): now_s for minute in fields}, gt=True)
+            pipe.expire(state_keys.minutes(), UNCOLLECTED_S)
             pipe.execute()
 
-    mended(client, {statekeys.minutes(): "zset", **_hashes(fields)}, ask)
+    mended(client, {state_keys.minutes(): "zset", **_hashes(fields)}, ask)
 
 
 def waiting(now_s: float) -> list[int]:
     """The minutes in the index, oldest first; none from a clock that is wrong by more than a day."""
-    client, index = connection.patient_client(), statekeys.minutes()
+    client, index = process_clients.patient_client(), state_keys.minutes()
     found = cast("list[bytes]", mended(client, {index: "zset"}, lambda: client.zrange(index, 0, -1)))
     if not isinstance(found, list) or not all(isinstance(each, bytes) for each in found):
         raise BadReply(f"an answer that is no list of minutes: {found!r:.100}")
@@ -53,12 +53,12 @@ def waiting(now_s: float) -> list[int]:
 def read(minutes: Iterable[int]) -> dict[int, ByRule]:
     """What all processes together counted in `minutes`, by rule."""
     minutes = list(minutes)
-    client = connection.patient_client()
+    client = process_clients.patient_client()
 
     def ask() -> list[Mapping[bytes, bytes]]:
         with client.pipeline(transaction=False) as pipe:
             for minute in minutes:
-                pipe.hgetall(statekeys.minute(minute))
+                pipe.hgetall(state_keys.minute(minute))
             return pipe.execute()
 
     hashes = mended(client, _hashes(minutes), ask)
@@ -68,7 +68,7 @@ def read(minutes: Iterable[int]) -> dict[int, ByRule]:
 
 
 def _hashes(minutes: Iterable[int]) -> dict[str, str]:
-    return dict.fromkeys(map(statekeys.minute, minutes), "hash")
+    return dict.fromkeys(map(state_keys.minute, minutes), "hash")
 
 
 def _by_rule(fields: Mapping[bytes, bytes]) -> ByRule:
@@ -77,7 +77,7 @@ def _by_rule(fields: Mapping[bytes, bytes]) -> ByRule:
         rule = name.decode(errors="replace").partition("|")[2]
         sums = from_text(value.decode(errors="replace"))
         if sums is None or not 0 < len(rule) <= MOST_NAME or not rule.isprintable():
-            oddities.skip("count", name.decode(errors="replace"), value.decode(errors="replace"))
+            malformed.skip("count", name.decode(errors="replace"), value.decode(errors="replace"))
         else:
             total[rule] = total.get(rule, NOTHING).plus(sums)
     return total
@@ -88,14 +88,14 @@ def settle(minutes: Iterable[int], quiet_since_s: float) -> None:
 
     A minute that is sent to meanwhile has a later score, so it stays in the index and is collected again.
     """
-    index = statekeys.minutes()
+    index = state_keys.minutes()
     minutes = list(minutes)
-    with connection.patient_client().pipeline(transaction=True) as pipe:
+    with process_clients.patient_client().pipeline(transaction=True) as pipe:
         for minute in minutes:
             pipe.zscore(index, str(minute))
         pipe.zremrangebyscore(index, "-inf", quiet_since_s)
         *scores, _ = pipe.execute()
         for minute, score in zip(minutes, scores, strict=True):
             if score is not None and float(score) <= quiet_since_s:  # a cluster's transaction leaves it as text
-                pipe.expire(statekeys.minute(minute), COLLECTED_S)
+                pipe.expire(state_keys.minute(minute), COLLECTED_S)
         pipe.execute()

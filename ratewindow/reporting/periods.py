@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.utils import timezone
 
-from ratewindow import moments
+from ratewindow.conf import time_zone
 from ratewindow.reporting.stored import SPANS, Resolution, span_start
 
 MINUTE, HOUR, DAY = SPANS[Resolution.MINUTE], SPANS[Resolution.HOUR], SPANS[Resolution.DAY]
@@ -49,7 +49,7 @@ class Period:
 
     def local(self, moment: datetime) -> datetime:
         """`moment` as shown: in the current time zone, but in UTC where all that is known is UTC's days."""
-        return moment.astimezone(UTC) if self.resolution == Resolution.DAY else moments.local(moment)
+        return moment.astimezone(UTC) if self.resolution == Resolution.DAY else time_zone.local(moment)
 
     @property
     def zone(self) -> str:

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 import redis
 from django.db.models import QuerySet, Sum
 
-from ratewindow import connection
 from ratewindow.models import ThrottleStat
 from ratewindow.reporting import counters, minutes
 from ratewindow.reporting.details import details
 from ratewindow.reporting.periods import Period
 from ratewindow.reporting.stored import SPANS, Resolution, minute_start, span_start, sums_of
 from ratewindow.reporting.sums import NOTHING, NUMBERS, Sums
+from ratewindow.store import process_clients
 
 Key = TypeVar("Key")
 Counted = dict[tuple[datetime, str], Sums]  # by start and rule
@@ -70,7 +70,7 @@ def report(period: Period, rule: str = "", now_s: float | None = None, ask_redis
 
 def _waiting(now_s: float) -> Counted:
     """The minutes that Redis holds, collected or not; without a server those of this process."""
-    by_minute = counters.held() if connection.in_memory() else minutes.read(minutes.waiting(now_s))
+    by_minute = counters.held() if process_clients.in_memory() else minutes.read(minutes.waiting(now_s))
     return {(minute_start(minute), rule): sums for minute, by_rule in by_minute.items() for rule, sums in by_rule.items()}
 
 

@@ -1,7 +1,6 @@
 """The door for Django REST framework: rules as throttles, and its own throttles by the same names."""
 
-from ratewindow import coderules
-from ratewindow.rest_framework import uses
+from ratewindow.rest_framework import views
 from ratewindow.rest_framework.throttles import (
     AnonRateThrottle,
     RuleThrottle,
@@ -9,7 +8,8 @@ from ratewindow.rest_framework.throttles import (
     SimpleRateThrottle,
     UserRateThrottle,
 )
+from ratewindow.rules import code_rates
 
 __all__ = ["AnonRateThrottle", "RuleThrottle", "ScopedRateThrottle", "SimpleRateThrottle", "UserRateThrottle"]
 
-coderules.seek_with(uses.register)
+code_rates.seek_with(views.register)

@@ -14,16 +14,16 @@ from rest_framework.request import Request
 from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
 
-from ratewindow import coderules
-from ratewindow.coderules import CodeRate
-from ratewindow.handlers import name_of
 from ratewindow.identity.address import client_address
-from ratewindow.identity.plain import user
+from ratewindow.identity.simple import user
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision, Window
-from ratewindow.rest_framework import sitting
-from ratewindow.rule import Rule, check_name
-from ratewindow.rulebook import Rulebook
+from ratewindow.request.handlers import name_of
+from ratewindow.rest_framework import decide_together
+from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rules import code_rates
+from ratewindow.rules.code_rates import CodeRate
+from ratewindow.rules.rule import Rule, check_name
 
 
 class _Throttle(BaseThrottle):
@@ -42,7 +42,7 @@ class _Throttle(BaseThrottle):
 
     def allow_request(self, request: Request, view: Any) -> bool:
         """Whether the request may pass all throttles of the view that are asked together with this one."""
-        self.decision = sitting.decide(self, request, view)
+        self.decision = decide_together.decide(self, request, view)
         return self.decision.allowed
 
     def wait(self) -> float | None:
@@ -62,8 +62,8 @@ class RuleThrottle(_Throttle):
     def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
         found = []
         for name in self.names(view):
-            code = None if book.alone else coderules.rule(name)
-            found += book.named(name, code, request.method, warn=not coderules.has_rate(name))
+            code = None if book.alone else code_rates.rule(name)
+            found += book.named(name, code, request.method, warn=not code_rates.has_rate(name))
         return found
 
     @classmethod
@@ -141,11 +141,11 @@ class SimpleRateThrottle(_Throttle):
         own_words = type(self).parse_rate is not SimpleRateThrottle.parse_rate
         rate = type(self).parse_rate if own_words and self.rate is not None else self.rate
         if rate is not None or not self.is_unlimited:
-            coderules.register(CodeRate(name, rate, self.counts_per, frozenset(), place_of(type(self)), shared=True))
+            code_rates.register(CodeRate(name, rate, self.counts_per, frozenset(), place_of(type(self)), shared=True))
         if self.rate is None:
             return None
         if not own_words:
-            return coderules.rule_of(name, self.rate, self.counts_per, frozenset())
+            return code_rates.rule_of(name, self.rate, self.counts_per, frozenset())
         limit, period_s = self.parse_rate(self.rate)
         return None if limit is None or period_s is None else _rule_of(name, self.counts_per, limit, period_s)
 

@@ -8,11 +8,13 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.urls import reverse
 
-from ratewindow import connection, gate, processes, statekeys
-from ratewindow.breaker import FAILURES_TO_OPEN
+from ratewindow.health import processes
 from ratewindow.models import RateRule
 from ratewindow.reporting import minutes
 from ratewindow.reporting.sums import Sums
+from ratewindow.request import decide
+from ratewindow.store import process_clients, state_keys
+from ratewindow.store.breaker import FAILURES_TO_OPEN
 
 pytestmark = pytest.mark.django_db
 
@@ -32,13 +34,13 @@ def text_of(response):
 
 def open_breaker():
     for _ in range(FAILURES_TO_OPEN):
-        gate.breaker.failed(TimeoutError("no answer"))
+        decide.breaker.failed(TimeoutError("no answer"))
 
 
 def another(**told):
     name = "web|7|gunicorn|a"
-    connection.patient_client().zadd(statekeys.processes(), {name: time.time()})
-    connection.patient_client().set(statekeys.process(name), json.dumps({**processes.own(), **told}), px=5000)
+    process_clients.patient_client().zadd(state_keys.processes(), {name: time.time()})
+    process_clients.patient_client().set(state_keys.process(name), json.dumps({**processes.own(), **told}), px=5000)
 
 
 def test_it_tells_of_the_server_the_decisions_and_every_process(admin_client):
@@ -81,8 +83,8 @@ def test_no_page_fails_or_waits_for_a_redis_that_is_away(admin_client, settings,
 @pytest.mark.parametrize("page", PAGES)
 def test_while_the_breaker_is_open_no_page_asks_redis(admin_client, monkeypatch, page):
     open_breaker()
-    monkeypatch.setattr(connection, "client", lambda: pytest.fail("it was asked"))
-    monkeypatch.setattr(connection, "patient_client", lambda: pytest.fail("it was asked"))
+    monkeypatch.setattr(process_clients, "client", lambda: pytest.fail("it was asked"))
+    monkeypatch.setattr(process_clients, "patient_client", lambda: pytest.fail("it was asked"))
     text_of(admin_client.get(reverse(f"admin:ratewindow_{page}")))
 
 
@@ -133,7 +135,7 @@ def test_the_link_to_it_is_for_them_too(client):
 
 def test_a_server_that_keeps_its_state_to_itself_is_shown_all_the_same(admin_client, monkeypatch):
     processes.beat()
-    monkeypatch.setattr("ratewindow.storestate._one", lambda master: dict.fromkeys(
+    monkeypatch.setattr("ratewindow.store.server_info._one", lambda master: dict.fromkeys(
         ("version", "memory_used", "memory_max", "eviction_policy", "keys")) | {"server": "Redis", "latency_ms": 0.2}
     )  # fmt: skip
     html = text_of(admin_client.get(STATE))

@@ -10,8 +10,9 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from ratewindow import rulebook, switching
 from ratewindow.models import LimitSwitch, RateRule
+from ratewindow.operations import switch_off
+from ratewindow.rulebook import snapshot
 
 pytestmark = pytest.mark.django_db
 
@@ -43,12 +44,12 @@ def test_off_says_until_when_by_whom_and_why_and_is_undone_in_its_message(admin_
     assert "Limits are switched off until 13:00, by admin: a campaign." in text_of(response)
     assert text_of(response).count("a campaign") == text_of(response).count('class="rw-at-once"') == 1
     assert "Limits are OFF until 13:00, by admin: a campaign. Nothing is refused" in text_of(admin_client.get(REPORT))
-    assert rulebook._held.off
+    assert snapshot._held.off
     response = admin_client.post(SWITCH, undo_of(response), follow=True)
     assert "Limits are switched on." in text_of(response)
-    assert not rulebook._held.off
+    assert not snapshot._held.off
     admin_client.post(SWITCH, undo_of(response), follow=True)
-    assert rulebook._held.off
+    assert snapshot._held.off
     row = LimitSwitch.objects.get()
     assert (row.reason, row.until.hour) == ("a campaign", 13)
 
@@ -80,7 +81,7 @@ def test_it_needs_its_own_permission(client):
     staff(client, "view_throttlestat", "change_raterule", "view_raterule")
     assert client.get(SWITCH).status_code == client.post(SWITCH, OFF).status_code == 403
     assert "switch off" not in text_of(client.get(REPORT))
-    switching.turn_off()
+    switch_off.turn_off()
     html = text_of(client.get(REPORT))
     assert "Limits are OFF" in html and "Switch on" not in html
 
@@ -89,7 +90,7 @@ def test_who_may_switch_and_nothing_else_can(client):
     staff(client, "switch_limits")
     response = client.post(SWITCH, OFF)
     assert (response.status_code, response["Location"]) == (302, reverse("admin:index"))
-    assert rulebook._held.off
+    assert snapshot._held.off
 
 
 def test_who_may_switch_and_nothing_else_finds_the_way(client):
@@ -105,7 +106,7 @@ def test_who_may_switch_and_nothing_else_finds_the_way(client):
 def test_the_words_are_those_for_limits_that_are_on_or_off(admin_client):
     assert "Leave them on" in text_of(admin_client.get(SWITCH))
     assert "All but the last end by themselves." in text_of(admin_client.get(SWITCH))
-    switching.turn_off()
+    switch_off.turn_off()
     html = text_of(admin_client.get(SWITCH))
     assert "Leave them on" not in html and "Back to the report" in html
 
@@ -148,14 +149,14 @@ def test_a_place_that_is_not_reached_is_named(admin_client, settings):
 @pytest.mark.parametrize("page", ["raterule_changelist", "raterule_add", "report", "state", "switch"])
 def test_every_page_says_that_limits_are_off_and_lets_them_be_switched_on(admin_client, page):
     RateRule.objects.define("login", "5/m")
-    switching.turn_off(60, "why not", "ann")
+    switch_off.turn_off(60, "why not", "ann")
     html = text_of(admin_client.get(reverse(f"admin:ratewindow_{page}")))
     assert html.count("by ann: why not") == 1
     assert '<input type="hidden" name="to" value="on">' in html
 
 
 def test_it_is_over_when_its_time_is(admin_client):
-    switching.turn_off(60, "why not", "ann")
+    switch_off.turn_off(60, "why not", "ann")
     with time_machine.travel(time.time() + 61, tick=False):
         assert "Limits are OFF" not in text_of(admin_client.get(REPORT))
 

@@ -14,11 +14,11 @@ from django.template.response import TemplateResponse
 from django.test import RequestFactory, override_settings
 
 import ratewindow
-from ratewindow import RateLimited, userfunctions
-from ratewindow.answers.responses import refusal
+from ratewindow import RateLimited, site_functions
 from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
+from ratewindow.request.refusal import refusal
 from testproject import urls
 from tests.doors import behind_middleware, decorated, get, plain
 
@@ -34,7 +34,7 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 @pytest.fixture(autouse=True)
 def _nothing_is_failing() -> Iterator[None]:
     yield
-    userfunctions.failing.clear()
+    site_functions.failing.clear()
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_a_handler_that_is_wrong_makes_no_500_and_one_line_in_the_log(
     assert "refusal page" in caplog.text
     handler429(own)
     assert get(view, headers={"accept": BROWSER}).content == b"own page for login"
-    assert not userfunctions.failing
+    assert not site_functions.failing
 
 
 @is_async

@@ -14,10 +14,12 @@ from django.http import HttpRequest, HttpResponse
 from django.test import AsyncClient, Client, RequestFactory, override_settings
 
 import ratewindow
-from ratewindow import RateLimited, gate, ratelimit, rulebook, userfunctions
-from ratewindow.answers.responses import refusal
+from ratewindow import RateLimited, ratelimit, site_functions
 from ratewindow.limiter.types import Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
+from ratewindow.request import decide
+from ratewindow.request.refusal import refusal
+from ratewindow.rulebook import snapshot
 from ratewindow.testing import Rule, override_rules
 from tests.doors import answer, behind_middleware, decorated, get, plain
 
@@ -295,11 +297,11 @@ def test_a_rules_message_is_read_in_every_form_and_run_in_none() -> None:
 
 def test_a_message_that_cannot_be_written_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     with override_rules(Rule("login", "5/m")):
-        rule = rulebook.held().by_name["login"]
-        monkeypatch.setitem(rulebook.held().by_name, "login", replace(rule, message="\ud800"))
+        rule = snapshot.held().by_name["login"]
+        monkeypatch.setitem(snapshot.held().by_name, "login", replace(rule, message="\ud800"))
         assert refuse().content == refuse(Accept="text/html").content == b"Too many requests. Try again in 42 seconds.\n"
         assert json.loads(refuse(Accept="application/json").content)["detail"] == "\ud800"
-    userfunctions.failing.clear()
+    site_functions.failing.clear()
 
 
 def test_the_rule_that_decides_says_status_and_message() -> None:
@@ -310,7 +312,7 @@ def test_the_rule_that_decides_says_status_and_message() -> None:
     told = get(site)
     assert (told.status_code, told.content) == (403, b"Not so fast.\n")
     assert ratewindow.hit("hour", "ip:127.0.0.1")
-    gate.refusals.forget()
+    decide.refusals.forget()
     told = get(site)  # which waits longer for the hour
     assert (told.status_code, told.content) == (400, b"That is all.\n")
 
@@ -337,7 +339,7 @@ def test_a_name_that_only_raw_sql_can_write_reaches_neither_header_nor_log(name:
     RateRule.objects.define("login", "0/m", prefix="/", mode="enforce")
     RateRule.objects.update(name=name)
     with caplog.at_level(logging.INFO, "ratewindow"):
-        rulebook.reload()
+        snapshot.reload()
         told = get(behind_middleware(plain(False)))
     assert not [value for _, value in told.items() if "\n" in value or "\r" in value or (name and name in value)]
     assert not [line for line in caplog.messages if "\n" in line or "\x00" in line]

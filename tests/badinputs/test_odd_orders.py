@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from ratewindow import switching
 from ratewindow.models import Override, RateRule
+from ratewindow.operations import switch_off
 
 pytestmark = pytest.mark.django_db
 
@@ -102,7 +102,7 @@ def test_a_length_of_the_switch_that_is_none_is_told(page: Client, length: str) 
     assert told.status_code == 200
     assert page.get(reverse("admin:ratewindow_report")).status_code == 200
     assert page.get("/limited/").status_code in (200, 429)
-    switching.turn_on("", "a test")
+    switch_off.turn_on("", "a test")
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ def test_a_command_is_done_or_says_what_is_wrong(order: list[str], capsys: pytes
     except CommandError as error:
         told = str(error)
     assert len((told or capsys.readouterr().out).strip()) in range(1, 2000)
-    assert not (told and switching.current().off)  # what is refused has done nothing
-    switching.turn_on("", "a test")
+    assert not (told and switch_off.current().off)  # what is refused has done nothing
+    switch_off.turn_on("", "a test")
 
 
 def limits(count: str, initial: str = "0", **rows: str) -> dict[str, str]:

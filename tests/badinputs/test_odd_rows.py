@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from ratewindow import health
+from ratewindow.health import overview
 from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow, ThrottleStat
 from tests.badinputs.test_pages import addresses
 
@@ -87,7 +87,7 @@ def test_every_command_works_or_says_what_is_wrong(wrong: None) -> None:
         except CommandError as error:
             out.write(str(error))
         assert out.getvalue().strip(), command
-    json.dumps(health.status())
+    json.dumps(overview.status())
 
 
 def test_the_rule_that_is_right_holds_and_the_site_answers(wrong: None) -> None:

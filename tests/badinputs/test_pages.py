@@ -18,8 +18,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, reverse
 from django.utils import timezone
 
-from ratewindow import switching
 from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow, ThrottleStat
+from ratewindow.operations import switch_off
 
 pytestmark = pytest.mark.django_db
 
@@ -66,7 +66,7 @@ def unchanged() -> Iterator[None]:
 
     def state() -> tuple[Any, ...]:
         stored = [json.loads(serializers.serialize("json", model._base_manager.order_by("pk"))) for model in ROWS]
-        return (stored, LogEntry.objects.count(), switching.current().off)
+        return (stored, LogEntry.objects.count(), switch_off.current().off)
 
     before = state()
     yield

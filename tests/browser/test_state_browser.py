@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from ratewindow import connection, processes, processrecord, statekeys, switching
+from ratewindow.health import process_record, processes
 from ratewindow.models import RateRule
+from ratewindow.operations import switch_off
 from ratewindow.reporting import minutes
 from ratewindow.reporting.sums import Sums
+from ratewindow.store import process_clients, state_keys
 from tests.browser.test_report_browser import CHROMIUM, browser
 from tests.browser.test_rules_browser import CONTRAST
 
@@ -37,23 +39,23 @@ def strict_policy(get_response: Any) -> Any:
 @pytest.fixture
 def a_bad_day() -> None:
     """Two of five processes have lost Redis, one is not heard of, and somebody has switched the limits off."""
-    client, now_s = connection.patient_client(), time.time()
+    client, now_s = process_clients.patient_client(), time.time()
     for number in range(5):
         name = f"{'web-' + 'x' * 30}|{100 + number}|gunicorn|{number}"
-        client.zadd(statekeys.processes(), {name: now_s})
+        client.zadd(state_keys.processes(), {name: now_s})
         bad = {
             "breaker": "open",
-            "degraded_since": processrecord.moment(now_s - 600),
+            "degraded_since": process_record.moment(now_s - 600),
             "servers": ["Redis"],
             "error": "store:timeout",
         }
         told = {**processes.own(), **(bad if number < 2 else {}), "fallback": {"store:timeout": 31_204} if number < 2 else {}}
         if number < 4:
-            client.set(statekeys.process(name), json.dumps(told), px=60_000)
+            client.set(state_keys.process(name), json.dumps(told), px=60_000)
     sums = Sums(passed=900, refused=100, fallback=40, reasons={"limit": 90, "block": 10, "store:timeout": 40})
     minutes.send({int(now_s) // 60: {"p|login": sums._replace(latency={"0.181": 900, "1.45": 90, "65.5": 10})}}, now_s)
     RateRule.objects.define("login", "5/m", path="/login/", mode="enforce")
-    switching.turn_off(1800, "the rule for the campaign is too strict, ann knows more", "ann")
+    switch_off.turn_off(1800, "the rule for the campaign is too strict, ann knows more", "ann")
 
 
 @pytest.mark.usefixtures("a_bad_day")

@@ -14,15 +14,18 @@ from django.db import connection as database
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from ratewindow import checks, coderules, connection, ratelimit, rulebook
+from ratewindow import checks, ratelimit
 from ratewindow.models import RateRule
+from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
+from ratewindow.store import process_clients
 from tests.checks.told import found
 
 
 @pytest.fixture(autouse=True)
 def _code(monkeypatch: pytest.MonkeyPatch) -> None:
-    rulebook.code_names()  # imports the site's views, whose names would be lost if this were the first time
-    monkeypatch.setattr(coderules, "_uses", {})
+    snapshot.code_names()  # imports the site's views, whose names would be lost if this were the first time
+    monkeypatch.setattr(code_rates, "_uses", {})
 
 
 def view(request: Any) -> None: ...
@@ -136,7 +139,7 @@ def test_checks_without_databases_touch_neither_sql_nor_redis(monkeypatch: pytes
         raise AssertionError("Redis was asked for")
 
     for name in ("client", "patient_client", "async_client"):
-        monkeypatch.setattr(connection, name, refuse)
+        monkeypatch.setattr(process_clients, name, refuse)
     with CaptureQueriesContext(database) as queries:
         found()
     assert list(queries) == []

@@ -6,9 +6,11 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from ratewindow import coderules, ratelimit, rulebook
+from ratewindow import ratelimit
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
+from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
 from tests.checks.told import found
 
 pytestmark = pytest.mark.django_db
@@ -16,8 +18,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _code(monkeypatch: pytest.MonkeyPatch) -> None:
-    rulebook.code_names()
-    monkeypatch.setattr(coderules, "_uses", {})
+    snapshot.code_names()
+    monkeypatch.setattr(code_rates, "_uses", {})
 
 
 class Ours(RateWindowMiddleware):

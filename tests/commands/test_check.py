@@ -10,10 +10,14 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import override_settings
 
-from ratewindow import api, health, rulebook, statekeys, stores, switching
-from ratewindow.breaker import FAILURES_TO_OPEN
+from ratewindow import api
+from ratewindow.health import overview
 from ratewindow.models import LimitSwitch
-from ratewindow.switch import ON
+from ratewindow.operations import switch_off
+from ratewindow.rulebook import snapshot
+from ratewindow.rules.kill_switch import ON
+from ratewindow.store import state_keys, stores
+from ratewindow.store.breaker import FAILURES_TO_OPEN
 from testproject.redis_server import free_port
 from tests.faults.injectors import own_server
 from tests.servers import server_of_its_own
@@ -75,9 +79,9 @@ def test_a_database_without_tables_says_what_to_run():
 
 
 def test_it_says_that_limits_are_off_also_where_only_redis_knows(redis_client):
-    switching.turn_off(None, "a trial", "ann")
+    switch_off.turn_off(None, "a trial", "ann")
     LimitSwitch.objects.all().delete()
-    rulebook._held.switch, rulebook._held.off = ON, False
+    snapshot._held.switch, snapshot._held.off = ON, False
     said, complaint = check()
     assert "Limits are off until somebody switches them on, by ann: a trial." in said
     assert complaint is None
@@ -85,9 +89,9 @@ def test_it_says_that_limits_are_off_also_where_only_redis_knows(redis_client):
 
 def test_another_process_that_decides_without_redis_fails_it(redis_client):
     name = "web|7|gunicorn|a"
-    redis_client.zadd(statekeys.processes(), {name: time.time()})
+    redis_client.zadd(state_keys.processes(), {name: time.time()})
     told = {"breaker": "open", "degraded_since": "2026-11-20T12:03:00+00:00", "servers": ["Redis"], "error": "store:timeout"}
-    redis_client.set(statekeys.process(name), json.dumps(told))
+    redis_client.set(state_keys.process(name), json.dumps(told))
     said, complaint = check()
     assert "web 7 (gunicorn): decides without Redis since 2026-11-20T12:03:00+00:00" in said
     assert "in 1 of 2 processes: requests pass uncounted." in said
@@ -117,7 +121,7 @@ def test_a_server_that_lets_no_script_read_its_clock_is_warned_of():
         said, complaint = check()
         decision = api.hit("demo.limited", "user:42")
         assert (decision.allowed, decision.reason) == (True, "")
-        warned = health.status()["warnings"]
+        warned = overview.status()["warnings"]
     assert complaint is None
     assert "State: Redis lets no script read its clock, so that of each host decides: keep them together (NTP)" in said
     assert stores.BY_HOSTS in warned

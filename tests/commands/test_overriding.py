@@ -10,8 +10,9 @@ from django.core.management import CommandError, call_command
 from django.test import RequestFactory, override_settings
 
 import ratewindow
-from ratewindow import ratelimit, rulebook
+from ratewindow import ratelimit
 from ratewindow.models import Override, RateRule
+from ratewindow.rulebook import snapshot
 from tests.doors import behind_middleware, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -186,7 +187,7 @@ class TestRelease:
         assert told.startswith("Released only in part ip:203.0.113.9: 1 block ended. What was counted stays, since Redis")
         assert "nothing was counted" not in told
         assert not Override.objects.in_force().exists()
-        rulebook.reload()
+        snapshot.reload()
 
     @pytest.mark.parametrize(("then", "now"), [("all", "secrets"), ("secrets", "all"), ("none", "all")])
     @pytest.mark.parametrize("who", ["ip:203.0.113.9", "ip:2001:db8::1", "user:42", "ip:203.0.113.9+header:x-api-key:horse"])

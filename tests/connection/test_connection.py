@@ -12,9 +12,9 @@ from django.core.management import CommandError, call_command
 from django.test import override_settings
 
 import ratewindow
-from ratewindow import connection, rulebook, stores
-from ratewindow.connection import redis_address
 from ratewindow.models import RateRule
+from ratewindow.rulebook import snapshot
+from ratewindow.store import address, process_clients, stores
 
 
 class OurCache(RedisCache):
@@ -24,18 +24,18 @@ class OurCache(RedisCache):
 @pytest.fixture(autouse=True)
 def _closed() -> Iterator[None]:
     yield
-    connection.close()
+    process_clients.close()
 
 
 def means(setting: str, **caches: Any) -> tuple[str, dict[str, Any]]:
     with override_settings(RATEWINDOW={"REDIS": setting}, CACHES=caches):
-        return redis_address.address()
+        return address.address()
 
 
 def kwargs(setting: str, **caches: Any) -> dict[str, Any]:
     """What the connections for decisions are made with."""
     with override_settings(RATEWINDOW={"REDIS": setting, "TIMEOUT": "80ms"}, CACHES=caches):
-        pool = connection.client().connection_pool
+        pool = process_clients.client().connection_pool
         return {**pool.connection_kwargs, "max_connections": pool.max_connections}
 
 
@@ -58,7 +58,7 @@ def test_the_default_is_the_default_cache() -> None:
     with override_settings(
         RATEWINDOW={}, CACHES={"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "redis://c/1"}}
     ):
-        assert redis_address.address() == ("redis://c/1", {})
+        assert address.address() == ("redis://c/1", {})
 
 
 def test_a_django_redis_alias_gives_its_address_and_password() -> None:
@@ -232,7 +232,7 @@ def test_an_option_that_no_connection_takes_is_named_with_what_to_do(setting: st
     assert told in str(error.value)
     assert "hidden" not in str(error.value) and ".." not in str(error.value)
     with override_settings(RATEWINDOW={"REDIS": setting}, CACHES=caches), pytest.raises(redis.ConnectionError):
-        connection.client()
+        process_clients.client()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -246,7 +246,7 @@ def test_with_a_wrong_option_the_kill_switch_turns_and_requests_are_decided_as_w
             call_command("ratewindow", "check")
         call_command("ratewindow", "off")
         assert "which such a connection has not: leave it out" in capsys.readouterr().out
-        assert rulebook.knowledge().off
+        assert snapshot.knowledge().off
 
 
 async def test_an_option_that_asyncio_does_not_take_is_a_server_that_does_not_answer() -> None:
@@ -254,18 +254,18 @@ async def test_an_option_that_asyncio_does_not_take_is_a_server_that_does_not_an
         override_settings(RATEWINDOW={"REDIS": "rediss://h/0?ssl_validate_ocsp=yes"}),
         pytest.raises(redis.ConnectionError, match="ssl_validate_ocsp"),
     ):
-        connection.async_client()
+        process_clients.async_client()
 
 
 def test_background_work_may_wait_longer_than_decisions() -> None:
     with override_settings(RATEWINDOW={"REDIS": "redis://cache", "TIMEOUT": "80ms"}):
-        patient = connection.patient_client().connection_pool.connection_kwargs
-    assert patient["socket_timeout"] == connection.PATIENT_S
+        patient = process_clients.patient_client().connection_pool.connection_kwargs
+    assert patient["socket_timeout"] == process_clients.PATIENT_S
 
 
 async def test_an_asynchronous_client_waits_as_long_as_its_store_says_and_repeats_nothing() -> None:
     with override_settings(RATEWINDOW={"REDIS": "redis://cache?socket_timeout=30", "TIMEOUT": "80ms"}):
-        made = connection.async_client().connection_pool.connection_kwargs
+        made = process_clients.async_client().connection_pool.connection_kwargs
         store: Any = await stores.astore()
     assert (made["socket_timeout"], made["socket_connect_timeout"]) == (None, None)
     assert store._limit_s == pytest.approx(0.072)
@@ -277,7 +277,7 @@ def test_behind_sentinels_both_they_and_the_master_are_asked_with_the_limiters_o
         "redis+sentinel://:secret@one,two:26380/mymaster/2?socket_timeout=30&sentinel_socket_timeout=30&sentinel_password=theirs"
     )
     with override_settings(RATEWINDOW={"REDIS": url, "TIMEOUT": "80ms"}):
-        pool: Any = connection.client().connection_pool
+        pool: Any = process_clients.client().connection_pool
         theirs = pool.sentinel_manager.sentinels[0].connection_pool.connection_kwargs
         made = pool.connection_kwargs
     assert (pool.service_name, made["db"], made["password"], theirs["password"]) == ("mymaster", 2, "secret", "theirs")
@@ -290,20 +290,20 @@ def test_behind_sentinels_both_they_and_the_master_are_asked_with_the_limiters_o
 
 def test_a_client_is_made_once_and_anew_when_the_setting_changes() -> None:
     with override_settings(RATEWINDOW={"REDIS": "redis://one"}):
-        first = connection.client()
-        assert connection.client() is first
+        first = process_clients.client()
+        assert process_clients.client() is first
         with override_settings(RATEWINDOW={"REDIS": "redis://two"}):
-            assert connection.client().connection_pool.connection_kwargs["host"] == "two"
+            assert process_clients.client().connection_pool.connection_kwargs["host"] == "two"
 
 
 def test_for_a_site_that_runs_a_server_that_is_not_configured_is_one_that_does_not_answer() -> None:
     with override_settings(RATEWINDOW={"REDIS": "nowhere"}), pytest.raises(redis.ConnectionError, match="no alias in CACHES"):
-        connection.client()
+        process_clients.client()
 
 
 async def test_and_so_it_is_for_asynchronous_clients() -> None:
     with override_settings(RATEWINDOW={"REDIS": "nowhere"}), pytest.raises(redis.ConnectionError, match="no alias in CACHES"):
-        connection.async_client()
+        process_clients.async_client()
 
 
 def test_a_unix_socket_is_reached_by_its_path() -> None:

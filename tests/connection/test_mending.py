@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 import redis
 
-from ratewindow import connection, processes, statekeys
-from ratewindow.connection import mending
-from ratewindow.reporting import minutes, sites
+from ratewindow.health import processes
+from ratewindow.operations import shared_prefix
+from ratewindow.operations.clean_state import clean_orphans
+from ratewindow.reporting import minutes
 from ratewindow.reporting.collecting import collect_stats
-from ratewindow.reporting.orphans import clean_orphans
 from ratewindow.reporting.sums import Sums
+from ratewindow.store import process_clients, repair, state_keys
 
 NOW_S = 1_800_000_000.0
 NOW_MINUTE = int(NOW_S) // 60
@@ -20,7 +21,7 @@ NOW_MINUTE = int(NOW_S) // 60
 
 @pytest.fixture(autouse=True)
 def _nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mending, "_told_at_s", float("-inf"))
+    monkeypatch.setattr(repair, "_told_at_s", float("-inf"))
     monkeypatch.setattr(processes, "_self", processes._Self())
 
 
@@ -29,12 +30,12 @@ def send() -> None:
 
 
 OWNERS: list[tuple[str, Callable[[], str], Callable[[], object]]] = [
-    ("the index of minutes, sending", statekeys.minutes, send),
-    ("the index of minutes, collecting", statekeys.minutes, lambda: minutes.waiting(NOW_S)),
-    ("a minute, sending", lambda: statekeys.minute(NOW_MINUTE), send),
-    ("a minute, collecting", lambda: statekeys.minute(NOW_MINUTE), lambda: minutes.read([NOW_MINUTE])),
-    ("the processes, telling", statekeys.processes, processes.beat),
-    ("the sites, telling", statekeys.sites, sites.announce_site),
+    ("the index of minutes, sending", state_keys.minutes, send),
+    ("the index of minutes, collecting", state_keys.minutes, lambda: minutes.waiting(NOW_S)),
+    ("a minute, sending", lambda: state_keys.minute(NOW_MINUTE), send),
+    ("a minute, collecting", lambda: state_keys.minute(NOW_MINUTE), lambda: minutes.read([NOW_MINUTE])),
+    ("the processes, telling", state_keys.processes, processes.beat),
+    ("the sites, telling", state_keys.sites, shared_prefix.announce_site),
 ]
 
 
@@ -55,24 +56,24 @@ def test_whoever_owns_a_key_deletes_what_is_there_says_so_and_goes_on(
 @pytest.mark.django_db
 def test_nothing_that_was_sent_is_lost_but_what_was_overwritten(redis_client: Any) -> None:
     send()
-    redis_client.delete(statekeys.minutes())
-    redis_client.set(statekeys.minutes(), "text")
+    redis_client.delete(state_keys.minutes())
+    redis_client.set(state_keys.minutes(), "text")
     send()
     assert collect_stats(NOW_S).minutes_read == 1
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("found_by", [sites.announce_site, lambda: None], ids=["telling", "cleaning"])
+@pytest.mark.parametrize("found_by", [shared_prefix.announce_site, lambda: None], ids=["telling", "cleaning"])
 def test_who_else_uses_the_prefix_is_waited_for_before_anything_is_cleaned(
     found_by: Callable[[], None], redis_client: Any
 ) -> None:
-    redis_client.set(statekeys.sites(), "text")
+    redis_client.set(state_keys.sites(), "text")
     found_by()
     for _ in range(2):
-        with pytest.raises(sites.SharedPrefix, match="wrote under rw:sites, so it is not known which sites"):
+        with pytest.raises(shared_prefix.SharedPrefix, match="wrote under rw:sites, so it is not known which sites"):
             clean_orphans()
-    redis_client.hset(statekeys.sites(), sites.OVERWRITTEN, 1)  # two minutes ago, and more
-    sites.announce_site()
+    redis_client.hset(state_keys.sites(), shared_prefix.OVERWRITTEN, 1)  # two minutes ago, and more
+    shared_prefix.announce_site()
     assert clean_orphans().complete
 
 
@@ -87,5 +88,5 @@ def test_any_other_refusal_is_passed_on_and_deletes_nothing(redis_client: Any, c
 
     for ask in (refused, elsewhere):
         with caplog.at_level(logging.WARNING, "ratewindow"), pytest.raises(redis.ResponseError):
-            mending.mended(connection.patient_client(), {"rw:y": "hash"}, ask)
+            repair.mended(process_clients.patient_client(), {"rw:y": "hash"}, ask)
     assert redis_client.get("rw:x") == "text" and not caplog.records

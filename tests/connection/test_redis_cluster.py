@@ -12,11 +12,10 @@ from django.conf import settings
 from django.test import override_settings
 from redis.connection import Connection, SSLConnection
 
-from ratewindow import connection, stores
-from ratewindow.connection import redis_cluster
-from ratewindow.connection.redis_cluster import ClusterClient
-from ratewindow.limiter.budget import limited, timed
+from ratewindow.limiter.redis.thread_deadline import limited, timed
 from ratewindow.limiter.types import Check, Window
+from ratewindow.store import cluster_client, process_clients, stores
+from ratewindow.store.cluster_client import ClusterClient
 from tests.faults.proxy import Proxy, proxied
 
 CHECK = Check("rule", (Window(5, 60_000),), ("rw:{begin}",))
@@ -28,7 +27,7 @@ def site_on(*ports: int, timeout: str = "5s") -> Iterator[None]:
     url = "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in ports)
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": timeout}):
         yield
-    connection.close()
+    process_clients.close()
 
 
 @pytest.fixture
@@ -39,20 +38,20 @@ def proxy(cluster: redis.RedisCluster, cluster_ports: list[int]) -> Iterator[Pro
 
 def test_nothing_is_asked_before_it_is_used_and_then_once(proxy: Proxy) -> None:
     with site_on(proxy.port):
-        client = connection.client()
+        client = process_clients.client()
         assert proxy.connections == 0
-        assert len(connection.masters(client)) == 3
+        assert len(process_clients.masters(client)) == 3
         asked = proxy.calls
-        assert len(connection.masters(client)) == 3
-        assert (proxy.calls, connection.client()) == (asked, client)
+        assert len(process_clients.masters(client)) == 3
+        assert (proxy.calls, process_clients.client()) == (asked, client)
 
 
 def test_what_background_work_has_learnt_decisions_know(cluster_ports: list[int]) -> None:
     with site_on(*cluster_ports, timeout="50ms"):
-        assert connection.client() is connection.patient_client()
-        connection.patient_client().set("rw:token", "x")
-        first = connection.masters()[0].connection_pool.connection_kwargs
-        assert first["socket_timeout"] == connection.PATIENT_S / 4
+        assert process_clients.client() is process_clients.patient_client()
+        process_clients.patient_client().set("rw:token", "x")
+        first = process_clients.masters()[0].connection_pool.connection_kwargs
+        assert first["socket_timeout"] == process_clients.PATIENT_S / 4
 
 
 def test_the_first_decision_on_a_cluster_that_drips_ends_with_the_limit(proxy: Proxy) -> None:
@@ -64,16 +63,16 @@ def test_the_first_decision_on_a_cluster_that_drips_ends_with_the_limit(proxy: P
 
 
 def test_and_so_do_what_background_work_asks_first_and_a_renewal(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis_cluster, "MOST_S", 0.1)
-    monkeypatch.setattr("ratewindow.limiter.cluster_store.RENEW_S", 0.1)
+    monkeypatch.setattr(cluster_client, "MOST_S", 0.1)
+    monkeypatch.setattr("ratewindow.limiter.redis.cluster.store.RENEW_S", 0.1)
     with site_on(proxy.port):
         began_s = time.monotonic()
         with proxy.drip(0.05), pytest.raises((redis.ConnectionError, redis.TimeoutError)):
-            connection.patient_client().get("rw:token")
-        monkeypatch.setattr(redis_cluster, "MOST_S", 5.0)
+            process_clients.patient_client().get("rw:token")
+        monkeypatch.setattr(cluster_client, "MOST_S", 5.0)
         store = stores.store()
         store.run([CHECK], "hit")
-        client: redis.RedisCluster = connection.client()  # type: ignore[assignment]
+        client: redis.RedisCluster = process_clients.client()  # type: ignore[assignment]
         client.nodes_manager.startup_nodes = {"only": redis.cluster.ClusterNode("127.0.0.1", proxy.port)}
         with proxy.drip(0.05), pytest.raises((redis.ConnectionError, redis.TimeoutError)):
             store.renew()  # type: ignore[union-attr]
@@ -83,8 +82,8 @@ def test_and_so_do_what_background_work_asks_first_and_a_renewal(proxy: Proxy, m
 def test_a_cluster_that_was_away_is_asked_again_at_the_next_use(proxy: Proxy) -> None:
     with site_on(proxy.port):
         with proxy.turned_away(), pytest.raises(redis.ConnectionError):
-            connection.client().get("rw:token")
-        assert connection.client().get("rw:token") is None
+            process_clients.client().get("rw:token")
+        assert process_clients.client().get("rw:token") is None
         assert stores.store().run([CHECK], "hit")[0] == 4
 
 

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.test import override_settings
 from redis.exceptions import RedisError
 
-from ratewindow import connection
-from ratewindow.limiter import faults
+from ratewindow.limiter.redis import faults
+from ratewindow.store import process_clients
 from tests.faults.proxy import proxied
 from tests.servers import SERVICE, Watched
 
@@ -39,15 +39,15 @@ def sentinels(redis_url: str, *answers: bytes | None) -> Iterator[str]:
 
 def told_at(url: str, is_async: bool) -> RedisError:
     async def ask() -> None:
-        client = connection.async_client()
+        client = process_clients.async_client()
         try:
             await client.get("rw:token")
         finally:
-            await connection.aclose(client)
+            await process_clients.aclose(client)
 
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url}), pytest.raises(RedisError) as told:
-        _ = asyncio.run(ask()) if is_async else connection.client().get("rw:token")
-    connection.close()
+        _ = asyncio.run(ask()) if is_async else process_clients.client().get("rw:token")
+    process_clients.close()
     return told.value
 
 
@@ -84,12 +84,12 @@ def test_one_that_answers_nonsense_or_refuses_us_does_not_keep_the_next_from_bei
     is_async: bool, redis_url: str, watched: Watched
 ) -> None:
     async def aget(times: int) -> None:
-        client = connection.async_client()
+        client = process_clients.async_client()
         try:
             for _ in range(times):
                 assert await client.get("rw:token") is None
         finally:
-            await connection.aclose(client)
+            await process_clients.aclose(client)
 
     with sentinels(redis_url, GARBAGE, NOAUTH) as broken:
         nodes = f"{broken.rpartition('://')[2].partition('/')[0]},127.0.0.1:{watched.sentinels[0]}"
@@ -97,7 +97,7 @@ def test_one_that_answers_nonsense_or_refuses_us_does_not_keep_the_next_from_bei
             if is_async:
                 asyncio.run(aget(2))
             else:
-                assert connection.client().get("rw:token") is None
-                first = connection.client().connection_pool.sentinel_manager.sentinels[0]  # type: ignore[attr-defined]
+                assert process_clients.client().get("rw:token") is None
+                first = process_clients.client().connection_pool.sentinel_manager.sentinels[0]  # type: ignore[attr-defined]
                 assert first.connection_pool.connection_kwargs["port"] == watched.sentinels[0]
-        connection.close()
+        process_clients.close()

@@ -4,8 +4,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
-from ratewindow.connection import redis_address
-from ratewindow.connection.redis_url import PLAIN, of_sentinels, parse, shown
+from ratewindow.store import address as redis_address
+from ratewindow.store.url import PLAIN, of_sentinels, parse, shown
 
 
 @pytest.mark.parametrize("scheme", PLAIN)

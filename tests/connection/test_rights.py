@@ -13,13 +13,17 @@ from django.core.management import CommandError, call_command
 from django.test import RequestFactory, override_settings
 
 import ratewindow
-from ratewindow import connection, edits, gate, health, processes, ratelimit, stores
-from ratewindow.connection import rights
+from ratewindow import ratelimit
+from ratewindow.health import overview, processes
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.models import RateRule
-from ratewindow.reporting import counters, sites
+from ratewindow.operations import shared_prefix
+from ratewindow.operations.clean_state import clean_orphans
+from ratewindow.reporting import counters
 from ratewindow.reporting.collecting import collect_stats
-from ratewindow.reporting.orphans import clean_orphans
+from ratewindow.request import decide
+from ratewindow.rulebook import edits
+from ratewindow.store import permissions, process_clients, stores
 from tests.doors import plain
 from tests.faults.injectors import OwnServer, own_server
 
@@ -46,11 +50,11 @@ def on_it(boss: OwnServer) -> Iterator[None]:
     url = f"redis://{USER}:{PASSWORD}@127.0.0.1:{boss.port}/0"
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": "5s"}):
         yield
-        connection.close()
+        process_clients.close()
 
 
 def test_the_documented_line_is_the_one_that_is_checked() -> None:
-    assert " ".join(documented()) == rights.acl_line(USER, PASSWORD, "rw")
+    assert " ".join(documented()) == permissions.acl_line(USER, PASSWORD, "rw")
 
 
 @pytest.mark.django_db
@@ -81,9 +85,9 @@ def test_with_this_line_everything_works_and_nothing_is_denied(boss: OwnServer) 
     asyncio.run(on_a_loop())
     stores.probe()
     counters.flush()
-    sites.announce_site()
+    shared_prefix.announce_site()
     processes.beat()
-    told_state = health.status()
+    told_state = overview.status()
     assert told_state["ok"], told_state
     collect_stats()
     RateRule.objects.filter(name="rule.token_bucket").delete()
@@ -93,22 +97,22 @@ def test_with_this_line_everything_works_and_nothing_is_denied(boss: OwnServer) 
     call_command("ratewindow", "off", "--for", "1m", stdout=io.StringIO())
     call_command("ratewindow", "on", stdout=io.StringIO())
     assert boss.tell("ACL", "LOG") == []
-    assert not gate.breaker.open
+    assert not decide.breaker.open
 
 
 @pytest.mark.usefixtures("on_it")
 def test_every_right_that_lacks_is_named(boss: OwnServer) -> None:
     with redis.Redis(port=boss.port, username=USER, password=PASSWORD, protocol=2) as client:
-        assert rights.missing(client) == []
-        for name in rights.COMMANDS:
+        assert permissions.missing(client) == []
+        for name in permissions.COMMANDS:
             boss.tell("ACL", "SETUSER", USER, f"-{name}")
-            assert rights.missing(client) == [f"+{name}"]
+            assert permissions.missing(client) == [f"+{name}"]
             boss.tell("ACL", "SETUSER", USER, f"+{name}")
         boss.tell("ACL", "SETUSER", USER, "resetkeys", "~theirs:*")
-        assert rights.missing(client) == ["~rw:*"]
+        assert permissions.missing(client) == ["~rw:*"]
         for one_part in ("~rw:s:*", "~rw:token"):
             boss.tell("ACL", "SETUSER", USER, "resetkeys", one_part)
-            assert rights.missing(client) == ["~rw:*"]
+            assert permissions.missing(client) == ["~rw:*"]
 
 
 @pytest.mark.django_db
@@ -134,7 +138,7 @@ def test_a_wrong_password_is_said_and_not_shown(boss: OwnServer) -> None:
 @pytest.mark.django_db
 def test_on_a_cluster_two_more_are_enough(cluster_ports: list[int], cluster: redis.RedisCluster) -> None:
     servers = [redis.Redis(port=port, decode_responses=True, protocol=2) for port in cluster_ports]
-    more = [f"+{name}" for name in rights.OF_A_CLUSTER]
+    more = [f"+{name}" for name in permissions.OF_A_CLUSTER]
     assert " ".join(more) in OPERATIONS.read_text("utf-8")
     for each in servers:
         each.execute_command(*documented(), *more)
@@ -149,12 +153,12 @@ def test_on_a_cluster_two_more_are_enough(cluster_ports: list[int], cluster: red
             asyncio.run(ratewindow.areset("code", "ip:192.0.2.1"))
             counters.flush()
             processes.beat()
-            sites.announce_site()
+            shared_prefix.announce_site()
             collect_stats()
             clean_orphans()
-            assert health.status()["ok"]
-            assert [rights.missing(master) for master in connection.masters()] == [[]] * 3
-            connection.close()
+            assert overview.status()["ok"]
+            assert [permissions.missing(master) for master in process_clients.masters()] == [[]] * 3
+            process_clients.close()
         assert [each.execute_command("ACL", "LOG") for each in servers] == [[]] * 3
     finally:
         for each in servers:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import redis
 
-from ratewindow import statekeys
 from ratewindow.limiter.types import Window
+from ratewindow.store import state_keys
 from tests.serving.servers import CHECKOUT, Place
 
 WATCHED_US = 100  # commands that take longer are noted by the server
@@ -33,7 +33,7 @@ def seed(place: Place, living: int, orphans: int, foreign: int) -> None:
 
 
 def _begins(rule: str, window: Window) -> str:
-    return statekeys.state_prefix() + statekeys.state_name(rule, window, False).removeprefix(":s:") + "{"
+    return state_keys.state_prefix() + state_keys.state_name(rule, window, False).removeprefix(":s:") + "{"
 
 
 def clean(place: Place) -> Cleaned:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import redis
 from redis.crc import key_slot
 
-from ratewindow import statekeys
+from ratewindow.store import state_keys
 from tests.faults.traffic import Sample, Traffic
 from tests.servers import SLOTS, Cluster, until
 from tests.serving.servers import Served
@@ -34,7 +34,7 @@ class Met(NamedTuple):
 
 def home(cluster: Cluster, client: str) -> int:
     """The port of the master that counts this client of `PATH`, as slots were at first."""
-    slot = key_slot(statekeys.client_tag(f"header:x-client:{client}").encode())  # the served site has our SECRET_KEY
+    slot = key_slot(state_keys.client_tag(f"header:x-client:{client}").encode())  # the served site has our SECRET_KEY
     return next(port for number, port in enumerate(cluster.masters, 1) if slot < SLOTS * number // 3)
 
 

@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from ratewindow import connection, stores
+from ratewindow.store import process_clients, stores
 from tests.faults.injectors import OwnServer, own_server
 from tests.faults.proxy import Proxy, proxied
 from tests.faults.site import Visitor, settle
@@ -39,7 +39,7 @@ def site_on(url: str, timeout: str = SHORT, **more: Any) -> Iterator[None]:
         try:
             yield
         finally:
-            connection.close()
+            process_clients.close()
 
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
@@ -76,7 +76,7 @@ def _noting(name: str, do: Callable[..., Any], seen: list[str]) -> Callable[...,
 
 def probe() -> None:
     """What housekeeping does four times a second."""
-    from ratewindow import gate
+    from ratewindow.request import decide
 
-    gate.breaker.look()
+    decide.breaker.look()
     stores.shards.look()

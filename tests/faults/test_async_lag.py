@@ -7,7 +7,8 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from ratewindow import ratelimit, stores
+from ratewindow import ratelimit
+from ratewindow.store import stores
 from tests.faults.conftest import site_on
 
 LIMIT = "400ms"  # the proportion of 120 to 100 is what matters, and a busy machine needs some time itself

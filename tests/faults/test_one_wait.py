@@ -10,13 +10,15 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
 import ratewindow
-from ratewindow import gate, ratelimit, rulebook
-from ratewindow.countwhen import parse_count_when
+from ratewindow import ratelimit
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import counters
-from ratewindow.rule import Rule
-from ratewindow.rulebook import Rulebook
+from ratewindow.request import decide
+from ratewindow.rulebook import snapshot
+from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rules.count_when import parse_count_when
+from ratewindow.rules.rule import Rule
 from tests.doors import answer, behind_middleware
 from tests.faults.conftest import site_on
 from tests.faults.proxy import Proxy
@@ -58,19 +60,19 @@ def twice_decorated(is_async: bool) -> Callable[..., Any]:
 
 
 def with_a_row(is_async: bool) -> Callable[..., Any]:
-    rulebook._held.book = Rulebook([Rule("row", parse_rates("10/h"), applies_to="all")])
+    snapshot._held.book = Rulebook([Rule("row", parse_rates("10/h"), applies_to="all")])
     return behind_middleware(ratelimit("one", "10/h")(doing(is_async, [])))
 
 
 def hit_and_charged(is_async: bool) -> Callable[..., Any]:
-    rulebook._held.book = Rulebook([Rule("row", parse_rates("10/h"))])
+    snapshot._held.book = Rulebook([Rule("row", parse_rates("10/h"))])
     acts: Acts = [*[("hit", ("row", HttpRequest))] * 3, ("charge", (2,)), ("peek", ("row", HttpRequest)), ("refund", (1,))]
     return ratelimit("one", "10/h")(doing(is_async, acts))
 
 
 def counted_by_the_answer(is_async: bool) -> Callable[..., Any]:
     count_when = parse_count_when("404")
-    rulebook._held.book = Rulebook([Rule("row", parse_rates("10/h"), applies_to="all", count_when=count_when)])
+    snapshot._held.book = Rulebook([Rule("row", parse_rates("10/h"), applies_to="all", count_when=count_when)])
     return behind_middleware(doing(is_async, []))
 
 
@@ -95,7 +97,7 @@ def test_what_a_silent_redis_is_asked_about_one_request_is_one_question(
         told: Decision = asked.ratewindow  # type: ignore[attr-defined]
         assert {part.cause for part in told.decisions} == {"store:timeout"}
         assert counters.causes() == {"store:timeout": len(told.decisions)}
-        assert not gate.breaker.open
+        assert not decide.breaker.open
 
 
 @is_async
@@ -104,7 +106,7 @@ def test_so_it_is_where_redis_falls_silent_in_the_middle(proxy: Proxy, is_async:
     with site_on(f"redis://127.0.0.1:{proxy.port}/0", TIMEOUT):
         hole = proxy.black_hole()
         acts: Acts = [(first, (1,)), ("refund", (1,)), ("charge", (1,)), ("hit", ("two", HttpRequest))]
-        rulebook._held.book = Rulebook([Rule("two", parse_rates("10/h"))])
+        snapshot._held.book = Rulebook([Rule("two", parse_rates("10/h"))])
         calls: list[int] = []
 
         def begin() -> None:
@@ -122,7 +124,7 @@ def test_so_it_is_where_redis_falls_silent_in_the_middle(proxy: Proxy, is_async:
 def test_an_error_that_comes_at_once_keeps_no_other_rule_from_being_counted(
     proxy: Proxy, is_async: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gate, "LONG", 1.0)  # a machine may be busy for that long
+    monkeypatch.setattr(decide, "LONG", 1.0)  # a machine may be busy for that long
     with site_on(f"redis://127.0.0.1:{proxy.port}/0", "5s"):
         view, hole = twice_decorated(is_async), proxy.answers(b"-OOM command not allowed\r\n")
         asked = request()
@@ -134,15 +136,15 @@ def test_an_error_that_comes_at_once_keeps_no_other_rule_from_being_counted(
 
 def test_a_fault_of_one_client_keeps_nobody_from_asking() -> None:
     for cause in ("store:wrongtype", "store:script", "store:internal"):
-        assert gate.waited([Decision(rule="one", reason="store", cause=cause, took_s=60.0)]) == ""
-    assert gate.waited([Decision(rule="one", reason="store", cause="store:timeout", took_s=60.0)]) == "store:timeout"
-    assert gate.waited([Decision(rule="one", took_s=60.0)]) == ""
+        assert decide.waited([Decision(rule="one", reason="store", cause=cause, took_s=60.0)]) == ""
+    assert decide.waited([Decision(rule="one", reason="store", cause="store:timeout", took_s=60.0)]) == "store:timeout"
+    assert decide.waited([Decision(rule="one", took_s=60.0)]) == ""
 
 
 @is_async
 def test_refunds_that_wait_in_vain_open_the_breaker_like_decisions(proxy: Proxy, is_async: bool) -> None:
     with site_on(f"redis://127.0.0.1:{proxy.port}/0", TIMEOUT):
-        rulebook._held.book = Rulebook([Rule("row", parse_rates("10/h"))])
+        snapshot._held.book = Rulebook([Rule("row", parse_rates("10/h"))])
         ratewindow.hit("row", "user:1")
         with proxy.black_hole():
             for _ in range(3):
@@ -150,4 +152,4 @@ def test_refunds_that_wait_in_vain_open_the_breaker_like_decisions(proxy: Proxy,
                     asyncio.run(ratewindow.arefund("row", "user:1"))
                 else:
                     ratewindow.refund("row", "user:1")
-            assert gate.breaker.open
+            assert decide.breaker.open

@@ -4,12 +4,15 @@ import pytest
 from redis.exceptions import ResponseError
 
 import ratewindow
-from ratewindow import gate, health, processes, rulebook, stores
-from ratewindow.evidence import FAILURES_TO_OPEN, LAST, PART
+from ratewindow.health import overview, processes
 from ratewindow.limiter.types import Window
-from ratewindow.misses import FEW
-from ratewindow.rule import Rule
-from ratewindow.rulebook import Rulebook
+from ratewindow.request import decide
+from ratewindow.rulebook import snapshot
+from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rules.rule import Rule
+from ratewindow.store import stores
+from ratewindow.store.breaker_evidence import FAILURES_TO_OPEN, LAST, PART
+from ratewindow.store.failures import FEW
 from tests.faults.conftest import probe, site_on
 from tests.faults.injectors import OwnServer
 from tests.faults.proxy import Proxy
@@ -28,10 +31,10 @@ def test_a_way_that_loses_every_second_answer_is_soon_not_waited_for(
         visitor.ask()  # from now on the server knows the script
         with proxy.every_second_reply_lost():
             causes = [answer.cause for number in range(LAST) for answer in visitor.ask(client=str(number))]
-            assert gate.breaker.open
+            assert decide.breaker.open
             assert causes[: 2 * PART].count("") >= PART - 1
             assert set(causes[2 * PART :]) == {"store:timeout"}
-        assert health.status()["summary"].startswith("Redis silent since")
+        assert overview.status()["summary"].startswith("Redis silent since")
     assert said(caplog, "does not answer") == said(caplog, "some decisions about faults fail (timeout)") == 1
 
 
@@ -43,18 +46,18 @@ def test_an_error_that_nobody_has_heard_of_is_a_fault_of_the_server(
         with proxy.answers(answer):
             visitor.ask(FAILURES_TO_OPEN)
             probe()
-            assert gate.breaker.open
+            assert decide.breaker.open
             calls = proxy.calls
             visitor.ask(5)
             assert proxy.calls == calls
-            assert not health.status()["ok"]
+            assert not overview.status()["ok"]
         assert said(caplog, "does not answer") == 1
 
 
 def test_a_database_that_is_not_there_is_asked_for_no_longer_than_any_fault(server: OwnServer, visitor: Visitor) -> None:
     with site_on(server.url.removesuffix("0") + "99"):
         assert visitor.ask(FAILURES_TO_OPEN) == [Answer(200, "store:database")] * FAILURES_TO_OPEN
-        assert gate.breaker.open
+        assert decide.breaker.open
 
 
 def test_a_rule_whose_script_lacks_a_right_is_told_and_the_others_go_on(
@@ -62,13 +65,13 @@ def test_a_rule_whose_script_lacks_a_right_is_told_and_the_others_go_on(
 ) -> None:
     server.tell("ACL", "SETUSER", "default", "-@list")
     with site_on(server.url, "5s"):
-        rulebook._held.book = Rulebook([Rule("log", (Window(5, 3_600_000, "sliding_log"),))])
+        snapshot._held.book = Rulebook([Rule("log", (Window(5, 3_600_000, "sliding_log"),))])
         for _ in range(3):
             told = [ratewindow.hit("log", "user:1").cause for _ in range(FAILURES_TO_OPEN)]
             assert told == ["store:noperm"] * FAILURES_TO_OPEN
             probe()
             assert visitor.ask() == [Answer(200, "")]
-        told_state = health.status()
+        told_state = overview.status()
         assert not told_state["ok"]
         assert "decisions of the last minute were made without Redis (noperm" in told_state["summary"]
         assert visitor.admitted() == LIMIT - 3
@@ -83,7 +86,7 @@ def test_a_user_who_may_not_touch_states_is_no_server_that_comes_and_goes(
         for _ in range(5):
             assert visitor.ask(FAILURES_TO_OPEN) == [Answer(200, "store:noperm")] * FAILURES_TO_OPEN
             probe()
-        assert gate.breaker.open
+        assert decide.breaker.open
     assert said(caplog, "does not answer") == 1 and said(caplog, "answers again") == 0
 
 
@@ -101,12 +104,12 @@ def test_a_single_failure_is_a_warning_and_some_that_come_again_a_problem(
 
         monkeypatch.setattr(store, "run", failing)
         monkeypatch.setattr(processes, "_self", processes._Self())
-        rulebook._held.book = Rulebook([Rule("broken", (Window(5, 3_600_000),))])
-        assert health.status()["warnings"] == []
+        snapshot._held.book = Rulebook([Rule("broken", (Window(5, 3_600_000),))])
+        assert overview.status()["warnings"] == []
         for number in range(1, FEW + 1):
             visitor.ask(client=str(number))
             ratewindow.hit("broken", "user:1")
-            told = health.status()
+            told = overview.status()
             verb = "was" if number == 1 else "were"
             words = f"{number} of {2 * number} decisions of the last minute {verb} made without Redis (script {number}): "
             assert words + "requests pass uncounted." in (told["problems"] or told["warnings"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ratewindow.breaker import FAILURES_TO_OPEN
+from ratewindow.store.breaker import FAILURES_TO_OPEN
 from tests.faults.conftest import site_on
 from tests.faults.injectors import OwnServer
 from tests.faults.proxy import proxied

@@ -2,11 +2,11 @@
 
 import pytest
 
-from ratewindow import userfunctions
-from ratewindow.identity import own
+from ratewindow import site_functions
+from ratewindow.identity import custom
 
 
 @pytest.fixture(autouse=True)
 def _no_keys_of_earlier_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own, "_own", dict(own._own))
-    monkeypatch.setattr(userfunctions, "failing", set())
+    monkeypatch.setattr(custom, "_own", dict(custom._own))
+    monkeypatch.setattr(site_functions, "failing", set())

@@ -7,15 +7,15 @@ import pytest
 from django.conf import settings
 from django.test import RequestFactory, override_settings
 
-from ratewindow.identity import addresswatch
+from ratewindow.identity import proxy_warning
 from ratewindow.identity.address import client_address
-from ratewindow.identity.addresswatch import AGAIN_S, SAMPLE, address_warnings
+from ratewindow.identity.proxy_warning import AGAIN_S, SAMPLE, address_warnings
 
 
 @pytest.fixture(autouse=True)
 def _like_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("watching", True), ("_sample", addresswatch._Sample()), ("_warnings", []), ("_told", {})):
-        monkeypatch.setattr(addresswatch, name, value)
+    for name, value in (("watching", True), ("_sample", proxy_warning._Sample()), ("_warnings", []), ("_told", {})):
+        monkeypatch.setattr(proxy_warning, name, value)
 
 
 def visits(
@@ -121,7 +121,7 @@ def test_one_client_that_forges_headers_is_no_proxy() -> None:
 @pytest.mark.parametrize("server", ["shop.example", "testserver"])
 def test_after_the_sample_nothing_is_looked_at(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     visits(server=server)
-    monkeypatch.setattr(addresswatch, "see", None)
+    monkeypatch.setattr(proxy_warning, "see", None)
     visits()
 
 
@@ -129,16 +129,16 @@ def test_another_sample_begins_when_somebody_asks_after_a_while(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     visits()
-    now = addresswatch._concluded_at_s
+    now = proxy_warning._concluded_at_s
     address_warnings()
-    assert not addresswatch.watching
-    monkeypatch.setattr(addresswatch.time, "monotonic", lambda: now + AGAIN_S + 1)
+    assert not proxy_warning.watching
+    monkeypatch.setattr(proxy_warning.time, "monotonic", lambda: now + AGAIN_S + 1)
     assert len(address_warnings()) == 1
-    assert addresswatch.watching
+    assert proxy_warning.watching
     visits()
     assert len(address_warnings()) == 1
     assert len(caplog.records) == 1  # a process says it once
-    monkeypatch.setattr(addresswatch.time, "monotonic", lambda: now + 3 * AGAIN_S)
+    monkeypatch.setattr(proxy_warning.time, "monotonic", lambda: now + 3 * AGAIN_S)
     address_warnings()
     visits(setting=["10.0.0.0/8"], HTTP_X_FORWARDED_FOR="203.0.113.{n}")
     assert address_warnings() == []

@@ -14,7 +14,7 @@ from django.test import AsyncRequestFactory, RequestFactory, override_settings
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
 from ratewindow.identity import recipe
-from ratewindow.identity.body import MOST_BYTES
+from ratewindow.identity.body_fields import MOST_BYTES
 from tests.doors import answer, decorated
 
 FORM = "application/x-www-form-urlencoded"
@@ -328,12 +328,12 @@ def test_the_view_finds_the_body_as_if_nobody_had_looked(
 
 
 def test_a_form_is_parsed_once_for_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ratewindow.identity import body
+    from ratewindow.identity import body_fields
 
     parsed: list[str] = []
     for name in ("_parsed_form", "_parsed_json"):
-        parse = getattr(body, name)
-        monkeypatch.setattr(body, name, lambda request, name=name, parse=parse: parsed.append(name) or parse(request))
+        parse = getattr(body_fields, name)
+        monkeypatch.setattr(body_fields, name, lambda request, name=name, parse=parse: parsed.append(name) or parse(request))
     request = sent("a=1&b=2")
     assert who("post:a+post:b", request) == "8:post:a:1+8:post:b:2"
     assert who("json:a", request) is None

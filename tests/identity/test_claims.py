@@ -20,7 +20,7 @@ from django.utils.functional import SimpleLazyObject
 from ratewindow import conf
 from ratewindow.checks.settings import check_settings
 from ratewindow.identity import recipe
-from ratewindow.identity.claims import MOST_CHARACTERS
+from ratewindow.identity.jwt_claims import MOST_CHARACTERS
 
 SECRET = "a secret of at least thirty-two bytes, as HS256 wants it"
 OTHER = "another secret of at least thirty-two bytes, of somebody"

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.test import RequestFactory
 
 from ratewindow import ratelimit
-from ratewindow.identity import incode, recipe
+from ratewindow.identity import custom_in_code, recipe
 from tests.doors import decorated, get, statuses
 
 
@@ -35,14 +35,17 @@ def test_a_function_can_be_given_where_a_key_is() -> None:
 def test_a_function_of_group_and_request_is_called_as_django_ratelimit_does() -> None:
     seen: list[HttpRequest] = []
     assert statuses(decorated(False, "search", "1/m", key=of_two, seen=seen), 2) == [200, 429]
-    assert recipe(incode.as_text(of_two, "search")).identity(seen[0]) == "tests.identity.test_incode.of_two@search:search GET"
+    assert (
+        recipe(custom_in_code.as_text(of_two, "search")).identity(seen[0])
+        == "tests.identity.test_incode.of_two@search:search GET"
+    )
 
 
 def test_functions_of_one_line_are_several_keys() -> None:
-    made = [incode.as_text(lambda request, value=value: value, "") for value in "ab"]
+    made = [custom_in_code.as_text(lambda request, value=value: value, "") for value in "ab"]
     assert len(set(made)) == 2
     assert [who(name, HTTP_X="1") for name in made] == [f"{made[0]}:a", f"{made[1]}:b"]
-    assert incode.as_text(tenant, "") == incode.as_text(tenant, "") == "tests.identity.test_incode.tenant"
+    assert custom_in_code.as_text(tenant, "") == custom_in_code.as_text(tenant, "") == "tests.identity.test_incode.tenant"
 
 
 def test_a_decorator_takes_the_path_of_a_function_of_group_and_request() -> None:
@@ -57,7 +60,7 @@ def test_a_path_that_leads_nowhere_is_told_by_the_decorator_as_ever() -> None:
 
 
 def test_a_path_may_be_a_part_of_a_key() -> None:
-    key = incode.as_text("method + tests.identity.test_incode.of_two", "search")
+    key = custom_in_code.as_text("method + tests.identity.test_incode.of_two", "search")
     assert who(key) == "10:method:GET+51:tests.identity.test_incode.of_two@search:search GET"
 
 

@@ -13,11 +13,12 @@ from django.http import HttpRequest
 from django.test import AsyncRequestFactory, RequestFactory
 
 import ratewindow
-from ratewindow import edits, rulebook, userfunctions
-from ratewindow.identity import own, recipe
-from ratewindow.identity.own import ratekey
-from ratewindow.identity.plain import load_user
+from ratewindow import site_functions
+from ratewindow.identity import custom, recipe
+from ratewindow.identity.custom import ratekey
+from ratewindow.identity.simple import load_user
 from ratewindow.models import RateRule
+from ratewindow.rulebook import edits, snapshot
 from tests.doors import decorated, get, plain, statuses
 
 
@@ -99,7 +100,7 @@ def test_a_function_that_fails_makes_the_key_missing_with_one_logged_error(numbe
 
 def test_each_failure_is_counted_for_the_rule_that_had_to_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[tuple[str, str]] = []
-    monkeypatch.setattr(userfunctions, "_listeners", [lambda rule, cause: heard.append((rule, cause))])
+    monkeypatch.setattr(site_functions, "_listeners", [lambda rule, cause: heard.append((rule, cause))])
     ratekey("own")(returning(ValueError()))
     statuses(decorated(False, "counted", "9/m", key="own"), 2)
     statuses(decorated(False, "header", "9/m", key="header:x-absent"), 2)
@@ -217,10 +218,10 @@ class TestReading:
         ratekey("tenant")(tenant)
         RateRule.objects.define("by.tenant", "5/m", key="tenant")
         RateRule.objects.define("by.ip", "5/m")
-        rulebook._held.book = rulebook.Rulebook(())
-        own._own.pop("tenant")
-        own._version += 1  # as in another process, which has not imported it
-        assert [rule.name for rule in rulebook.read_rules()] == ["by.ip"]
+        snapshot._held.book = snapshot.Rulebook(())
+        custom._own.pop("tenant")
+        custom._version += 1  # as in another process, which has not imported it
+        assert [rule.name for rule in snapshot.read_rules()] == ["by.ip"]
         assert "'by.tenant'" in caplog.text and "'tenant' is no key" in caplog.text
 
     def test_it_is_read_as_soon_as_the_key_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,14 +229,14 @@ class TestReading:
         RateRule.objects.filter(name="by.ip").update(key="tenant")
         monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
         monkeypatch.setattr(edits.connections["default"], "close", lambda: None)
-        rulebook._held.book = None
-        rulebook.reload()
-        assert "by.ip" not in rulebook.current().by_name
+        snapshot._held.book = None
+        snapshot.reload()
+        assert "by.ip" not in snapshot.current().by_name
         edits._look()
-        assert "by.ip" not in rulebook.current().by_name
+        assert "by.ip" not in snapshot.current().by_name
         ratekey("tenant")(tenant)
         edits._look()
-        assert "by.ip" in rulebook.current().by_name
+        assert "by.ip" in snapshot.current().by_name
 
 
 def test_a_module_ratekeys_of_an_app_is_imported_when_django_starts(tmp_path: Any, program_environment: dict[str, str]) -> None:

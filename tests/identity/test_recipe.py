@@ -10,10 +10,10 @@ from django.test import RequestFactory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ratewindow import statekeys
 from ratewindow.identity import recipe
-from ratewindow.identity.plain import load_user
 from ratewindow.identity.recipe import _NAMED, _PLAIN
+from ratewindow.identity.simple import load_user
+from ratewindow.store import state_keys
 from tests.doors import decorated, get, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -139,7 +139,7 @@ def test_any_header_makes_a_short_key_and_no_error(value: str, redis_client: Any
 
 
 def test_nobody_reads_an_identity_from_its_key() -> None:
-    assert "203.0.113.9" not in statekeys.client_tag("ip:203.0.113.9")
+    assert "203.0.113.9" not in state_keys.client_tag("ip:203.0.113.9")
 
 
 def test_without_the_header_clients_count_by_address_and_not_each_request_anew() -> None:

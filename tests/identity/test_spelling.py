@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ratewindow.identity.spelling import MOST_NORMALISED, normalised
+from ratewindow.identity.normalise import MOST_NORMALISED, normalised
 
 
 @pytest.mark.parametrize(

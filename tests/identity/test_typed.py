@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ratewindow.identity import joined, named, split
-from ratewindow.identity.spelling import normalised
-from ratewindow.identity.typed import beginning, kind_and_name
+from ratewindow.identity.normalise import normalised
+from ratewindow.identity.text import beginning, kind_and_name
 
 kinds = st.sampled_from(["ip:", "user:", "header:x-a:", "post:a:", "jwt:a%3Ab:", "shop.limits.tenant:"])
 parts = st.tuples(kinds, st.text(min_size=1, max_size=20)).map("".join)

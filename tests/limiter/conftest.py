@@ -9,12 +9,13 @@ import pytest
 import redis
 import redis.asyncio
 
-from ratewindow.connection.redis_clients import connect
-from ratewindow.connection.redis_url import parse
-from ratewindow.limiter import AsyncClusterStore, ClusterStore, Limiter, MemoryStore, RedisStore, scripts
+from ratewindow.limiter import AsyncClusterStore, ClusterStore, Limiter, MemoryStore, RedisStore
 from ratewindow.limiter.limiter import AsyncStore, Store
+from ratewindow.limiter.redis import scripts
+from ratewindow.limiter.redis.commands import Refunds, What
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import Refunds, What
+from ratewindow.store.clients import connect
+from ratewindow.store.url import parse
 from tests.limiter.clock import Clock
 
 

@@ -10,8 +10,8 @@ import redis
 from redis.connection import Connection, SSLConnection, UnixDomainSocketConnection
 from redis.sentinel import SentinelManagedConnection
 
-from ratewindow.limiter import budget
-from ratewindow.limiter.budget import limit_of, limited, running, shared, shortened, still_limited, timed, untimed
+from ratewindow.limiter.redis import thread_deadline
+from ratewindow.limiter.redis.thread_deadline import limit_of, limited, running, shared, shortened, still_limited, timed, untimed
 
 
 class Clock:
@@ -27,7 +27,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(budget, "monotonic", clock)
+    monkeypatch.setattr(thread_deadline, "monotonic", clock)
     return clock
 
 
@@ -56,14 +56,14 @@ class Socket:
         self.timeout_s = timeout_s
 
 
-def dripping(timed_socket: budget._TimedSocket) -> None:
+def dripping(timed_socket: thread_deadline._TimedSocket) -> None:
     while True:
         timed_socket.recv(1)
 
 
 @pytest.mark.parametrize("into", [False, True])
 def test_a_reply_that_drips_in_ends_with_the_limit(clock: Clock, into: bool) -> None:
-    dripped = budget._TimedSocket(Socket(clock, pause_s=0.03), 5.0)
+    dripped = thread_deadline._TimedSocket(Socket(clock, pause_s=0.03), 5.0)
     began_s = clock.now_s
     with pytest.raises(TimeoutError), limited(0.1):
         while True:
@@ -74,7 +74,7 @@ def test_a_reply_that_drips_in_ends_with_the_limit(clock: Clock, into: bool) -> 
 def test_what_comes_at_once_ends_with_it_too(clock: Clock) -> None:
     """A flood of bytes never makes a reading wait: after the limit there is one more, and no other."""
     flood = Socket(clock, pause_s=0.0)
-    dripped = budget._TimedSocket(flood, 5.0)
+    dripped = thread_deadline._TimedSocket(flood, 5.0)
     with limited(0.1):
         dripped.recv(1)
         clock.now_s += 0.2
@@ -88,18 +88,18 @@ def test_a_look_whether_there_is_something_stays_a_look(clock: Clock) -> None:
     looked = Socket(clock, pause_s=0.0)
     looked.timeout_s = 0.0
     with limited(0.1):
-        budget._TimedSocket(looked, 5.0).recv(1)
+        thread_deadline._TimedSocket(looked, 5.0).recv(1)
     assert looked.timeout_s == 0.0
 
 
 def test_after_a_limit_a_socket_of_a_pool_has_its_own_timeout_again(clock: Clock) -> None:
     """As a client leaves it that keeps its connections for itself: also where redis-py sets what was left meanwhile."""
     kept = Socket(clock, pause_s=0.0)
-    pooled = budget._TimedSocket(kept, 5.0)
+    pooled = thread_deadline._TimedSocket(kept, 5.0)
     with limited(0.1):
         clock.now_s += 0.2
         pooled.recv(1)
-        pooled.settimeout(budget.LATE_S)
+        pooled.settimeout(thread_deadline.LATE_S)
     pooled.recv(1)
     assert kept.timeout_s == 5.0
     with limited(0.1):
@@ -167,7 +167,7 @@ def test_a_timed_connection_waits_for_each_step_as_long_as_is_left(clock: Clock)
         assert connection.socket_connect_timeout == pytest.approx(0.03)
         assert connection.socket_timeout == pytest.approx(0.03)
         clock.now_s += 0.07
-        assert connection.socket_timeout == budget.LATE_S
+        assert connection.socket_timeout == thread_deadline.LATE_S
     assert (connection.socket_timeout, connection.socket_connect_timeout) == (0.1, 0.1)
 
 
@@ -216,7 +216,7 @@ def test_once_set_up_a_connection_has_a_plain_socket_with_its_own_timeout(redis_
     with limited(0.5):
         connection = pool.make_connection()
         connection.connect()
-        assert isinstance(connection._sock, budget._TimedSocket)
+        assert isinstance(connection._sock, thread_deadline._TimedSocket)
         untimed(connection)
     assert isinstance(connection._sock, socket.socket)
     assert connection._sock.gettimeout() == 0.7

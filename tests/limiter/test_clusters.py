@@ -12,10 +12,10 @@ import redis
 import redis.asyncio
 
 from ratewindow.limiter import AsyncClusterStore, AsyncRedisStore, ClusterStore, RedisStore, SlidingCounter, Window
-from ratewindow.limiter.budget import limited, running
 from ratewindow.limiter.keys import identity_tag
+from ratewindow.limiter.redis.commands import Call, decision, merged
+from ratewindow.limiter.redis.thread_deadline import limited, running
 from ratewindow.limiter.types import Check, Decision
-from ratewindow.limiter.wire import Call, decision, merged
 from tests.servers import until
 
 HOUR_MS = 3_600_000

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from ratewindow.limiter import MemoryStore, RedisStore
 from ratewindow.limiter.limiter import Store
+from ratewindow.limiter.redis.commands import What
 from ratewindow.limiter.types import Check, Window
-from ratewindow.limiter.wire import What
 from tests.limiter.conftest import open_store
 from tests.limiter.heldclock import KINDS, Held, held
 from tests.limiter.histories import ALGORITHMS, START_MS, history

@@ -9,8 +9,8 @@ from redis.exceptions import InvalidResponse, NoScriptError, RedisError, Respons
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from ratewindow.limiter import Limiter, RedisStore, Window
-from ratewindow.limiter import exchange as module
-from ratewindow.limiter.exchange import exchange
+from ratewindow.limiter.redis import exchange as module
+from ratewindow.limiter.redis.exchange import exchange
 
 REPLY = b"*4\r\n:999\r\n:0\r\n:60000\r\n:1732094855123\r\n"
 NUMBERS = [999, 0, 60_000, 1_732_094_855_123]

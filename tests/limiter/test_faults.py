@@ -6,8 +6,8 @@ from redis._parsers.base import BaseParser
 from redis.asyncio.sentinel import MasterNotFoundError as AsyncMasterNotFoundError
 from redis.sentinel import MasterNotFoundError
 
-from ratewindow.limiter import faults
-from ratewindow.limiter.faults import BadReply, Concerns, ServerAway, numbers
+from ratewindow.limiter.redis import faults
+from ratewindow.limiter.redis.faults import BadReply, Concerns, ServerAway, numbers
 
 
 @pytest.mark.parametrize(

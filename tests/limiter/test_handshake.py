@@ -13,10 +13,10 @@ from django.test import override_settings
 from redis.asyncio.connection import SSLConnection as AsyncSSLConnection
 from redis.connection import SSLConnection
 
-from ratewindow import connection as ratewindow_connection
-from ratewindow.limiter import budget, handshake
-from ratewindow.limiter.budget import limited, timed
-from ratewindow.limiter.handshake import prepared
+from ratewindow.limiter.redis import thread_deadline, tls
+from ratewindow.limiter.redis.thread_deadline import limited, timed
+from ratewindow.limiter.redis.tls import prepared
+from ratewindow.store import process_clients as ratewindow_connection
 from tests.faults.tls import make_certificates
 
 
@@ -24,14 +24,14 @@ from tests.faults.tls import make_certificates
 def made(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The options of each context that is made."""
     seen: list[dict[str, Any]] = []
-    make = handshake._made
+    make = tls._made
 
     def counting(**options: Any) -> ssl.SSLContext:
         seen.append(options)
         return make(**options)
 
-    monkeypatch.setattr(handshake, "_kept", {})
-    monkeypatch.setattr(handshake, "_made", counting)
+    monkeypatch.setattr(tls, "_kept", {})
+    monkeypatch.setattr(tls, "_made", counting)
     return seen
 
 
@@ -40,10 +40,10 @@ def connection(**options: Any) -> Any:
 
 
 def test_connections_with_the_same_options_share_what_was_read(made: list[dict[str, Any]]) -> None:
-    first = handshake.context_for(connection(ssl_check_hostname=True))
+    first = tls.context_for(connection(ssl_check_hostname=True))
     assert first is not None and first.verify_mode is ssl.CERT_REQUIRED and first.check_hostname
-    assert handshake.context_for(connection(ssl_check_hostname=True)) is first
-    other = handshake.context_for(connection(ssl_cert_reqs="none", ssl_min_version=ssl.TLSVersion.TLSv1_3))
+    assert tls.context_for(connection(ssl_check_hostname=True)) is first
+    other = tls.context_for(connection(ssl_cert_reqs="none", ssl_min_version=ssl.TLSVersion.TLSv1_3))
     assert other is not None and other.verify_mode is ssl.CERT_NONE and not other.check_hostname
     assert other.minimum_version is ssl.TLSVersion.TLSv1_3
     assert len(made) == 2
@@ -53,10 +53,10 @@ def test_connections_with_the_same_options_share_what_was_read(made: list[dict[s
 def test_a_certificate_that_was_renewed_is_read_anew(made: list[dict[str, Any]], tmp_path: Path) -> None:
     authority, certificate, key = map(str, make_certificates(tmp_path))
     options = {"ssl_ca_certs": authority, "ssl_certfile": certificate, "ssl_keyfile": key}
-    first = handshake.context_for(connection(**options))
+    first = tls.context_for(connection(**options))
     os.utime(certificate, ns=(1, 1))
-    second = handshake.context_for(connection(**options))
-    assert second is not first and handshake.context_for(connection(**options)) is second
+    second = tls.context_for(connection(**options))
+    assert second is not first and tls.context_for(connection(**options)) is second
     assert len(made) == 2
 
 
@@ -64,18 +64,18 @@ async def test_an_event_loop_shares_it_with_threads_and_reads_nothing_itself(
     made: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     readers: list[threading.Thread] = []
-    read = handshake._read
+    read = tls._read
 
     def reading(options: Any) -> ssl.SSLContext:
         readers.append(threading.current_thread())
         return read(options)
 
-    monkeypatch.setattr(handshake, "_read", reading)
+    monkeypatch.setattr(tls, "_read", reading)
     for _ in range(2):
         asked = prepared(AsyncSSLConnection)(host="127.0.0.1", port=1, ssl_ciphers="DEFAULT")
         with pytest.raises(OSError):
             await asked._connect()
-        assert asked.ssl_context.context is handshake.context_for(connection(ssl_ciphers="DEFAULT"))
+        assert asked.ssl_context.context is tls.context_for(connection(ssl_ciphers="DEFAULT"))
     assert len(made) == 1 and readers != [threading.current_thread()]
 
 
@@ -93,16 +93,16 @@ async def test_all_connections_of_a_loop_are_prepared(url: str) -> None:
             manager = getattr(client.connection_pool, "sentinel_manager", None)
             kinds = [each.connection_pool.connection_class for each in [client, *(manager.sentinels if manager else ())]]
         await ratewindow_connection.aclose(client)
-    assert all(issubclass(kind, handshake._Prepared) for kind in kinds)
+    assert all(issubclass(kind, tls._Prepared) for kind in kinds)
 
 
 def test_where_certificates_are_asked_about_redis_py_does_it_itself() -> None:
-    assert handshake.context_for(connection(ssl_validate_ocsp=True)) is None
+    assert tls.context_for(connection(ssl_validate_ocsp=True)) is None
 
 
 def test_a_handshake_has_what_reading_the_authorities_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 1000.0
-    monkeypatch.setattr(budget, "monotonic", lambda: now_s)
+    monkeypatch.setattr(thread_deadline, "monotonic", lambda: now_s)
 
     class Socket:
         timeout_s = 0.1
@@ -119,11 +119,11 @@ def test_a_handshake_has_what_reading_the_authorities_has_left(monkeypatch: pyte
         now_s += 0.08
         return Context()
 
-    monkeypatch.setattr(budget, "context_for", slowly)
+    monkeypatch.setattr(thread_deadline, "context_for", slowly)
     with limited(0.1):
         assert connection()._wrap_socket_with_ssl(Socket()) == (pytest.approx(0.02), "127.0.0.1")
 
 
 def test_a_file_that_is_not_there_is_an_error_of_the_connection(tmp_path: Path) -> None:
     with pytest.raises((redis.ConnectionError, OSError)):
-        handshake.context_for(connection(ssl_ca_certs=str(tmp_path / "none.pem")))
+        tls.context_for(connection(ssl_ca_certs=str(tmp_path / "none.pem")))

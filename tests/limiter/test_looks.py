@@ -4,8 +4,8 @@ import pytest
 
 from ratewindow.limiter import Window
 from ratewindow.limiter.limiter import Store
+from ratewindow.limiter.redis.commands import decision
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import decision
 from tests.limiter.clock import Clock
 from tests.limiter.histories import ALGORITHMS
 

@@ -9,7 +9,7 @@ import redis
 from redis.exceptions import ResponseError
 
 from ratewindow.limiter import Limiter, RedisStore, Window
-from ratewindow.limiter.budget import timed
+from ratewindow.limiter.redis.thread_deadline import timed
 
 LIMIT = [Window(3, period_ms=60_000)]
 

@@ -12,12 +12,13 @@ import redis.asyncio
 from redis._parsers import _RESP2Parser
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from ratewindow.limiter import AsyncRedisStore, Limiter, RedisStore, Window, faults
-from ratewindow.limiter.budget import limited, timed
-from ratewindow.limiter.exchange import exchange
+from ratewindow.limiter import AsyncRedisStore, Limiter, RedisStore, Window
 from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.redis import faults
+from ratewindow.limiter.redis.commands import What, decide_call, packed_decide
+from ratewindow.limiter.redis.exchange import exchange
+from ratewindow.limiter.redis.thread_deadline import limited, timed
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import What, decide_call, packed_decide
 
 LIMIT = [Window(1000, period_ms=3_600_000)]
 CHECKS = [Check("rule", (LIMIT[0],), ("rw:s:test",))]
@@ -93,7 +94,7 @@ def test_failures_use_up_no_connections() -> None:
 def test_a_server_that_went_away_while_connections_rested_uses_up_none_of_them(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ratewindow.limiter.server.IDLE_S", -1.0)
+    monkeypatch.setattr("ratewindow.limiter.redis.connections.IDLE_S", -1.0)
     with redis.Redis.from_url(redis_url, max_connections=2) as client:
         limiter = Limiter(RedisStore(client))
         for remaining in range(999, 996, -1):
@@ -118,7 +119,7 @@ def test_threads_do_not_share_a_connection(redis_url: str) -> None:
 
 
 def test_a_connection_that_the_server_closed_is_opened_anew(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ratewindow.limiter.server.IDLE_S", -1.0)
+    monkeypatch.setattr("ratewindow.limiter.redis.connections.IDLE_S", -1.0)
     with redis.Redis.from_url(redis_url) as client:
         limiter = Limiter(RedisStore(client))
         limiter.hit("user:42", LIMIT)
@@ -230,7 +231,7 @@ def test_a_second_call_of_a_decision_has_what_the_first_has_left_of_the_time(
     with redis.Redis(connection_pool=pool) as client:
         store = RedisStore(client)
         store.run(CHECKS, "hit")  # the server knows the script, and a connection rests
-        monkeypatch.setattr("ratewindow.limiter.server.exchange", watching)
+        monkeypatch.setattr("ratewindow.limiter.redis.connections.exchange", watching)
         store.run(CHECKS, "hit")
         with limited(60.0, time.monotonic() - 55.0):
             store.run(CHECKS, "hit")

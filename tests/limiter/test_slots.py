@@ -11,8 +11,8 @@ from redis.crc import key_slot
 from redis.exceptions import MovedError
 
 from ratewindow.limiter import AsyncClusterStore, ClusterStore, Window
-from ratewindow.limiter.faults import ServerAway, Unwatched
-from ratewindow.limiter.slots import Slots, name_of
+from ratewindow.limiter.redis.cluster.slots import Slots, name_of
+from ratewindow.limiter.redis.faults import ServerAway, Unwatched
 from ratewindow.limiter.types import Check
 
 ONE, TWO, THREE = ("one", 7000), ("two", 7000), ("three", 7000)

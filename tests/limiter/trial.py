@@ -1,8 +1,8 @@
 """A store and the oracle, asked the same, and held to the same answer."""
 
 from ratewindow.limiter.limiter import Store
+from ratewindow.limiter.redis.commands import Refunds
 from ratewindow.limiter.types import Check
-from ratewindow.limiter.wire import Refunds
 from tests.limiter.heldclock import Held
 from tests.limiter.histories import Step, as_limit
 from tests.limiter.oracle import Limit, Oracle

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from ratewindow.replay.accesslog import Entry, parse, read
+from ratewindow.management.replay.access_log import Entry, parse, read
 
 COMMON = '199.72.81.55 - - [01/Jul/1995:00:00:01 -0400] "GET /history/apollo/ HTTP/1.0" 200 6245'
 COMBINED = (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ratewindow.replay.accesslog import Entry
-from ratewindow.replay.pace import due_times
+from ratewindow.management.replay.access_log import Entry
+from ratewindow.management.replay.pace import due_times
 
 
 def due(seconds, speed):

@@ -4,10 +4,10 @@ import contextlib
 
 import pytest
 
-from ratewindow.replay.accesslog import Entry
-from ratewindow.replay.addresses import Addresses
-from ratewindow.replay.sending import Sender
-from ratewindow.replay.site import Site
+from ratewindow.management.replay.access_log import Entry
+from ratewindow.management.replay.addresses import Addresses
+from ratewindow.management.replay.sending import Sender
+from ratewindow.management.replay.site import Site
 
 
 def send(recorder, schedule):

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 from django.test import override_settings
 
-from ratewindow import statekeys
 from ratewindow.models import ThrottleStat
 from ratewindow.reporting import collecting, minutes
 from ratewindow.reporting.collecting import Collected, collect_stats
 from ratewindow.reporting.stored import Resolution, minute_start, set_rows, span_start, sums_of
 from ratewindow.reporting.sums import Sums
+from ratewindow.store import state_keys
 from tests.reporting.conftest import NOW_S
 from tests.reporting.made import NOW_MINUTE, sent
 
@@ -107,7 +107,7 @@ def test_a_quiet_minute_leaves_the_index_and_a_fresh_one_stays():
 def test_a_collected_minute_is_kept_for_late_processes_but_not_as_long(redis_client):
     sent(30, {"login": Sums(passed=1)}, now_s=NOW_S - 1800)
     collect_stats(NOW_S)
-    assert 0 < redis_client.ttl(statekeys.minute(NOW_MINUTE - 30)) <= minutes.COLLECTED_S
+    assert 0 < redis_client.ttl(state_keys.minute(NOW_MINUTE - 30)) <= minutes.COLLECTED_S
 
 
 def test_late_sums_of_a_slow_process_are_still_taken():

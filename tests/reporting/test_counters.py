@@ -8,11 +8,11 @@ import pytest
 import redis
 from django.test import override_settings
 
-from ratewindow import connection, statekeys
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import counters, minutes, tallies
 from ratewindow.reporting.counters import Counters
 from ratewindow.reporting.sums import Sums
+from ratewindow.store import process_clients, state_keys
 from tests.doors import decorated, statuses
 from tests.reporting.conftest import NOW_S
 from tests.reporting.made import NOW_MINUTE, decision
@@ -172,7 +172,7 @@ def test_counts_for_a_forgotten_minute_are_added_to_it(process, clock):
 def test_no_counting_key_is_without_expiry(process, redis_client):
     process.record([decision("login")])
     process.flush()
-    keys = [statekeys.minute(NOW_MINUTE), statekeys.minutes()]
+    keys = [state_keys.minute(NOW_MINUTE), state_keys.minutes()]
     assert all(0 < redis_client.ttl(key) <= minutes.UNCOLLECTED_S for key in keys)
 
 
@@ -199,7 +199,7 @@ def test_a_forked_process_counts_anew_and_sends_nothing_of_its_parent(clock, red
         child = os.fork()
         if child == 0:
             try:
-                connection.close()
+                process_clients.close()
                 counters.record([decision("api")])
                 counters.flush()
             finally:
@@ -242,17 +242,17 @@ def test_in_memory_the_counts_stay_in_the_process(process, settings, redis_clien
         process.record([decision("login")])
         process.flush()
         assert process.held() == {NOW_MINUTE: {"login": Sums(passed=1)}}
-    assert not redis_client.exists(statekeys.minutes())
+    assert not redis_client.exists(state_keys.minutes())
 
 
 def test_a_clock_that_is_behind_does_not_make_a_minute_look_abandoned(redis_client):
     minutes.send({NOW_MINUTE: {"p1|login": Sums(1)}}, NOW_S)
     minutes.send({NOW_MINUTE: {"p2|login": Sums(1)}}, NOW_S - 3600)
-    assert redis_client.zscore(statekeys.minutes(), str(NOW_MINUTE)) == NOW_S
+    assert redis_client.zscore(state_keys.minutes(), str(NOW_MINUTE)) == NOW_S
 
 
 def test_foreign_fields_in_a_minute_are_passed_over(redis_client):
     redis_client.hset(
-        statekeys.minute(NOW_MINUTE), mapping={"p|login": "1,0,0,0,0", "p|api": "many", "x": "1,1,1,1,1", "p|b": "1,2"}
+        state_keys.minute(NOW_MINUTE), mapping={"p|login": "1,0,0,0,0", "p|api": "many", "x": "1,1,1,1,1", "p|b": "1,2"}
     )
     assert in_redis() == {"login": Sums(passed=1)}

@@ -8,11 +8,12 @@ import time_machine
 from django.core.management import call_command
 from django.utils import timezone
 
-from ratewindow import statekeys, tasks
+from ratewindow import tasks
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import Override, RateRule
-from ratewindow.reporting.ended import clean_ended
-from ratewindow.reporting.orphans import clean_orphans
+from ratewindow.operations.clean_overrides import clean_ended
+from ratewindow.operations.clean_state import clean_orphans
+from ratewindow.store import state_keys
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,9 +39,9 @@ def test_what_ended_a_month_ago_goes_and_all_others_stay():
 
 
 def test_many_go_in_pieces(monkeypatch):
-    from ratewindow.models import overridemanager
+    from ratewindow.models import override_manager
 
-    monkeypatch.setattr(overridemanager, "_DELETED_AT_ONCE", 3)
+    monkeypatch.setattr(override_manager, "_DELETED_AT_ONCE", 3)
     for _ in range(8):
         made("old", days=99)
     assert clean_ended().overrides == 8
@@ -61,7 +62,7 @@ def test_the_counts_of_another_rate_stay_while_it_holds(redis_client, rule):
     RateRule.objects.define("api", "5/m")
     (window,) = parse_rates("7/2h")
     keys = [
-        "rw" + statekeys.state_name(name, window, beside_code=False) + statekeys.client_tag("ip:203.0.113.9")
+        "rw" + state_keys.state_name(name, window, beside_code=False) + state_keys.client_tag("ip:203.0.113.9")
         for name in ("login", "api")
     ]
     for key in keys:

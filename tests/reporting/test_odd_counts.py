@@ -9,11 +9,11 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from ratewindow import statekeys
 from ratewindow.models import ThrottleStat
+from ratewindow.operations.clean_state import clean_orphans
 from ratewindow.reporting.collecting import collect_stats
-from ratewindow.reporting.orphans import clean_orphans
 from ratewindow.reporting.sums import Sums
+from ratewindow.store import state_keys
 from tests.reporting.conftest import NOW_S
 from tests.reporting.made import NOW_MINUTE, sent
 
@@ -37,7 +37,7 @@ def test_odd_counts_are_left_out_and_counted_and_all_others_collected(
     redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     sent(0, {"login": Sums(passed=3), "api": Sums(refused=2)}, "p1")
-    redis_client.hset(statekeys.minute(NOW_MINUTE), mapping=ODD)
+    redis_client.hset(state_keys.minute(NOW_MINUTE), mapping=ODD)
     assert str(collect_stats(NOW_S)).endswith(f"{len(ODD)} odd counts left out")
     assert set(ThrottleStat.objects.values_list("rule", "passed", "refused").distinct()) == {("login", 3, 0), ("api", 0, 2)}
     collect_stats(NOW_S)
@@ -46,14 +46,14 @@ def test_odd_counts_are_left_out_and_counted_and_all_others_collected(
 
 def test_minutes_with_odd_names_are_none(redis_client: redis.Redis) -> None:
     sent(0, {"login": Sums(passed=3)}, "p1")
-    redis_client.zadd(statekeys.minutes(), {"9" * 400: 1, "x": 2, "-5": 3, "٣": 4, b"\xff": float("inf")})
+    redis_client.zadd(state_keys.minutes(), {"9" * 400: 1, "x": 2, "-5": 3, "٣": 4, b"\xff": float("inf")})
     assert collect_stats(NOW_S).minutes_read == 1
 
 
 def test_the_report_shows_what_is_right(redis_client: redis.Redis, admin_client: Client) -> None:
     minute = int(time.time()) // 60
-    redis_client.zadd(statekeys.minutes(), {str(minute): minute * 60})
-    redis_client.hset(statekeys.minute(minute), mapping={**ODD, "p1|login": "3,0,0,0,0"})
+    redis_client.zadd(state_keys.minutes(), {str(minute): minute * 60})
+    redis_client.hset(state_keys.minute(minute), mapping={**ODD, "p1|login": "3,0,0,0,0"})
     answer = admin_client.get(reverse("admin:ratewindow_report"))
     assert answer.status_code == 200 and b"login" in answer.content and b"aaaaaaa" not in answer.content
     assert admin_client.get(reverse("admin:ratewindow_state")).status_code == 200
@@ -61,6 +61,6 @@ def test_the_report_shows_what_is_right(redis_client: redis.Redis, admin_client:
 
 @pytest.mark.parametrize("seen", ["9" * 400, "9" * 5000, "x", "", "1e999", "-1", b"\xff"])
 def test_an_odd_time_of_a_site_keeps_nobody_from_cleaning(seen: str, redis_client: redis.Redis) -> None:
-    redis_client.hset(statekeys.sites(), mapping={"somebody": seen, b"\xfe": seen})
+    redis_client.hset(state_keys.sites(), mapping={"somebody": seen, b"\xfe": seen})
     assert clean_orphans().complete
     call_command("ratewindow", "clean", stdout=StringIO())

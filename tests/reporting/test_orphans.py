@@ -5,13 +5,15 @@ import time
 import pytest
 from django.test import override_settings
 
-from ratewindow import coderules, rulebook, statekeys
 from ratewindow.limiter import RedisStore
 from ratewindow.limiter.types import Check, Window
 from ratewindow.models import RateRule
-from ratewindow.reporting import orphans, sites
-from ratewindow.reporting.orphans import Cleaned, clean_orphans
-from ratewindow.reporting.sites import SharedPrefix, announce_site, refuse_when_shared
+from ratewindow.operations import clean_state, shared_prefix
+from ratewindow.operations.clean_state import Cleaned, clean_orphans
+from ratewindow.operations.shared_prefix import SharedPrefix, announce_site, refuse_when_shared
+from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
+from ratewindow.store import state_keys
 from tests.doors import behind_middleware, plain, statuses
 from tests.limiter.histories import ALGORITHMS
 from tests.reporting.conftest import NOW_S
@@ -32,14 +34,14 @@ FOREIGN = [
 
 @pytest.fixture
 def in_code(monkeypatch):
-    monkeypatch.setattr(rulebook, "code_names", lambda: {"export"})
+    monkeypatch.setattr(snapshot, "code_names", lambda: {"export"})
 
 
 def key(rule, window=MINUTE, client="ip:203.0.113.9", beside_code=False):
     return (
-        statekeys.state_prefix()
-        + statekeys.state_name(rule, window, beside_code).removeprefix(":s:")
-        + statekeys.client_tag(client)
+        state_keys.state_prefix()
+        + state_keys.state_name(rule, window, beside_code).removeprefix(":s:")
+        + state_keys.client_tag(client)
     )
 
 
@@ -58,7 +60,7 @@ def keys(redis_client):
 def test_the_state_of_a_deleted_rule_goes_and_all_other_keys_stay(redis_client):
     for name in ("login", "search"):
         RateRule.objects.define(name, "5/m; 20/h", path=f"/{name}/", mode="enforce")
-    rulebook.reload()
+    snapshot.reload()
     site = behind_middleware(plain(False))
     assert statuses(site, 6, "/login/") == [200] * 5 + [429]
     before = set(redis_client.keys())
@@ -109,7 +111,7 @@ def test_the_state_of_a_deleted_shadow_beside_code_goes(keys, in_code):
 def test_a_row_that_cannot_be_read_as_a_rule_keeps_its_state(keys):
     RateRule.objects.define("login", "5/m")
     RateRule.objects.update(key="no such key")
-    assert rulebook.read_rules() == []
+    assert snapshot.read_rules() == []
     keys(key("login"))
     clean_orphans()
     assert keys.left() == {key("login")}
@@ -131,7 +133,7 @@ def test_a_dry_run_tells_and_deletes_nothing(keys):
 
 
 def test_many_orphans_go_in_batches_and_the_living_among_them_stay(keys, redis_client, monkeypatch):
-    monkeypatch.setattr(orphans, "KEYS_AT_ONCE", 300)
+    monkeypatch.setattr(clean_state, "KEYS_AT_ONCE", 300)
     RateRule.objects.define("login", "5/m")
     living = {key("login", client=f"ip:{number}") for number in range(500)}
     keys(*living, *(key("gone", client=f"ip:{number}") for number in range(1500)))
@@ -154,20 +156,20 @@ def test_what_somebody_else_wrote_under_a_key_of_ours_goes_since_it_would_stay_f
 
 def test_a_rule_made_while_keys_are_scanned_keeps_its_first_counts(keys, monkeypatch):
     keys(key("gone"))
-    scan = orphans._scan
+    scan = clean_state._scan
 
     def meanwhile(*arguments):
         RateRule.objects.define("login", "5/m")
         keys(key("login"))
         return scan(*arguments)
 
-    monkeypatch.setattr(orphans, "_scan", meanwhile)
+    monkeypatch.setattr(clean_state, "_scan", meanwhile)
     clean_orphans()
     assert keys.left() == {key("login")}
 
 
 def test_a_run_ends_when_its_time_is_over(keys, redis_client, monkeypatch):
-    monkeypatch.setattr(orphans, "SCAN_COUNT", 10)
+    monkeypatch.setattr(clean_state, "SCAN_COUNT", 10)
     redis_client.mset({key("gone", client=f"ip:{number}"): 1 for number in range(1000)})
     ticks = iter(range(10_000))
     cleaned = clean_orphans(budget_s=10, clock_s=lambda: next(ticks))
@@ -181,7 +183,7 @@ def test_nothing_is_deleted_when_the_rules_cannot_be_read(keys, monkeypatch):
     def unreadable():
         raise RuntimeError("no such table")
 
-    monkeypatch.setattr(rulebook, "read_rules", unreadable)
+    monkeypatch.setattr(snapshot, "read_rules", unreadable)
     keys(key("gone"))
     with pytest.raises(RuntimeError):
         clean_orphans()
@@ -210,28 +212,28 @@ def test_a_site_that_was_not_seen_for_a_day_is_forgotten(settings):
     with override_settings(SECRET_KEY="of another site"):
         announce_site(NOW_S)
     with pytest.raises(SharedPrefix):
-        refuse_when_shared(NOW_S + sites.REMEMBERED_S - 1)
-    refuse_when_shared(NOW_S + sites.REMEMBERED_S)
+        refuse_when_shared(NOW_S + shared_prefix.REMEMBERED_S - 1)
+    refuse_when_shared(NOW_S + shared_prefix.REMEMBERED_S)
 
 
 def test_our_own_announcement_does_not_stop_us(redis_client):
     announce_site()
     clean_orphans()
-    assert redis_client.ttl(statekeys.sites()) > 0
+    assert redis_client.ttl(state_keys.sites()) > 0
 
 
 def test_while_tests_run_on_a_database_of_their_own_no_second_site_is_announced(redis_client, monkeypatch):
-    monkeypatch.setattr(sites, "_database", "shop")  # when Django started; meanwhile the runner has made another one
-    sites._announce_unless_tested()
-    assert not redis_client.exists(statekeys.sites())
-    monkeypatch.setattr(sites, "_database", statekeys.database())
-    sites._announce_unless_tested()
-    assert redis_client.exists(statekeys.sites())
+    monkeypatch.setattr(shared_prefix, "_database", "shop")  # when Django started; meanwhile the runner has made another one
+    shared_prefix._announce_unless_tested()
+    assert not redis_client.exists(state_keys.sites())
+    monkeypatch.setattr(shared_prefix, "_database", state_keys.database())
+    shared_prefix._announce_unless_tested()
+    assert redis_client.exists(state_keys.sites())
 
 
 def test_names_with_a_rate_in_code_come_from_the_decorated_views():
-    used = coderules.uses()
-    assert rulebook.code_names() <= set(used)
+    used = code_rates.uses()
+    assert snapshot.code_names() <= set(used)
 
 
 def test_in_memory_there_is_nothing_to_clean(settings):
@@ -270,7 +272,7 @@ def test_a_log_is_a_list_and_text_in_its_place_goes(keys, redis_client):
 
 def test_a_client_whose_state_was_overwritten_is_counted_again_after_cleaning(redis_client):
     RateRule.objects.define("login", "1/m", prefix="/", key="ip", mode="enforce")
-    rulebook.reload()
+    snapshot.reload()
     site = behind_middleware(plain(False))
     assert statuses(site, 1) == [200]
     (harmed,) = redis_client.keys("rw:s:*")
@@ -288,7 +290,7 @@ DAYS_MS = 10 * 86_400_000
 def test_what_was_counted_while_the_clock_was_far_ahead_goes_and_what_counts_now_stays(redis_client, algorithm):
     rule, _ = RateRule.objects.define("ahead", "5/m", prefix="/")
     rule.windows.update(algorithm=algorithm, buckets=None)
-    window = rulebook.read_rules()[0].windows[0]
+    window = snapshot.read_rules()[0].windows[0]
     now_ms, store = time.time_ns() // 1_000_000, RedisStore(redis_client)
     ahead, now, forced = (key("ahead", window, client) for client in ("ip:192.0.2.1", "ip:192.0.2.2", "ip:192.0.2.3"))
     store.run([Check("ahead", (window,), (ahead,))], "hit", now_ms + DAYS_MS)

@@ -15,10 +15,11 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 import ratewindow
-from ratewindow import RateLimited, guard, ratelimit, signals
+from ratewindow import RateLimited, ratelimit, signals
 from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import Override, RateRule
+from ratewindow.request import guard
 from ratewindow.rest_framework import AnonRateThrottle, RuleThrottle, ScopedRateThrottle, UserRateThrottle
 from ratewindow.signals import throttled as throttled_signal
 from tests.rest_framework.site import ANN, BOB, ask, rate_of, request_of, statuses, throttled

@@ -14,7 +14,7 @@ from rest_framework.settings import api_settings
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
-from ratewindow import coderules, ratelimit
+from ratewindow import ratelimit
 from ratewindow.models import RateRule
 from ratewindow.rest_framework import (
     AnonRateThrottle,
@@ -23,6 +23,7 @@ from ratewindow.rest_framework import (
     SimpleRateThrottle,
     UserRateThrottle,
 )
+from ratewindow.rules import code_rates
 from ratewindow.testing import override_rules
 from tests.rest_framework.site import ANN, BOB, ask, rate_of, request_of, statuses, throttled
 
@@ -307,7 +308,7 @@ class TestSubclasses:
                 return "all"
 
         assert statuses(throttled(Uploads), 2) == [200, 429]
-        assert any("uploads" in name for name in coderules.names())
+        assert any("uploads" in name for name in code_rates.names())
 
 
 class TestByHand:

@@ -17,9 +17,10 @@ from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSet
 
-from ratewindow import coderules, rulebook
 from ratewindow.checks.rows import check_rules
 from ratewindow.rest_framework import AnonRateThrottle, RuleThrottle, ScopedRateThrottle, UserRateThrottle
+from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
 from tests.rest_framework.site import rate_of, throttled
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +40,7 @@ class Shop(ViewSet):
 
 @pytest.fixture(autouse=True)
 def _nothing_in_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coderules, "_uses", {})
+    monkeypatch.setattr(code_rates, "_uses", {})
 
 
 @pytest.fixture
@@ -62,16 +63,16 @@ def test_rates_and_names_of_throttles_are_known_before_the_first_request(views: 
     router.register("shop", Shop, basename="shop")
     views += [path("api/", include(router.urls)), path("x/", throttled(RuleThrottle, throttle_rules=["named"]))]
     with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"shop.export": "2/h"}}):
-        assert rulebook.code_names() == {"shop", "shop.export"}
-    assert set(coderules.uses()) == {"shop", "shop.export", "named"}
-    assert {use.words for use in coderules.uses()["shop.export"]} == {"2/h"}
+        assert snapshot.code_names() == {"shop", "shop.export"}
+    assert set(code_rates.uses()) == {"shop", "shop.export", "named"}
+    assert {use.words for use in code_rates.uses()["shop.export"]} == {"2/h"}
 
 
 def test_a_rate_of_none_names_nothing(views: list[Any]) -> None:
     views.append(path("x/", throttled(AnonRateThrottle, UserRateThrottle)))
     with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"anon": None, "user": None}}):
-        rulebook.code_names()
-    assert coderules.uses() == {}
+        snapshot.code_names()
+    assert code_rates.uses() == {}
 
 
 def test_a_rate_that_is_none_is_an_error_that_names_the_remedy(views: list[Any]) -> None:
@@ -140,8 +141,8 @@ def test_a_rate_read_in_a_classes_own_way_is_called_a_function(views: list[Any])
             return 2, 60
 
     views.append(path("x/", throttled(Pairs)))
-    assert rulebook.code_names() == {"user"}
-    assert coderules.rule("user") is None
+    assert snapshot.code_names() == {"user"}
+    assert code_rates.rule("user") is None
     assert found() == {}
 
 
@@ -157,7 +158,7 @@ def test_what_can_only_be_made_for_a_request_breaks_neither_lists_nor_checks(vie
             raise LookupError("no request")
 
     views.append(path("x/", Shop.as_view()))
-    assert rulebook.code_names() == {"known"}
+    assert snapshot.code_names() == {"known"}
     assert found() == {}
 
 

@@ -16,14 +16,16 @@ Site = Callable[..., Any]
 
 def site() -> Site:
     """A middleware and a decorator, with rules that see each client in three ways."""
-    from ratewindow import coderules, ratelimit, rulebook
+    from ratewindow import ratelimit
     from ratewindow.limiter.types import Window
-    from ratewindow.rule import Rule
-    from ratewindow.rulebook import Rulebook
+    from ratewindow.rulebook import snapshot
+    from ratewindow.rulebook.snapshot import Rulebook
+    from ratewindow.rules import code_rates
+    from ratewindow.rules.rule import Rule
     from tests.doors import behind_middleware, plain
 
     hour = (Window(1, 3_600_000),)
-    rulebook.replace(
+    snapshot.replace(
         Rulebook(
             [
                 Rule("flood.ip", hour, applies_to="all", on_error="local"),
@@ -33,7 +35,7 @@ def site() -> Site:
         )
     )
     view = ratelimit("flood.code", "1/h", key="user_or_ip")(plain(False))
-    assert coderules.has_rate("flood.code")
+    assert code_rates.has_rate("flood.code")
     return behind_middleware(view)
 
 

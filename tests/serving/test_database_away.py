@@ -3,7 +3,7 @@
 import pytest
 from django.test import override_settings
 
-from ratewindow import statekeys
+from ratewindow.store import state_keys
 from tests.serving.servers import Place, until
 
 pytestmark = pytest.mark.slow
@@ -13,7 +13,7 @@ def test_workers_that_start_while_the_database_is_away_hold_the_rules_that_other
     before = served_place.serve("sync")
     assert before.statuses("/login/", 3) == [200, 200, 429]
     with override_settings(RATEWINDOW={"REDIS": served_place.redis_url}):
-        key = statekeys.rules()
+        key = state_keys.rules()
     until(lambda: served_place.redis.exists(key) == 1, "no copy of the rules was kept")
     before.end()
     served_place.stop_database()

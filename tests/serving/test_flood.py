@@ -11,9 +11,11 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from ratewindow import gate, rulebook, share, stores
 from ratewindow.limiter import refusals
 from ratewindow.limiter.memory import MemoryStore
+from ratewindow.request import decide, local_counts
+from ratewindow.rulebook import snapshot
+from ratewindow.store import stores
 from tests.serving.flood import flood, site
 
 # Caches hold 4,096 at most; what holds more is made smaller here, so that all of it is full early.
@@ -25,11 +27,11 @@ KEPT = 300
 @pytest.fixture
 def handler(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setattr(refusals, "MOST_KNOWN", KEPT)
-    monkeypatch.setattr(share, "MOST_STATES", KEPT)
+    monkeypatch.setattr(local_counts, "MOST_STATES", KEPT)
     monkeypatch.setattr(stores._memory, "most_keys", KEPT)
-    before = rulebook.replace(None)
+    before = snapshot.replace(None)
     yield site()
-    rulebook.replace(before)
+    snapshot.replace(before)
 
 
 def entries() -> int:
@@ -50,7 +52,7 @@ def test_a_process_that_has_seen_many_clients_holds_no_more_for_as_many_again(ha
             held.append(entries())
         # Other parts of the process may hold more once; what each client leaves behind would be there each time.
         assert min(after - before for before, after in itertools.pairwise(held)) < MORE / 10, held
-        assert len(gate.refusals._known) <= KEPT
+        assert len(decide.refusals._known) <= KEPT
         kept = [len(each) for each in gc.get_objects() if isinstance(each, MemoryStore)]
         assert max(kept, default=0) <= KEPT
 

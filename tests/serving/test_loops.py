@@ -14,8 +14,11 @@ from django.conf import settings
 from django.test import RequestFactory, override_settings
 
 import ratewindow
-from ratewindow import coderules, conf, gate, stores
-from ratewindow.coderules import CodeRate
+from ratewindow import conf
+from ratewindow.request import decide
+from ratewindow.rules import code_rates
+from ratewindow.rules.code_rates import CodeRate
+from ratewindow.store import stores
 from tests.doors import behind_middleware, decorated, plain
 from tests.serving.servers import until
 
@@ -25,7 +28,7 @@ MOST = 1_000_000
 @pytest.fixture(autouse=True)
 def _counted(redis_url: str) -> Iterator[None]:
     """A rule that code gives, a patient limiter, and stores that begin and end with the test."""
-    coderules.register(CodeRate("looped", f"{MOST}/h", "ip", frozenset(), "this test"))
+    code_rates.register(CodeRate("looped", f"{MOST}/h", "ip", frozenset(), "this test"))
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "TIMEOUT": "10s"}):
         yield
 
@@ -100,7 +103,7 @@ async def test_a_thousand_cancels_leave_connections_and_pipelines_as_they_were(r
     assert 2 <= await asyncio.to_thread(charged, "ip:203.0.113.9") <= 1002
     assert store._pipelined._waiting == [] and store._pipelined._sender is None  # type: ignore[union-attr]
     assert clients(redis_client) == before + 1  # that of threads, for `charged`
-    assert not gate.breaker.open
+    assert not decide.breaker.open
 
 
 async def test_a_thousand_cancels_amid_a_crowd_harm_nobody_else(redis_client: redis.Redis) -> None:

@@ -14,14 +14,18 @@ from django.db import connection
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from ratewindow import conf, health, moments, rulebook, switching, tasks
+from ratewindow import conf, tasks
+from ratewindow.conf import time_zone
+from ratewindow.health import overview
 from ratewindow.management.commands.ratewindow import SUBCOMMANDS
 from ratewindow.models import LimitSwitch, Override, RateRule, ThrottleStat
+from ratewindow.operations import switch_off
 from ratewindow.reporting import minutes
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.reporting.periods import between
 from ratewindow.reporting.report import report
 from ratewindow.reporting.sums import Sums
+from ratewindow.rulebook import snapshot
 from tests.badinputs.test_pages import addresses
 from tests.doors import behind_middleware, plain, statuses
 
@@ -45,10 +49,10 @@ def rows() -> None:
     """One of each."""
     RateRule.objects.define("login", "5/m", path="/login/", mode="shadow")
     Override.objects.block(f"ip:{ME}", duration="1h", reason="trying passwords")
-    switching.turn_off(3600, "a trial", "ann")
-    start = moments.now().replace(second=0, microsecond=0) - timedelta(minutes=5)
+    switch_off.turn_off(3600, "a trial", "ann")
+    start = time_zone.now().replace(second=0, microsecond=0) - timedelta(minutes=5)
     ThrottleStat.objects.create(rule="login", resolution="minute", start=start, passed=5, refused=2)
-    minutes.send({int(moments.now().timestamp()) // 60: {"p1|login": Sums(passed=3)}}, moments.now().timestamp())
+    minutes.send({int(time_zone.now().timestamp()) // 60: {"p1|login": Sums(passed=3)}}, time_zone.now().timestamp())
 
 
 def typed(**fields: str) -> dict[str, str]:
@@ -91,7 +95,7 @@ def test_every_command_runs(rows: None, recorder: Any, tmp_path: Any) -> None:
 @pytest.mark.parametrize("task", [tasks.collect_stats, tasks.clean_orphans], ids=lambda task: task.__name__)
 def test_every_task_runs(rows: None, task: Any) -> None:
     assert task()
-    assert health.status()["ok"]
+    assert overview.status()["ok"]
 
 
 def test_a_time_typed_into_a_form_is_by_the_clock_of_the_site_and_shown_again_as_it_was_typed(admin_client: Client) -> None:
@@ -122,7 +126,7 @@ def test_a_block_lasts_as_long_as_it_says_and_is_extended_ended_and_given_back(a
 
 
 def statuses_at(hours: float) -> list[int]:
-    rulebook.reload()
+    snapshot.reload()
     with time_machine.travel(NOON + timedelta(hours=hours), tick=False):
         return statuses(behind_middleware(plain(False)), 1, REMOTE_ADDR=ME)
 
@@ -133,7 +137,7 @@ def test_commands_say_when_something_ends_by_the_clock_of_the_site(redis_client:
     assert "Limits are off until 12:30" in ratewindow("off", "--for", "30m", "--reason", "a trial")
     assert LimitSwitch.objects.get().until == NOON + timedelta(minutes=30)
     redis_client.flushdb()  # and so the row of the switch says it
-    assert switching.current().until_s == (NOON + timedelta(minutes=30)).timestamp()
+    assert switch_off.current().until_s == (NOON + timedelta(minutes=30)).timestamp()
 
 
 def test_times_without_a_zone_that_the_sites_code_gives_are_by_its_clock() -> None:
@@ -155,7 +159,7 @@ def test_the_hour_that_comes_twice_is_two_hours_of_counts() -> None:
         starts = {row.start: row.passed for row in ThrottleStat.objects.filter(resolution="minute")}
         assert starts == {HALF_PAST_TWO.astimezone(UTC): 5, HALF_PAST_TWO.replace(fold=1).astimezone(UTC): 7}
         assert sorted(ThrottleStat.objects.filter(resolution="hour").values_list("passed", flat=True)) == [5, 7]
-        now = moments.now()
+        now = time_zone.now()
         found = report(between(now - timedelta(hours=2), now, now, conf.current().retention), now_s=second_s + 60)
     assert found.total.passed == 12
     assert [sums.passed for sums in found.steps.values() if sums.passed] == [5, 7]
@@ -175,7 +179,7 @@ def test_a_column_without_a_zone_holds_utc() -> None:
 def test_fixtures_have_times_as_the_site_has_them(rows: None) -> None:
     before = Override.objects.get()
     text = serializers.serialize("json", Override.objects.all())
-    assert f"{moments.local(before.expires_at):%Y-%m-%dT%H:%M:%S}" in text and "+00:00" not in text
+    assert f"{time_zone.local(before.expires_at):%Y-%m-%dT%H:%M:%S}" in text and "+00:00" not in text
     Override.objects.all().delete()
     for each in serializers.deserialize("json", text):
         each.save()

@@ -38,7 +38,7 @@ from ratewindow import (
     reset,
 )
 from ratewindow.asgi import lifespan
-from ratewindow.health import status
+from ratewindow.health.overview import status
 from ratewindow.limiter import (
     AsyncClusterStore,
     AsyncRedisStore,

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from ratewindow.commands import allow, block, check, clean, collect, mode, off, on, release, replay, rules
+from ratewindow.management.subcommands import allow, block, check, clean, collect, mode, off, on, release, replay, rules
 
 SUBCOMMANDS = (check, rules, mode, block, allow, release, off, on, collect, clean, replay)
 

@@ -10,7 +10,7 @@ class SiteConfig(AppConfig):
     label = "servedsite"
 
     def ready(self) -> None:
-        from ratewindow import edits
+        from ratewindow.rulebook import edits
         from tests.serving.site import timing
 
         if os.environ.get("SERVED_TIMED"):

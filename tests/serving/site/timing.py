@@ -16,7 +16,7 @@ queued_us: ContextVar[float] = ContextVar("queued_us", default=0.0)
 
 def install() -> None:
     """Time every decision of this process from now on."""
-    from ratewindow import gate
+    from ratewindow.request import decide as gate
 
     gate.decide = _timed(gate.decide)
     gate.adecide = _atimed(gate.adecide)

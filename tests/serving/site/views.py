@@ -14,7 +14,10 @@ from django.utils.decorators import method_decorator
 from django.views import View
 
 import ratewindow
-from ratewindow import RateLimited, gate, ratelimit, rulebook, stores
+from ratewindow import RateLimited, ratelimit
+from ratewindow.request import decide
+from ratewindow.rulebook import snapshot
+from ratewindow.store import stores
 
 
 def plain(request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
@@ -219,8 +222,8 @@ def state(request: HttpRequest) -> HttpResponse:
             "threads": sorted(thread.name for thread in threading.enumerate()),
             "dripping": dripping,
             "stores_of_loops": len(stores._of_loop),
-            "limits": {rule.name: [window.limit for window in rule.windows] for rule in rulebook.current().by_name.values()},
-            "breaker": "open" if gate.breaker.open else "closed",
+            "limits": {rule.name: [window.limit for window in rule.windows] for rule in snapshot.current().by_name.values()},
+            "breaker": "open" if decide.breaker.open else "closed",
             "rss_kb": resident_kb(),
             "descriptors": len(os.listdir("/proc/self/fd")),
         }

@@ -1,0 +1,55 @@
+"""Rates that only code knows: shown below the rules, each with a way to edit it as one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from ratewindow.admin import last_hour as lasthour
+from ratewindow.admin.wording import sentence_in_code
+from ratewindow.limiter.types import Window
+from ratewindow.models import RateRule
+from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
+
+
+@dataclass(frozen=True)
+class CodeLine:
+    name: str
+    sentence: str
+    places: str
+    last_hour: SafeString
+    url: str  # of the form that makes a rule of it; empty for who may not
+
+
+def lines(request: HttpRequest, may_add: bool) -> Iterator[CodeLine]:
+    """The names that have a rate in code and no row."""
+    names = snapshot.code_names() - set(RateRule.objects.values_list("name", flat=True))
+    uses = code_rates.uses() if names else {}
+    for name in sorted(names):
+        given = sorted((use for use in uses[name] if use.rate is not None), key=lambda use: use.place)
+        first = given[0]
+        fields = {"name": name, "key": first.key, "methods": ",".join(sorted(first.methods))}
+        yield CodeLine(
+            name,
+            sentence_in_code(first),
+            ", ".join(dict.fromkeys(use.place for use in given)),
+            lasthour.of(request, name),
+            f"{reverse('admin:ratewindow_raterule_add')}?{urlencode(fields)}" if may_add else "",
+        )
+
+
+def windows(request: HttpRequest) -> list[dict[str, Any]]:
+    """The limits that the form of a new rule begins with: those in code, where its address names such a rate."""
+    name = request.GET.get("name", "") if request.method == "GET" else ""
+    rule = code_rates.rule(name) if name and name in snapshot.code_names() else None
+    return [_fields(window) for window in rule.windows] if rule is not None else []
+
+
+def _fields(window: Window) -> dict[str, Any]:
+    return {"limit": window.limit, "period": timedelta(milliseconds=window.period_ms), "algorithm": window.algorithm}

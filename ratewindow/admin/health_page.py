@@ -1,0 +1,119 @@
+"""The page that tells the state of the limiter: Redis, how long decisions take, and every process."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.admin import ModelAdmin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import filesizeformat
+from django.template.response import TemplateResponse
+
+from ratewindow import conf
+from ratewindow.admin.banner import off_in_words
+from ratewindow.admin.report_reasons import in_words
+from ratewindow.conf import time_zone
+from ratewindow.health import overview
+from ratewindow.reporting.latency import Percentiles, percentiles
+from ratewindow.reporting.periods import last
+from ratewindow.reporting.report import report
+from ratewindow.reporting.summary import number
+from ratewindow.rules.kill_switch import clock
+
+PERIOD = "15m"
+
+
+@dataclass(frozen=True)
+class ProcessLine:
+    """One process as a line of the table; `mark` is ``closed``, ``open``, ``silent`` or ``idle``."""
+
+    who: str
+    kind: str
+    since: str
+    mark: str
+    breaker: str
+    rules: str
+    switch: str
+    fallback: str
+
+
+def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
+    if not request.user.has_perm("ratewindow.view_throttlestat"):
+        raise PermissionDenied
+    status = overview.status()
+    latency = _latency() if status.get("store", {}).get("reachable") else None
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": "State",
+        "app": model_admin.opts.app_config,
+        "model_admin": model_admin,  # by which Unfold writes the way here
+        "status": status,
+        "facts": facts(status.get("store", {})),
+        "latency": latency,
+        "decisions": number(latency.count) if latency else "",
+        "period": PERIOD,
+        "processes": [line(each) for each in _with_reach(status)],
+        "failed": [(in_words(cause), cause, number(count)) for cause, count in sorted(status.get("fallback", {}).items())],
+        "off": off_in_words(),
+        "may_switch": request.user.has_perm("ratewindow.switch_limits") and conf.current().enabled,
+    }
+    return TemplateResponse(request, "admin/ratewindow/state.html", context)
+
+
+def facts(store: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is known of the server, as names and values; an unknown value is left out."""
+    used, most = store.get("memory_used"), store.get("memory_max")
+    memory = f"{filesizeformat(used)}{f' of {filesizeformat(most)}' if most else ', no maximum'}" if used is not None else ""
+    version = store.get("version")
+    told = [
+        ("Server", f"{store.get('server', '')} {version or ''}".strip()),
+        ("Address", store.get("address", "")),
+        ("Masters", str(store.get("masters", ""))),
+        ("Memory", memory),
+        ("When memory is full", store.get("eviction_policy") or ""),
+        ("Keys", number(store["keys"]) if store.get("keys") is not None else ""),
+        ("Answers in", f"{store['latency_ms']:g} ms" if "latency_ms" in store else ""),
+    ]
+    return [(name, value) for name, value in told if value]
+
+
+def line(process: dict[str, Any]) -> ProcessLine:
+    mark, since = process["breaker"], _clock(process.get("degraded_since"))
+    breaker = "counts on Redis"
+    if mark == "open":
+        breaker = f"does not count on {', '.join(process['servers'])} since {since}: {in_words(process['error'])}"
+    elif mark == "idle":
+        breaker = "has not needed Redis yet"
+    elif mark == "silent":
+        breaker = f"not heard of since {since}"
+    fallback = sum((process.get("fallback") or {}).values())
+    read = _clock(process.get("rules_read"))
+    rules = f"{process['rules']}, read {read}" if read else ""
+    return ProcessLine(
+        who=f"{process['host']} {process['pid']}",
+        kind=process["kind"],
+        since=_clock(process.get("since")),
+        mark=mark,
+        breaker=breaker,
+        rules=f"{rules or 'none'}; now unreadable" if process.get("rules_error") else rules,
+        switch=process.get("switch", ""),
+        fallback=number(fallback) if "fallback" in process else "",
+    )
+
+
+def _with_reach(status: dict[str, Any]) -> list[dict[str, Any]]:
+    """The processes. Where Redis does not answer there is this one alone, and it does not count there just because none of
+    its requests has found that out."""
+    found: list[dict[str, Any]] = status.get("processes", [])
+    if status.get("store", {}).get("reachable", True):
+        return found
+    return [{**each, "breaker": "idle"} if each["breaker"] == "closed" else each for each in found]
+
+
+def _latency() -> Percentiles | None:
+    return percentiles(report(last(PERIOD, time_zone.now(), conf.current().retention)).total.latency)
+
+
+def _clock(moment: str | None) -> str:
+    return clock(datetime.fromisoformat(moment).timestamp()) if moment else ""

@@ -1,0 +1,62 @@
+"""What the report's address says: which period, and which rule."""
+
+from datetime import datetime
+from typing import Any, cast
+
+from django import forms
+
+from ratewindow import conf
+from ratewindow.conf import time_zone
+from ratewindow.reporting.periods import CHOICES, LONGEST, Period, between, last
+
+DEFAULT = "1h"
+
+
+class ReportForm(forms.Form):
+    """Read from the address, so that a report can be bookmarked and sent to somebody."""
+
+    period = forms.ChoiceField(
+        required=False, choices=[(name, label) for name, (_, label, _) in CHOICES.items()], widget=forms.HiddenInput
+    )
+    rule = forms.ChoiceField(required=False, label="Rule")
+    start = forms.DateTimeField(
+        required=False, label="From", widget=forms.DateTimeInput({"type": "datetime-local"}, "%Y-%m-%dT%H:%M")
+    )
+    end = forms.DateTimeField(
+        required=False, label="To", widget=forms.DateTimeInput({"type": "datetime-local"}, "%Y-%m-%dT%H:%M")
+    )
+
+    def __init__(self, data: Any, names: list[str]) -> None:
+        super().__init__(data, label_suffix="")
+        cast(forms.ChoiceField, self.fields["rule"]).choices = [("", "All rules"), *((name, name) for name in names)]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        start, end = (time_zone.aware(cleaned[name]) if cleaned.get(name) else None for name in ("start", "end"))
+        cleaned |= {"start": start, "end": end}
+        if end and not start:
+            self.add_error("start", "Say from when, or choose one of the periods above.")
+        if start and start > time_zone.now():
+            self.add_error("start", "This is in the future: choose an earlier time.")
+        elif start and end and start >= end:
+            self.add_error("end", "This is not after the beginning: choose a later time.")
+        elif start and (end or time_zone.now()) - start > LONGEST:
+            self.add_error("start", "A report covers at most three years: choose a later time.")
+        return cleaned
+
+    def chosen(self) -> str:
+        """Which of the usual periods is shown; empty for dates of one's own."""
+        return "" if self._value("start") else self._value("period") or DEFAULT
+
+    def rule_name(self) -> str:
+        return self._value("rule") or ""
+
+    def to_period(self, now: datetime) -> Period:
+        kept = conf.current().retention
+        start, end = self._value("start"), self._value("end")
+        if start:
+            return between(start, min(end, now) if end else now, now, kept)
+        return last(self.chosen(), now, kept)
+
+    def _value(self, name: str) -> Any:
+        return self.cleaned_data.get(name) if self.is_valid() else None

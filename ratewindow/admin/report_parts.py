@@ -1,0 +1,141 @@
+"""The parts of the report page, as plain values: the choice of a period, four figures, the rules, advice."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.urls import reverse
+
+from ratewindow import conf
+from ratewindow.admin.wording import mode_in_words, sentence
+from ratewindow.models import RateRule, ThrottleStat
+from ratewindow.reporting.periods import CHOICES
+from ratewindow.reporting.report import Report
+from ratewindow.reporting.summary import number, percent
+from ratewindow.reporting.sums import Sums
+from ratewindow.rulebook import snapshot
+from ratewindow.rules.rule import BLOCKS
+
+MOST_RULES = 100  # in the table; whoever has more of them chooses one
+MIDDLEWARE = "ratewindow.middleware.RateWindowMiddleware"
+
+
+@dataclass(frozen=True)
+class Choice:
+    label: str
+    words: str
+    query: str
+    chosen: bool
+
+
+def choices(chosen: str, rule: str) -> list[Choice]:
+    """The usual periods as links, which keep the rule that is looked at."""
+    return [
+        Choice(label, words, urlencode({"period": name, **({"rule": rule} if rule else {})}), name == chosen)
+        for name, (_, label, words) in CHOICES.items()
+    ]
+
+
+@dataclass(frozen=True)
+class Figure:
+    name: str
+    label: str
+    value: str
+    note: str
+    nothing: bool
+
+
+def figures(total: Sums) -> list[Figure]:
+    """Four numbers, each with what it is a part of, or five: those refused by another rule belong to what was met, too."""
+    met = f"of {number(total.met)}"
+    parts = (
+        ("passed", "Passed", total.passed, f"{percent(total.passed, total.met)} {met}"),
+        ("refused", "Refused", total.refused, f"{percent(total.refused, total.met)} {met}"),
+        *([("other", "Refused by another rule", total.other, f"{percent(total.other, total.met)} {met}")] if total.other else []),
+        ("would", "Would refuse", total.would_refuse, "passed, by rules in shadow"),
+        ("fallback", "Decided without Redis", total.fallback, "as the rules say for that"),
+    )
+    return [Figure(name, label, number(value), note, not value) for name, label, value, note in parts]
+
+
+@dataclass(frozen=True)
+class RuleLine:
+    """What one rule did. `mode` is that of its row, ``code`` without a row, ``block`` or ``gone`` without either."""
+
+    name: str
+    sentence: str
+    mode: str
+    mode_label: str
+    url: str
+    passed: str
+    refused: str
+    other: str
+    share: str
+    share_width: int  # of a bar of 100
+    would_refuse: str
+
+
+def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
+    """The rules that were met, those that refuse most first."""
+    order = sorted(report.rules.items(), key=lambda item: (-item[1].refused, -item[1].would_refuse, -item[1].passed, item[0]))
+    met = [(name, sums) for name, sums in order if sums.met][:MOST_RULES]
+    rows = {row.name: row for row in RateRule.objects.filter(name__in=[name for name, _ in met]).prefetch_related("windows")}
+    in_code = snapshot.code_names()
+    lines = []
+    for name, sums in met:
+        row = rows.get(name)
+        if name == BLOCKS:
+            mode, label = "block", "Blocks"
+        elif row:
+            mode, label = row.mode, mode_in_words(row)
+        else:
+            mode, label = ("code", "In code") if name in in_code else ("gone", "Deleted")
+        lines.append(
+            RuleLine(
+                name=name,
+                sentence=sentence(row) if row else _BLOCKED if mode == "block" else "",
+                mode=mode,
+                mode_label=label,
+                url=reverse("admin:ratewindow_raterule_change", args=[row.pk]) if row and may_open else "",
+                passed=number(sums.passed),
+                refused=number(sums.refused),
+                other=number(sums.other),
+                share=percent(sums.refused, sums.met),
+                share_width=max(2, round(100 * sums.refused / sums.met)) if sums.refused else 0,  # what happened can be seen
+                would_refuse=number(sums.would_refuse),
+            )
+        )
+    return lines
+
+
+_BLOCKED = "Requests of who is blocked, that met no enforced rule."
+
+
+def known_names(asked: str) -> list[str]:
+    """The rules to choose from; a deleted one only when it is asked for, since its history can be long."""
+    gone = {asked} if asked and ThrottleStat.objects.filter(rule=asked).exists() else set()
+    return sorted({*RateRule.objects.values_list("name", flat=True), *snapshot.code_names(), *gone})
+
+
+@dataclass(frozen=True)
+class Advice:
+    text: str
+    url: str = ""
+    code: str = ""
+
+
+def advice(may_add: bool) -> Iterator[Advice]:
+    """What to do when nothing was counted."""
+    if not conf.current().stats:
+        yield Advice("Counting is switched off. In settings.py, take this out of RATEWINDOW:", code='"STATS": False')
+    if not RateRule.objects.exists() and not snapshot.code_names():
+        yield Advice(
+            "There is no rule yet. Add one: it starts in shadow, where it counts and refuses nobody.",
+            url=reverse("admin:ratewindow_raterule_add") if may_add else "",
+        )
+    if MIDDLEWARE not in settings.MIDDLEWARE:
+        yield Advice(
+            "Rules for paths need the middleware. In settings.py, after AuthenticationMiddleware:",
+            code=f'MIDDLEWARE += ["{MIDDLEWARE}"]',
+        )

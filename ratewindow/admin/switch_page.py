@@ -1,0 +1,136 @@
+"""The page that switches all limits off, with a reason and an end, and on again."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.core.exceptions import PermissionDenied
+from django.db import Error as DatabaseError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.middleware.csrf import get_token
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.safestring import SafeString
+
+from ratewindow import conf
+from ratewindow.admin.banner import SAYS_OFF, SWITCH, off_in_words
+from ratewindow.limiter.durations import format_duration
+from ratewindow.models import LimitSwitch
+from ratewindow.operations import switch_off
+from ratewindow.rules.kill_switch import Switch
+
+FOR_EVER = "always"
+LENGTHS = (("15m", "15 minutes"), ("1h", "1 hour"), ("8h", "8 hours"), (FOR_EVER, "until somebody switches them on"))
+
+
+class SwitchForm(forms.Form):
+    """Off, for how long and why. An undo may ask for any length."""
+
+    length = forms.CharField(
+        label="For how long",
+        initial="15m",
+        widget=forms.RadioSelect(choices=LENGTHS),
+        help_text="All but the last end by themselves.",
+    )
+    reason = forms.CharField(
+        max_length=200,
+        widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
+        help_text="For your colleagues, who see it on every page of the limits meanwhile.",
+        error_messages={"required": "Say why, for your colleagues."},
+    )
+
+    def __init__(self, data: Any = None) -> None:
+        super().__init__(data, label_suffix="")
+
+    def clean_length(self) -> float | None:
+        text = self.cleaned_data["length"]
+        if text == FOR_EVER:
+            return None
+        try:
+            return switch_off.seconds_of(text)
+        except ValueError as error:
+            raise forms.ValidationError(f"{error}.") from None
+
+
+def may(request: HttpRequest) -> bool:
+    return bool(request.user.has_perm("ratewindow.switch_limits"))
+
+
+def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
+    """The form, and what it and the buttons for on send."""
+    if not may(request):
+        raise PermissionDenied
+    is_on = request.POST.get("to") == "on"
+    form = SwitchForm(request.POST if request.method == "POST" and not is_on else None)
+    by = request.user.get_username()
+    if request.method == "POST" and is_on:
+        before = switch_off.current()
+        _tell(model_admin, request, switch_off.turn_on(request.POST.get("reason", ""), by), before)
+        return _back(request)
+    if form.is_valid():
+        _tell(model_admin, request, switch_off.turn_off(form.cleaned_data["length"], form.cleaned_data["reason"], by))
+        return _back(request)
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": "Switch all limits off",
+        "app": model_admin.opts.app_config,
+        "model_admin": model_admin,  # by which Unfold writes the way here
+        "form": form,
+        "is_off": bool(off_in_words()),
+        "by_setting": not conf.current().enabled,
+        "next": request.GET.get("next", ""),
+    }
+    return TemplateResponse(request, "admin/ratewindow/switch.html", context)
+
+
+def _tell(model_admin: "ModelAdmin[Any]", request: HttpRequest, turned: switch_off.Turned, before: Switch | None = None) -> None:
+    for sentence in turned.unreached:
+        messages.warning(request, sentence)
+    if not turned.done:
+        messages.error(request, "Neither Redis nor the database was reached: nothing is changed.")
+        return
+    undo = _undo(request, turned.switch, before)
+    if turned.switch.off:  # in the place of the banner, which would say so once more, with another button for the same
+        told = format_html("Limits are switched {}. Nothing is refused, nothing counted. {}", turned.switch.words(), undo)
+        messages.warning(request, told, extra_tags=SAYS_OFF)
+    else:
+        messages.success(request, format_html("Limits are switched {}. {}", turned.switch.words(), undo))
+    try:
+        model_admin.log_change(request, LimitSwitch.objects.get(pk=switch_off.THE_ROW), f"Switched {turned.switch.words()}.")
+    except (DatabaseError, LimitSwitch.DoesNotExist):  # it was not reached, which has been said
+        return
+
+
+def _undo(request: HttpRequest, now: Switch, before: Switch | None) -> SafeString:
+    """A button in the message, for as long as it means something."""
+    if now.off:
+        return _button(request, "Switch on again", {"to": "on"})
+    if before is None or not before.is_off(now.at_s):
+        return SafeString("")
+    length = FOR_EVER if before.until_s is None else format_duration(1000 * max(1, round(before.until_s - now.at_s)))
+    return _button(request, "Undo", {"length": length, "reason": before.reason or "undone"})
+
+
+def _button(request: HttpRequest, label: str, fields: dict[str, str]) -> SafeString:
+    hidden = format_html_join(
+        "",
+        '<input type="hidden" name="{}" value="{}">',
+        {"csrfmiddlewaretoken": get_token(request), "next": request.POST.get("next", ""), **fields}.items(),
+    )
+    return format_html(
+        '<form class="rw-at-once" method="post" action="{}">{}<button type="submit" class="rw-button">{}</button></form>',
+        reverse(SWITCH),
+        hidden,
+        label,
+    )
+
+
+def _back(request: HttpRequest) -> HttpResponse:
+    """To the page that was left, if it is one of this site."""
+    to = request.POST.get("next", "")
+    if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
+        to = reverse("admin:ratewindow_report" if request.user.has_perm("ratewindow.view_throttlestat") else "admin:index")
+    return HttpResponseRedirect(to)

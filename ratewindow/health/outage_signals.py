@@ -1,0 +1,44 @@
+"""The signals `degraded` and `recovered`, sent once for each outage of this process, and never on a request's time."""
+
+import time
+from collections import deque
+from datetime import UTC, datetime
+
+from ratewindow import background
+from ratewindow.health import processes
+from ratewindow.request import without_redis
+from ratewindow.signals import degraded, recovered
+from ratewindow.store import breaker
+from ratewindow.store.breaker import Breaker, State
+
+LOOK_S = 1.5  # a turn makes it due at once
+
+
+class Turns:
+    """Breakers that open and close, on their way from the request that found out to those who listen to our signals."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[State] = deque(maxlen=100)
+        self._since: datetime | None = None  # while this process is degraded
+
+    def add(self, state: State) -> None:
+        self._waiting.append(state)
+        _send_now()
+
+    def send(self) -> None:
+        while self._waiting:
+            state = self._waiting.popleft()
+            at = datetime.fromtimestamp(state.since_s or time.time(), UTC)
+            if state.open and self._since is None:
+                self._since = at
+                told = {"server": state.server, "cause": state.cause, "holds": without_redis.in_words()}
+                degraded.send_robust(Breaker, since=at, **told)
+            elif not state.open and self._since is not None and not processes.open_breakers():
+                since, self._since = self._since, None
+                recovered.send_robust(Breaker, since=since)
+
+
+_turns = Turns()
+send = _turns.send
+breaker.listen(_turns.add)
+_send_now = background.every(lambda: LOOK_S, send, apart="signals")  # a listener may take its time

@@ -1,0 +1,187 @@
+"""The processes of the site, as each tells of itself in Redis: where it runs, and whether it counts on the store.
+
+A process tells every second and a half, in a key that expires. An index remembers for a while who has told, so that
+one that cannot reach Redis any more is missed.
+"""
+
+import atexit
+import json
+import os
+import secrets
+import socket
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any, cast
+
+from ratewindow import background, conf
+from ratewindow.health import process_record
+from ratewindow.health.process_record import moment
+from ratewindow.identity import proxy_warning
+from ratewindow.limiter import forks
+from ratewindow.limiter.redis.thread_deadline import limited
+from ratewindow.reporting import counters
+from ratewindow.request import decide, without_redis
+from ratewindow.rulebook import snapshot
+from ratewindow.store import malformed, process_clients, state_keys, stores
+from ratewindow.store.breaker import State
+from ratewindow.store.failures import MINUTE_S
+from ratewindow.store.repair import mended
+
+BEAT_S = 1.5
+SILENT_MS = 6_000  # who has not told for so long is silent
+FORGOTTEN_S = 600  # for so long a silent one is spoken of
+MOST_SHOWN = 200
+
+
+class _Self:
+    """This process; a fork is another one."""
+
+    def __init__(self) -> None:
+        self.token, self.since_s = secrets.token_hex(6), time.time()
+        self.has_told = False
+        self.others = 0  # when Redis was last heard of
+        self._totals: deque[tuple[float, int]] = deque([(time.monotonic(), counters.total())])
+
+    def decided(self) -> int:
+        """How many decisions of the last minute this process has counted, as far as it has looked now and again."""
+        now_s, total = time.monotonic(), counters.total()
+        if now_s - self._totals[-1][0] >= 1.0:
+            self._totals.append((now_s, total))
+        while len(self._totals) > 1 and self._totals[1][0] <= now_s - MINUTE_S:
+            self._totals.popleft()
+        return max(0, total - self._totals[0][1])
+
+    @property
+    def name(self) -> str:
+        return f"{socket.gethostname()}|{os.getpid()}|{kind()}|{self.token}"
+
+
+_self = _Self()
+
+
+def own() -> dict[str, Any]:
+    """What this process tells of itself. Times are text by ISO 8601, in UTC."""
+    away, held = open_breakers(), snapshot.knowledge()
+    return {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "kind": kind(),
+        "since": moment(_self.since_s),
+        "breaker": "open" if away else "closed",
+        "degraded_since": moment(min((each.since_s or time.time() for each in away), default=None)),
+        "servers": [each.server for each in away],
+        "error": away[0].cause if away else "",
+        "policy": without_redis.in_words(),
+        "rules": held.rules,
+        "rules_read": moment(held.read_at_s),
+        "rules_error": held.error,
+        "switch": "off" if held.off else "on",
+        "fallback": counters.causes(),
+        "lately": {"decisions": _self.decided(), "failed": decide.misses.by_cause()},
+        "warnings": [*proxy_warning.address_warnings(), *stores.warnings()],
+        "secret": state_keys.secret_fingerprint(),
+        "database": state_keys.database_fingerprint(),
+    }
+
+
+def open_breakers() -> list[State]:
+    """Those of this process that are open: one, or on a cluster one for each server that is away."""
+    return [each for each in (decide.breaker.state, *stores.shards.states) if each.open]
+
+
+def last_known() -> int:
+    """How many processes there were, with this one, when Redis was last heard of."""
+    return max(1, _self.others)
+
+
+def kind() -> str:
+    """What runs this process: ``gunicorn``, ``celery``, ``manage.py shell``."""
+    program = Path(sys.argv[0] if sys.argv else "")
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    return " ".join([name or "python", *(sys.argv[1:2] if name == "manage.py" else [])]).replace("|", "/")[:40]
+
+
+def beat() -> None:
+    """Tell of this process, in one round trip."""
+    if process_clients.in_memory():
+        return
+    text, now_s = json.dumps(own()), time.time()
+    client = process_clients.patient_client()
+
+    def ask() -> int:
+        with limited(process_clients.PATIENT_S), client.pipeline(transaction=False) as pipe:
+            pipe.set(state_keys.process(_self.name), text, px=SILENT_MS)
+            pipe.zadd(state_keys.processes(), {_self.name: now_s})
+            pipe.zremrangebyscore(state_keys.processes(), "-inf", now_s - FORGOTTEN_S)
+            pipe.expire(state_keys.processes(), FORGOTTEN_S)
+            pipe.zcard(state_keys.processes())
+            return int(pipe.execute()[-1])
+
+    _self.others = mended(client, {state_keys.processes(): "zset"}, ask)
+    _self.has_told = True
+
+
+def leave() -> None:
+    """Say that this process ends, so that it is not missed."""
+    forks.notice()
+    if not _self.has_told or process_clients.in_memory() or decide.breaker.open:
+        return
+    try:
+        with limited(process_clients.PATIENT_S), process_clients.patient_client().pipeline(transaction=False) as pipe:
+            pipe.zrem(state_keys.processes(), _self.name)
+            pipe.delete(state_keys.process(_self.name))
+            pipe.execute()
+    except Exception:  # nobody is left who could do anything about it, and it will be forgotten anyway
+        return
+
+
+def told(client: Any) -> list[dict[str, Any]]:
+    """What all processes tell of themselves, in two round trips, each with the time of a decision; of a silent one there is
+    only who it is and since when. A record that is odd is left out."""
+    index = mended(client, {state_keys.processes(): "zset"}, lambda: _index(client))
+    names = [(name.decode(errors="replace"), seen_s) for name, seen_s in index]
+    if not names:
+        return []
+    with limited(conf.current().timeout_s):
+        texts = cast("list[bytes | None]", client.mget([state_keys.process(name) for name, _ in names]))
+    found = [_read(name, text, float(seen_s)) for (name, seen_s), text in zip(names, texts, strict=True)]
+    return sorted((each for each in found if each), key=lambda each: (str(each["host"]), int(each["pid"])))
+
+
+def _index(client: Any) -> list[tuple[bytes, float]]:
+    with limited(conf.current().timeout_s):
+        found = client.zrange(state_keys.processes(), 0, MOST_SHOWN - 1, desc=True, withscores=True)
+    return cast("list[tuple[bytes, float]]", found)
+
+
+def _read(name: str, text: bytes | None, seen_s: float) -> dict[str, Any] | None:
+    """None for a record that is odd, and for a process that was killed, so that it could not say that it ends."""
+    try:
+        process = process_record.read(name, text, seen_s)
+    except Exception as error:
+        malformed.skip("process record", name, error)
+        return None
+    gone = process["breaker"] == "silent" and process["host"] == socket.gethostname() and not _runs(process["pid"])
+    return None if gone else process
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # it is somebody else's, or no id
+        return True
+    return True
+
+
+def _after_fork() -> None:
+    global _self
+    _self = _Self()
+
+
+background.every(lambda: BEAT_S, beat, apart="reports")
+atexit.register(leave)
+forks.after_fork(_after_fork)

@@ -1,0 +1,118 @@
+"""The two classic mistakes behind a proxy, seen in a sample of requests: all clients count as one, or nearly so.
+
+The first hundred requests that are counted by address are looked at, and a hundred more each time that somebody asks
+for the warnings after a while; the others cost one look at `watching`.
+"""
+
+import ipaddress
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from ratewindow import conf
+from ratewindow.conf.docs import page
+
+logger = logging.getLogger("ratewindow")
+
+SAMPLE = 100  # requests
+MOSTLY = 90  # of them
+BROWSERS = 3  # different ones: health checks of a load balancer are one client, and seem so rightly
+AGAIN_S = 600.0
+UNIX_SOCKETS = frozenset(("", "localhost", "0.0.0.0"))  # what servers give as the address of whoever writes to one
+FORWARDING = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
+
+watching = True
+
+
+class _Sample:
+    """What is known of the requests since the sample was begun."""
+
+    def __init__(self) -> None:
+        self.seen = self.forwarded = 0
+        self.peer = self.header = self.server = ""
+        self.clients: set[str] = set()
+        self.agents: set[int] = set()
+
+
+_sample = _Sample()
+_warnings: list[str] = []
+_told: dict[str, object] = {}
+_concluded_at_s = 0.0
+
+
+def address_warnings() -> list[str]:
+    """What this process has seen to be wrong with the addresses of clients, in sentences; empty when nothing is."""
+    global watching, _sample
+    if not watching and time.monotonic() - _concluded_at_s >= AGAIN_S:
+        _sample, watching = _Sample(), True
+    return list(_warnings)
+
+
+def see(meta: Mapping[str, Any], client: str) -> None:
+    """Look at one request, which counts for the address `client`; called while `watching`."""
+    sample = _sample
+    if meta.get("SERVER_NAME") != "testserver":  # of Django's test client, which is always at one address
+        _note(sample, meta, client)
+    sample.seen += 1
+    if sample.seen >= SAMPLE:
+        _conclude(sample)
+
+
+def _note(sample: _Sample, meta: Mapping[str, Any], client: str) -> None:
+    for header in FORWARDING:
+        if header in meta:
+            # Where a server has corrected the address already, it is one of those that were forwarded.
+            if (peer := meta.get("REMOTE_ADDR") or "") in UNIX_SOCKETS or peer not in meta[header]:
+                sample.forwarded, sample.header = sample.forwarded + 1, header
+                sample.peer = "" if peer in UNIX_SOCKETS else peer
+            break
+    sample.server = str(meta.get("SERVER_SOFTWARE") or "")
+    if len(sample.clients) < 2:
+        sample.clients.add(client)
+    if len(sample.agents) < BROWSERS:
+        sample.agents.add(hash(meta.get("HTTP_USER_AGENT")))
+
+
+def _conclude(sample: _Sample) -> None:
+    global watching, _warnings, _concluded_at_s
+    watching, _concluded_at_s = False, time.monotonic()
+    _warnings = [warning for warning in (_of(sample),) if warning]
+    for warning in _warnings:
+        this = object()
+        if _told.setdefault(warning[:20], this) is this:  # one log line for each mistake
+            logger.warning("ratewindow: %s", warning)
+
+
+def _of(sample: _Sample) -> str:
+    if len(sample.agents) < BROWSERS:
+        return ""
+    requests = f"{sample.seen} requests"
+    if sample.forwarded >= MOSTLY and not conf.current().trusted_proxies:
+        header = sample.header.removeprefix("HTTP_").replace("_", "-").title()
+        behind = f"all clients behind {sample.peer}" if sample.peer else "all clients behind this server's unix socket"
+        came = f"{sample.forwarded} of {requests} came with {header}, and no proxy is trusted: {behind} count as one"
+        return f"{came}; {_NAME if sample.peer else _COUNT}"
+    if len(sample.clients) == 1 and _is_private(client := next(iter(sample.clients))):
+        send = _WAITRESS if sample.server.startswith("waitress") else "let the proxy send X-Forwarded-For"
+        remedy = _COUNT if client == "unknown" else _NAME
+        return f"All of {requests}, of several browsers, count for {client}: {send}, and {remedy}"
+    return ""
+
+
+_DOCS = f"({page('keys.md')}, Addresses)"
+_NAME = f"name your proxies, or how many there are, in RATEWINDOW['TRUSTED_PROXIES'] {_DOCS}"
+_COUNT = f"set RATEWINDOW['TRUSTED_PROXIES'] to the number of your proxies, since one at a unix socket has no address {_DOCS}"
+_WAITRESS = "waitress removes X-Forwarded-For unless it is started with --no-clear-untrusted-proxy-headers; let it pass"
+
+
+def _is_private(client: str) -> bool:
+    """Whether this is an address that no visitor has on the internet."""
+    if client == "unknown":
+        return True
+    network = ipaddress.ip_network(client, strict=False)
+    return any(network.version == each.version and network.subnet_of(each) for each in _PRIVATE)  # type: ignore[arg-type]
+
+
+_NETWORKS = "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 ::/64 fc00::/7 fe80::/10"
+_PRIVATE = [ipaddress.ip_network(each) for each in _NETWORKS.split()]

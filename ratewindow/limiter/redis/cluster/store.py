@@ -1,0 +1,300 @@
+"""The stores on a Redis Cluster: the checks of one client are one call, those of several are agreed on."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from redis.connection import ConnectionPool
+from redis.exceptions import AskError, MovedError, NoScriptError, RedisError, TryAgainError
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from ratewindow.limiter.clocks import ServerClock
+from ratewindow.limiter.redis import faults
+from ratewindow.limiter.redis.client_kinds import expect
+from ratewindow.limiter.redis.cluster import rounds
+from ratewindow.limiter.redis.cluster.pipelines import MOST_HOPS, TRY_AGAIN_S, Lanes, as_redis_errors
+from ratewindow.limiter.redis.cluster.rounds import Conversation
+from ratewindow.limiter.redis.cluster.slots import Address, Slots, name_of
+from ratewindow.limiter.redis.commands import Call, Refunds, What, decide_call
+from ratewindow.limiter.redis.connections import Server
+from ratewindow.limiter.redis.faults import Concerns, ServerAway, Unwatched, Watch
+from ratewindow.limiter.redis.loop_deadline import time_limit
+from ratewindow.limiter.redis.thread_deadline import limited, running, still_limited, timed
+from ratewindow.limiter.types import Check, Window
+
+if TYPE_CHECKING:
+    import redis
+    import redis.asyncio
+
+RENEW_S = 2.0  # an answer that drips in would never end
+
+
+class ClusterStore:
+    """Counts on a Redis Cluster, reached by a ``redis.RedisCluster``.
+
+    Of the client the store takes the map of the slots and the options of connections; calls go over connections
+    of the store's own, and nothing is repeated but what a server says it has not run: redirections are followed.
+    With `limit_s` a decision takes no longer, connecting and all rounds included. `watch` says which servers
+    are not to be asked, and is told what happened to each; a failed one makes the store ask the cluster anew who
+    has which slots, unless there is a watch, which does that aside.
+
+    The keys of one check must share a hash tag, as `Limiter` makes them. With several clients in one request no
+    window ever exceeds its limit, but a request that loses a race for the last unit holds units of the others for
+    a moment, or their period if its process dies then.
+    """
+
+    is_async = False
+
+    def __init__(self, client: "redis.RedisCluster", limit_s: float | None = None, watch: Watch | None = None) -> None:
+        expect(client, "ClusterStore")
+        self._client = client
+        self._limit_s = limit_s
+        self._watch: Watch = watch or Unwatched()
+        self._alone = watch is None
+        self._slots = Slots(client)
+        self._servers: dict[Address, Server] = {}
+        self.clock = ServerClock()
+        self._stale = False
+
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
+        """The reply of ``lua/decide.lua``."""
+        with still_limited(self._limit_s):
+            return cast("list[int]", self._hold(rounds.decide(checks, what, now_ms)))
+
+    def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
+        """Give back the cost of each check, to the times it was charged at."""
+        with limited(self._limit_s):
+            self._hold(rounds.refund(refunds, now_ms))
+
+    def reset(self, keys: Sequence[str]) -> None:
+        """Forget these states."""
+        with limited(self._limit_s):
+            for key in keys:
+                self._at_home(key, lambda server, asking, key=key: server.command("UNLINK", key, asking=asking))  # type: ignore[misc]
+
+    def close(self) -> None:
+        """Close the store's connections; the next call opens one anew."""
+        for server in list(self._servers.values()):
+            server.close()
+
+    def close_unused(self, unused_s: float) -> None:
+        """Close connections that no thread has needed for so long, but one to each server."""
+        for server in list(self._servers.values()):
+            server.close_unused(unused_s)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_servers"):
+            self.close()  # the client that was given does not know of them
+
+    def renew(self) -> None:
+        """Ask the cluster who has which slots: in the time of a running decision, or else in that of background work."""
+        self._stale = False
+        with as_redis_errors(), still_limited(RENEW_S):
+            self._client.nodes_manager.initialize()
+        self._slots.renewed()
+
+    def servers(self) -> list[str]:
+        """The names of those that have slots."""
+        return [name_of(address) for address in self._slots.servers()]
+
+    def probe_key(self, server: str, name: str) -> str | None:
+        """A key of that name that lies at this server; None when it has no slots any more."""
+        return self._slots.key_at(_address(server), name)
+
+    def probe(self, server: str, key: str) -> None:
+        """Decide something at one server, under a key that lies there."""
+        checks = [Check("probe", (Window(1_000_000, 1000),), (key,))]
+        with limited(self._limit_s):
+            self._server(_address(server)).call(decide_call(checks, "hit", None))
+
+    def forget_probe(self, server: str, key: str) -> None:
+        """Remove what lies there, whatever is known of the server."""
+        with limited(self._limit_s):
+            self._server(_address(server)).command("UNLINK", key)
+
+    def _hold(self, conversation: Conversation) -> Any:
+        try:
+            calls = next(conversation)
+            while True:
+                try:
+                    replies = self._send(calls)
+                except Exception as error:
+                    calls = conversation.throw(error)
+                else:
+                    calls = conversation.send(replies)
+        except StopIteration as end:
+            return end.value
+
+    def _send(self, calls: list[Call]) -> list[Any]:
+        if self._stale and self._alone:
+            self.renew()
+        if len(calls) == 1:
+            return [self._call(calls[0])]
+        homes = [self._open(self._home(call.key)) for call in calls]  # before anybody is asked
+        begun: list[Any] = []
+        for home, call in zip(homes, calls, strict=True):
+            try:
+                begun.append(self._server(home).begin(call))
+            except (RedisError, OSError) as error:
+                begun.append(error)
+        replies: list[Any] = []
+        for home, end in zip(homes, begun, strict=True):
+            try:
+                if isinstance(end, Exception):
+                    raise end
+                replies.append(end())
+                self._watch.succeeded(name_of(home))
+            except NoScriptError as error:
+                replies.append(error)
+            except AskError as error:  # MovedError is one
+                self._note(error, home)
+                replies.append(error)
+            except TryAgainError as error:
+                replies.append(error)
+            except (RedisError, OSError) as error:
+                refused = self.clock.may_be_refused(error)  # then asking again, by one call alone, finds out
+                replies.append(NoScriptError() if refused else self._failed(home, error))
+        for reply in replies:
+            if isinstance(reply, Exception) and not isinstance(reply, NoScriptError | AskError | TryAgainError):
+                raise reply
+        return [self._call(call) if isinstance(reply, Exception) else reply for call, reply in zip(calls, replies, strict=True)]
+
+    def _call(self, call: Call) -> Any:
+        return self._at_home(call.key, lambda server, asking: server.call(call, asking))
+
+    def _at_home(self, key: str, ask: Callable[[Server, bool], Any]) -> Any:
+        """What the server of this key answers, whom others may send us to; nothing was run where they do."""
+        home, asking = self._home(key), False
+        for hop in range(MOST_HOPS):
+            self._open(home)
+            try:
+                reply = ask(self._server(home), asking)
+            except AskError as error:
+                home, asking = self._note(error, home), not isinstance(error, MovedError)
+            except TryAgainError as error:  # a slot on its way, whose keys are partly here and partly there
+                if hop == MOST_HOPS - 1 or (running.until_s and time.monotonic() + TRY_AGAIN_S > running.until_s):
+                    raise self._failed(home, error) from error
+                time.sleep(TRY_AGAIN_S)
+                asking = False
+                home = self._slots.home(key)
+            except (RedisError, OSError) as error:
+                raise self._failed(home, error) from error
+            else:
+                self._watch.succeeded(name_of(home))
+                return reply
+        raise RedisConnectionError(f"the servers of the cluster send each other the slot of {key}")
+
+    def _note(self, error: AskError, home: Address) -> Address:
+        to = self._slots.told(error, home)
+        if isinstance(error, MovedError):
+            self._slots.move(error.slot_id, to)
+        return to
+
+    def _open(self, home: Address) -> Address:
+        fault = self._watch.away(name_of(home))
+        if fault is not None:
+            raise ServerAway(name_of(home), fault)
+        return home
+
+    def _home(self, key: str) -> Address:
+        try:
+            return self._slots.home(key)
+        except RedisConnectionError:
+            self._stale = True
+            raise
+
+    def _failed(self, home: Address, error: Exception) -> Exception:
+        """What to raise: an error that is about more than one client is that of a server, and the watch is told."""
+        fault = faults.of(error)
+        if fault.concerns is not Concerns.SERVER:
+            return error
+        self._stale = True
+        self._watch.failed(name_of(home), error)
+        return ServerAway(name_of(home), fault.name, error)
+
+    def _server(self, address: Address) -> Server:
+        server = self._servers.get(address)
+        if server is None:
+            server = self._servers.setdefault(address, Server(self._pool(address), self.clock))
+        return server
+
+    def _pool(self, address: Address) -> ConnectionPool:
+        """Connections as the client has them, to a server that it may not know of."""
+        like = self._client.get_redis_connection(next(iter(self._client.nodes_manager.nodes_cache.values()))).connection_pool
+        options = {**like.connection_kwargs, "host": address[0], "port": address[1]}
+        kind = like.connection_class
+        if self._limit_s is not None:
+            kind = timed(kind)
+            options |= {"socket_timeout": self._limit_s, "socket_connect_timeout": self._limit_s}
+        return ConnectionPool(kind, **options)
+
+
+def _address(server: str) -> Address:
+    host, _, port = server.rpartition(":")
+    return host, int(port)
+
+
+class AsyncClusterStore:
+    """`ClusterStore` for asyncio, on a ``redis.asyncio.RedisCluster`` of the running event loop.
+
+    Decisions that wait for the same server at the same moment share one pipeline on one connection, which the
+    client closes with its others.
+    """
+
+    is_async = True
+
+    def __init__(self, client: "redis.asyncio.RedisCluster", limit_s: float | None = None, watch: Watch | None = None) -> None:
+        expect(client, "AsyncClusterStore")
+        self._lanes = Lanes(client, limit_s, watch or Unwatched())
+        self.clock = self._lanes.clock
+        self._limit_s = limit_s
+        self._held: set[asyncio.Task[None]] = set()  # the loop itself does not keep them
+
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
+        if rounds.in_one_slot(checks):  # the usual case, without a task of its own
+            return self._lanes.call(decide_call(checks, what, now_ms))
+        return self._begin(rounds.decide(checks, what, now_ms))
+
+    def refund(self, refunds: Refunds, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
+        return self._begin(rounds.refund(refunds, now_ms))
+
+    async def reset(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            await self._lanes.command(key, "UNLINK", key)
+
+    def _begin(self, conversation: Conversation) -> "asyncio.Future[Any]":
+        """The reply. Who stops waiting for it does not end the conversation: it may have something to give back."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.create_future()
+        task = loop.create_task(self._hold(conversation, answer))
+        self._held.add(task)
+        task.add_done_callback(self._held.discard)
+        return answer
+
+    async def _hold(self, conversation: Conversation, answer: "asyncio.Future[Any]") -> None:
+        try:
+            async with time_limit(self._limit_s):  # of all rounds; each server's silence is its lane's to tell
+                told = await self._rounds(conversation)
+            if not answer.done():
+                answer.set_result(told)
+        except TimeoutError as error:
+            if not answer.done():
+                answer.set_exception(ServerAway("several servers together", "timeout", error))
+        except Exception as error:
+            if not answer.done():
+                answer.set_exception(error)
+        finally:
+            answer.cancel()
+
+    async def _rounds(self, conversation: Conversation) -> Any:
+        try:
+            calls = next(conversation)
+            while True:
+                for call in calls:
+                    self._lanes.check(call)  # before anybody is asked
+                replies: list[Any] = await asyncio.gather(*map(self._lanes.call, calls), return_exceptions=True)
+                failed = next((reply for reply in replies if isinstance(reply, BaseException)), None)
+                calls = conversation.throw(failed) if failed else conversation.send(replies)
+        except StopIteration as end:
+            return end.value

@@ -1,0 +1,232 @@
+"""The connections of this process's threads to one server, and a call over one of them."""
+
+import os
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Any, TypeVar
+
+from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
+
+from ratewindow.limiter.clocks import ServerClock, without_scripts
+from ratewindow.limiter.redis.commands import Call, Words, packed
+from ratewindow.limiter.redis.exchange import exchange
+from ratewindow.limiter.redis.faults import BadReply, numbers
+from ratewindow.limiter.redis.thread_deadline import limit_of, running, shortened, still_limited, untimed
+
+Answer = TypeVar("Answer")
+
+IDLE_S = 0.1  # a connection that rested longer is looked at before it is used: the server may have closed it
+UNUSED_S = 30.0  # a connection that no thread has needed for so long is closed
+
+_ASKING = packed(["ASKING"])
+
+
+class Server:
+    """One connection for each thread that calls at the same moment: what a client does around a call takes as long
+    as the call. Nothing is repeated: a call whose answer was lost may have counted. Where the connections are `timed`,
+    their timeout is that of an exchange as a whole, connecting included.
+
+    They are such as `like` makes, a client's pool, but none of its own: kept by us, they would be missing there, and a
+    pool gives out so many and no more.
+    """
+
+    def __init__(self, like: Any, clock: ServerClock | None = None) -> None:
+        self._like = like
+        self.clock = clock or ServerClock()
+        self._idle: list[tuple[Any, float]] = []  # pop and append are atomic: no lock
+        self._pid = os.getpid()
+        self._tidy_s = 0.0
+        self.limit_s = limit_of(like)
+
+    def exchange(self, command: bytes, parts: int, now_s: float) -> list[int]:
+        """The numbers that are answered to a packed command, so many `parts`; what usually happens in few steps."""
+        try:
+            connection, used_s = self._idle.pop()
+        except IndexError:
+            return self._carefully(lambda connection: _numbers(connection, command, parts))
+        if now_s - used_s > IDLE_S or self._pid != os.getpid() or running.until_s:  # the last: some of the time is gone
+            self._idle.append((connection, used_s))
+            return self._carefully(lambda connection: _numbers(connection, command, parts))
+        try:
+            reply = exchange(connection, command)
+            if len(reply) != parts:
+                raise BadReply(f"{len(reply)} numbers where {parts} belong")
+        except BaseException as error:
+            self._failed(connection, now_s, error)
+            raise
+        self._idle.append((connection, now_s))
+        if now_s > self._tidy_s:
+            self._tidy(now_s)
+        return reply
+
+    def call(self, call: Call, asking: bool = False, since_s: float | None = None) -> list[int]:
+        """The numbers that a script answers. A slot on its way to this server must be `asking` for."""
+
+        def ask(words: Words) -> list[int]:
+            return self._carefully(lambda connection: _numbers(connection, packed(words), call.parts, asking))
+
+        def ask_twice(call: Call) -> list[int]:
+            try:
+                return ask(call.by_sha())
+            except NoScriptError:  # a server that was started anew, or whose scripts were flushed
+                return ask(call.in_full())
+
+        with still_limited(self.limit_s, since_s):
+            timed = self.clock.timed(call)
+            try:
+                return ask_twice(timed)
+            except ResponseError as error:
+                if self.clock.may_be_refused(error) and timed.at:
+                    self._ask_for_time()
+                    if self.clock.is_hosts:
+                        return ask_twice(self.clock.timed(call))
+                if named := without_scripts(error):
+                    raise named from error
+                raise
+
+    def _ask_for_time(self) -> None:
+        if self.clock.is_known:  # by another thread's call
+            return
+        try:
+            self.clock.learn(self.command(*self.clock.PROBE))
+        except ResponseError as error:
+            self.clock.learn(error)
+
+    def begin(self, call: Call) -> Callable[[], list[int]]:
+        """Send a call now; the function that is returned, which must be called, reads its answer."""
+        now_s = monotonic()
+        connection = self._connection(now_s)
+        try:
+            connection.send_packed_command([packed(self.clock.timed(call).by_sha())], check_health=False)
+        except BaseException as error:
+            self._failed(connection, now_s, error)
+            raise
+
+        def end() -> list[int]:
+            return self._over(connection, now_s, lambda connection: numbers(_read(connection), call.parts))
+
+        return end
+
+    def command(self, *words: str | int, asking: bool = False) -> Any:
+        """What the server answers to any other command."""
+
+        def ask(connection: Any) -> Any:
+            if asking:
+                _ask_for_slot(connection)
+            connection.send_packed_command([packed(list(words))], check_health=False)
+            return _read(connection)
+
+        return self._carefully(ask)
+
+    def close(self) -> None:
+        """Close the connections; the next call opens one anew."""
+        while self._idle:
+            self._idle.pop()[0].disconnect()
+
+    def close_unused(self, unused_s: float) -> None:
+        """Close connections that no thread has needed for so long, but one: a crowd needs many, and then goes."""
+        while len(self._idle) > 1 and self._pid == os.getpid():
+            try:
+                connection, used_s = self._idle.pop(0)  # the one that rested longest, since calls take the last
+            except IndexError:
+                return
+            if monotonic() - used_s <= unused_s:
+                self._idle.insert(0, (connection, used_s))
+                return
+            connection.disconnect()
+
+    def _carefully(self, ask: Callable[[Any], Answer]) -> Answer:
+        """What `ask` finds on a connection that may first have to be opened, all within what is left of the limit."""
+        now_s = monotonic()
+        with still_limited(self.limit_s):
+            return self._over(self._connection(now_s), now_s, ask)
+
+    def _over(self, connection: Any, now_s: float, ask: Callable[[Any], Answer]) -> Answer:
+        try:
+            with shortened(connection):
+                reply = ask(connection)
+        except BaseException as error:
+            self._failed(connection, now_s, error)
+            raise
+        self._idle.append((connection, now_s))
+        if now_s > self._tidy_s:
+            self._tidy(now_s)
+        return reply
+
+    def _tidy(self, now_s: float) -> None:
+        """Now and then, for programs that have nobody else to do it."""
+        self._tidy_s = now_s + UNUSED_S
+        self.close_unused(UNUSED_S)
+
+    def _failed(self, connection: Any, now_s: float, error: BaseException) -> None:
+        """An error that the server answered leaves nothing on the line. After any other an answer may still come, and
+        must not be taken for that of the next call."""
+        if isinstance(error, ResponseError) and not isinstance(error, ReadOnlyError):
+            self._idle.append((connection, now_s))
+            return
+        connection.disconnect()
+        # What has cut this line, or made it silent, has most likely done so to the others; and behind the address of
+        # a master that is none any more there may be another one by now.
+        self.close()
+
+    def _connection(self, now_s: float) -> Any:
+        if self._pid != os.getpid():
+            self._idle, self._pid = [], os.getpid()  # those of the parent are the parent's
+        try:
+            connection, used_s = self._idle.pop()
+        except IndexError:
+            connection = self._like.connection_class(**_options(self._like.connection_kwargs))
+            connection.connect()
+        else:
+            if now_s - used_s <= IDLE_S:
+                return connection
+            if _is_closed(connection):
+                connection.disconnect()
+                try:
+                    connection.connect()  # sending would, too, but without asking the Sentinels where to
+                except BaseException:
+                    connection.disconnect()
+                    raise
+        untimed(connection)
+        return connection
+
+
+def _options(of_client: Mapping[str, Any]) -> dict[str, Any]:
+    """A client's options of connections, in version 2 of the protocol, which `exchange` reads without redis-py's parser.
+
+    In version 3, redis-py's default from its version 8 on, a server may put in what nobody asked for: of that only its
+    announcements of maintenance are used, for which a pool that moves its connections is needed.
+    """
+    kept = {name: value for name, value in of_client.items() if "maint_notifications" not in name}
+    return {**kept, "protocol": 2}
+
+
+def _numbers(connection: Any, command: bytes, parts: int, asking: bool = False) -> list[int]:
+    if asking:
+        _ask_for_slot(connection)
+    reply = exchange(connection, command)
+    if len(reply) != parts:
+        raise BadReply(f"{len(reply)} numbers where {parts} belong")
+    return reply
+
+
+def _ask_for_slot(connection: Any) -> None:
+    connection.send_packed_command([_ASKING], check_health=False)
+    connection.read_response()
+
+
+def _read(connection: Any) -> Any:
+    try:
+        return connection.read_response()
+    except Exception as error:
+        if isinstance(error, RedisError | OSError):
+            raise
+        raise BadReply(f"no answer that can be read: {type(error).__name__}: {error}") from error
+
+
+def _is_closed(connection: Any) -> bool:
+    """Whether there is something to read, though nothing was asked: the end, that is."""
+    try:
+        return bool(connection.can_read(timeout=0))
+    except (RedisError, OSError):
+        return True

@@ -1,0 +1,184 @@
+"""Calls that wait at the same moment share one pipeline and one connection: asyncio's share of speed."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from ratewindow.limiter.clocks import ServerClock, is_refusal, without_scripts
+from ratewindow.limiter.redis.commands import Call, Words
+from ratewindow.limiter.redis.faults import BadReply, numbers
+from ratewindow.limiter.redis.loop_deadline import time_limit
+
+
+class Waiting(NamedTuple):
+    """A call, and who waits for its answer."""
+
+    call: Callable[[], Call]
+    parts: int  # how many numbers the answer has
+    packed: bytes | None  # the call as it is sent, if that is at hand
+    answer: "asyncio.Future[Any]"
+    hops: int = 0  # how often servers of a cluster have sent it on
+
+
+class Pipelined:
+    """Sends calls of one event loop to one server, at most one pipeline at a time.
+
+    While a pipeline is on its way, calls gather for the next one: under load they become many to a round
+    trip, and one alone waits for nothing. Whoever stops waiting for a call, by a timeout or because its task
+    was cancelled, harms no other in the same pipeline; the call itself may still be executed. With `limit_s`
+    a pipeline fails when its oldest call has waited so long, and with it all who wait for the next: nobody
+    waits for a server's silence twice.
+    """
+
+    def __init__(self, pool: Any, limit_s: float | None = None, clock: ServerClock | None = None) -> None:
+        self._pool = pool
+        self.clock = clock or ServerClock()
+        self._purpose = _purpose(pool)
+        self._limit_s = limit_s
+        self._waiting: list[Waiting] = []
+        self._since_s = 0.0  # when the oldest of those who wait has come
+        self._sender: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_new_loop = False  # after one that has ended
+
+    def call(self, call: Callable[[], Call], parts: int, packed: bytes | None = None) -> "asyncio.Future[Any]":
+        """The reply, or the error, of a call that is sent with the next pipeline."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.add(Waiting(call, parts, packed, answer))
+        return answer
+
+    def add(self, waiting: Waiting) -> None:
+        """Send this with the next pipeline."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._enter(loop)
+        if not self._waiting:
+            self._since_s = loop.time()
+        self._waiting.append(waiting)
+        if self._sender is None:
+            self._sender = loop.create_task(self._send())
+
+    def _enter(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._loop is not None and self._loop.is_closed():  # whoever waited in it waits no more
+            self._waiting, self._sender, self._is_new_loop = [], None, True
+        self._loop = loop
+
+    async def _begin_anew(self) -> None:
+        """What was opened in a loop that has ended cannot be used in another, nor be closed as it should."""
+        with suppress(RuntimeError):
+            await self._pool.disconnect(inuse_connections=False)
+
+    async def _send(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, []
+                try:
+                    await self._exchange(batch)
+                except BaseException:
+                    _give_up(batch)
+                    raise
+        finally:
+            self._sender = None
+            _give_up(self._waiting)
+
+    async def _exchange(self, batch: list[Waiting]) -> None:
+        replies: Sequence[Any]
+        try:
+            async with time_limit(self._left_s()):
+                replies = await self._replies(batch)
+        except TimeoutError:
+            error = RedisTimeoutError(f"no answer within {self._limit_s:.3g} s")
+            batch, self._waiting = batch + self._waiting, []
+            replies = [error] * len(batch)
+        except Exception as error:
+            replies = [error] * len(batch)
+        self._settle(batch, replies)
+
+    def _settle(self, batch: Sequence[Waiting], replies: Sequence[Any]) -> None:
+        """Give each its reply, or its error."""
+        for waiting, reply in zip(batch, replies, strict=True):
+            if waiting.answer.done():
+                continue
+            if isinstance(reply, Exception):
+                waiting.answer.set_exception(reply)
+            else:
+                waiting.answer.set_result(reply)
+
+    def _left_s(self) -> float | None:
+        """What the oldest call of a batch has left; a third at least, since it may be our own loop that kept it waiting."""
+        if self._limit_s is None:
+            return None
+        return max(self._since_s + self._limit_s - asyncio.get_running_loop().time(), self._limit_s / 3)
+
+    async def _replies(self, batch: list[Waiting]) -> list[Any]:
+        clock, by_host = self.clock, self.clock.is_hosts
+        words = [clock.timed(call()).by_sha() if packed is None or by_host else packed for call, _, packed, *_ in batch]
+        replies = await self._round_trip(words, [each.parts for each in batch])
+        if not any(isinstance(reply, ResponseError) for reply in replies):
+            return replies
+        await self._repeat(batch, replies, by_host)
+        await self._repeat(batch, replies, by_host)  # a server may first not know a script, and then refuse it its clock
+        return [without_scripts(reply) or reply for reply in replies]
+
+    async def _repeat(self, batch: list[Waiting], replies: list[Any], by_host: bool) -> None:
+        """Ask again where a server was started anew, or its scripts flushed, or where they must not read its clock."""
+        again = [number for number, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+        refused = [] if by_host else [number for number, reply in enumerate(replies) if is_refusal(reply)]
+        if refused and not self.clock.is_known:
+            [answer] = await self._round_trip([list(self.clock.PROBE)], [1])
+            self.clock.learn(answer)
+        again += refused if self.clock.is_hosts else []
+        calls = [self.clock.timed(batch[number].call()) for number in again]
+        if calls:
+            told = await self._round_trip([call.in_full() for call in calls], [call.parts for call in calls])
+            for number, reply in zip(again, told, strict=True):
+                replies[number] = reply
+
+    async def _round_trip(self, commands: Sequence[Words | bytes], parts: Sequence[int], asking: bool = False) -> list[Any]:
+        """What a client's pipeline does, without what that does around each command."""
+        if self._is_new_loop:
+            self._is_new_loop = False
+            await self._begin_anew()
+        connection = await self._pool.get_connection(*self._purpose)
+        try:
+            if asking:
+                await connection.send_command("ASKING", check_health=False)
+                await connection.read_response()
+            packed: list[bytes] = []
+            for command in commands:
+                packed += [command] if isinstance(command, bytes) else connection.pack_command(*command)
+            await connection.send_packed_command(b"".join(packed), check_health=False)
+            replies: list[Any] = []
+            for number in parts:
+                try:
+                    replies.append(numbers(await connection.read_response(), number))
+                except ResponseError as error:  # an answer like any other
+                    replies.append(error)
+            if any(isinstance(reply, ReadOnlyError) for reply in replies):
+                await connection.disconnect()  # a demoted master: the address may lead to another one by now
+            return replies
+        except BaseException as error:  # answers may still come, and must not be taken for those of the next calls
+            await connection.disconnect(nowait=True)
+            if isinstance(error, RedisError | OSError) or not isinstance(error, Exception):
+                raise
+            raise BadReply(f"no answer that can be read: {type(error).__name__}: {error}") from error
+        finally:
+            await self._pool.release(connection)
+
+
+def _purpose(pool: Any) -> tuple[str, ...]:
+    """What the pool is to be given with each request for a connection: before redis-py 5.3 the name of a command."""
+    name = inspect.signature(pool.get_connection).parameters.get("command_name")
+    return ("EVALSHA",) if name is not None and name.default is name.empty else ()
+
+
+def _give_up(batch: list[Waiting]) -> None:
+    """Nobody waits for ever: what has no answer by now will have none."""
+    for waiting in batch:
+        if not waiting.answer.done():
+            waiting.answer.cancel()

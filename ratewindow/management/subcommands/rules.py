@@ -1,0 +1,62 @@
+"""``manage.py ratewindow rules``: every rule of the database and every rate in code, a line each."""
+
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError
+
+from ratewindow.management.subcommands.table import table
+from ratewindow.models import RateRule, RuleWindow
+from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
+from ratewindow.rules.count_when import counts_always
+
+NAME = "rules"
+HELP = "List the rules, those of the database and the rates in code: mode, what each applies to, per what it counts, its limits."
+HEADS = ("RULE", "MODE", "APPLIES TO", "METHODS", "PER", "LIMITS")
+
+
+def add_arguments(parser: CommandParser) -> None:
+    pass
+
+
+def run(options: dict[str, Any], stdout: Any) -> None:
+    try:
+        lines = listing()
+    except (DatabaseError, ImproperlyConfigured) as error:
+        raise CommandError(f"The rules cannot be read: {error}. Has manage.py migrate been run?") from None
+    stdout.write(lines)
+
+
+def listing() -> str:
+    rows = [_row(rule) for rule in RateRule.objects.prefetch_related("windows")] + list(_in_code())
+    if not rows:
+        return "No rules yet: add one in the admin, or with RateRule.objects.define(...)."
+    return table(HEADS, sorted(rows))
+
+
+def _row(rule: RateRule) -> tuple[str, ...]:
+    limits = "; ".join(map(_limit, rule.windows.all()))
+    place = f"{rule.applies_to} {rule.pattern}".strip()
+    if limits and not counts_always(rule.count_when):
+        limits += f" when {rule.count_when}{', charged first' if rule.hold else ''}"
+    return rule.name, mode_of(rule), place, rule.methods or "all", rule.key, limits or "none: limits nothing"
+
+
+def _limit(window: RuleWindow) -> str:
+    """As a rate; what only raw SQL or a fixture can write is told as what it is."""
+    try:
+        return window.freeze().text
+    except ValueError as error:
+        return f"wrong: {error}"
+
+
+def mode_of(rule: RateRule) -> str:
+    """``enforce``, or ``enforce 10 %``."""
+    return f"{rule.mode} {rule.enforce_percent} %" if rule.mode == "enforce" and rule.enforce_percent < 100 else rule.mode
+
+
+def _in_code() -> list[tuple[str, ...]]:
+    names, uses = snapshot.code_names(), code_rates.uses()
+    return [(name, "in code", use.place, "", use.key, use.words) for name in names for use in uses[name] if use.rate]

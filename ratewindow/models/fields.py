@@ -1,0 +1,143 @@
+"""Columns with a meaning: a duration that people type as ``2h30m``, a moment, and whom a block or an exemption is about."""
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from ratewindow.conf import time_zone
+from ratewindow.limiter.algorithms.base import DAY_MS, MOST_UNIT_MS
+from ratewindow.limiter.durations import EXAMPLES, format_duration, parse_duration
+from ratewindow.overrides.subjects import parse_subject, stored
+
+
+def to_timedelta(value: Any) -> timedelta | None:
+    """A timedelta from text or a timedelta; ValidationError names the value and the remedy."""
+    if value is None or value == "":
+        return None
+    try:
+        milliseconds = parse_duration(value)
+    except ValueError as error:
+        raise ValidationError("%(error)s.", code="invalid", params={"error": str(error)}) from None
+    if milliseconds > MOST_UNIT_MS:  # a column holds no more than twice as much
+        told = {"value": str(value)[:64], "most": f"{MOST_UNIT_MS // DAY_MS}d"}
+        raise ValidationError("%(value)s is too long to be counted: write at most %(most)s.", code="invalid", params=told)
+    return timedelta(milliseconds=milliseconds)
+
+
+def to_text(value: Any) -> str:
+    """``2h30m`` for a timedelta; text stays as it was typed, and what is no duration can at least be seen."""
+    if isinstance(value, timedelta):
+        with suppress(ValueError):
+            return format_duration(parse_duration(value))
+    return "" if value is None else str(value)
+
+
+if TYPE_CHECKING:
+    _DurationField = models.DurationField[Any, Any]
+    _CharField = models.CharField[Any, Any]
+    _DateTimeField = models.DateTimeField[Any, Any]
+else:
+    _DurationField = models.DurationField
+    _CharField = models.CharField
+    _DateTimeField = models.DateTimeField
+
+
+class PeriodFormField(forms.CharField):
+    def prepare_value(self, value: Any) -> str:
+        return to_text(value)
+
+    def to_python(self, value: Any) -> timedelta | None:  # type: ignore[override]
+        return to_timedelta(value if isinstance(value, timedelta) else super().to_python(value))
+
+    def run_validators(self, value: Any) -> None:
+        """A timedelta has no length of its own to check; `to_python` has checked it."""
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        try:
+            return self.to_python(initial) != self.to_python(data)
+        except ValidationError:
+            return True
+
+
+class PeriodField(_DurationField):
+    """A `DurationField` that reads and writes ``10s``, ``1m``, ``2h30m``; a timedelta in Python."""
+
+    def to_python(self, value: Any) -> timedelta | None:
+        return to_timedelta(value)
+
+    def get_prep_value(self, value: Any) -> Any:
+        return super().get_prep_value(self.to_python(value))
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        return super().get_db_prep_value(value if prepared else self.get_prep_value(value), connection, prepared)
+
+    def value_to_string(self, obj: models.Model) -> str:
+        return to_text(self.value_from_object(obj))
+
+    def formfield(self, **kwargs: Any) -> Any:
+        widget = forms.TextInput(attrs={"size": 10, "placeholder": "1m"})
+        given = {"form_class": PeriodFormField, "widget": widget, "help_text": f"For example {EXAMPLES}.", **kwargs}
+        return models.Field.formfield(self, **given)
+
+
+class MomentField(_DateTimeField):
+    """A `DateTimeField` whose values have a time zone in Python also where ``USE_TZ`` is False.
+
+    There the column has no zone in most databases: what it holds is UTC's, so that no hour comes twice. Forms and fixtures
+    have times without a zone then, as all others of the site. Where ``USE_TZ`` is True it is Django's own field.
+    """
+
+    def deconstruct(self) -> Any:
+        """The column is that of a `DateTimeField`, and migrations need to know no more."""
+        name, _, arguments, options = super().deconstruct()
+        return name, "django.db.models.DateTimeField", arguments, options
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        if self.auto_now or (self.auto_now_add and add):
+            setattr(model_instance, self.attname, time_zone.now())
+            return getattr(model_instance, self.attname)
+        return super().pre_save(model_instance, add)
+
+    def to_python(self, value: Any) -> Any:
+        found = super().to_python(value)
+        return found if found is None or settings.USE_TZ else time_zone.aware(found)
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        value = value if prepared else self.get_prep_value(value)
+        if isinstance(value, datetime) and not settings.USE_TZ and not connection.features.supports_timezones:
+            value = value.astimezone(UTC).replace(tzinfo=None)
+        return super().get_db_prep_value(value, connection, prepared=True)
+
+    def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
+        """A database whose columns have zones would give the time by the site's clock, and not say which of two it was."""
+        if not settings.USE_TZ and compiler.connection.features.supports_timezones:
+            sql = f"({sql}) AT TIME ZONE 'UTC'"
+        return sql, params
+
+    def from_db_value(self, value: datetime | None, expression: Any, connection: Any) -> datetime | None:
+        return value.replace(tzinfo=UTC) if value is not None and not settings.USE_TZ else value
+
+    def value_from_object(self, obj: models.Model) -> Any:
+        value = super().value_from_object(obj)
+        return value if value is None else time_zone.as_the_site_has_it(time_zone.aware(value))
+
+
+class SubjectField(_CharField):
+    """Whom it is about, in one form however it was typed, and a secret only as a hash: in rows, and when rows are looked up."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        value = self.get_prep_value(super().pre_save(model_instance, add))
+        setattr(model_instance, self.attname, value)
+        return value
+
+    def get_prep_value(self, value: Any) -> Any:
+        text = super().get_prep_value(value)
+        try:
+            return stored(parse_subject(text)) if text else text
+        except ValueError:
+            return text  # `clean` has said so, or nobody asked; reading the row leaves it out, and says so

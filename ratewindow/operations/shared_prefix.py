@@ -1,0 +1,103 @@
+"""Which sites use this key prefix: each says so, and whoever deletes looks first."""
+
+import time
+from typing import Any, cast
+
+from ratewindow import background, conf
+from ratewindow.store import malformed, process_clients, state_keys
+from ratewindow.store.repair import mended
+
+ANNOUNCE_S = 60.0
+REMEMBERED_S = 24 * 3600
+OVERWRITTEN = "overwritten"  # beside the sites: when who had said so was forgotten, since another program wrote there
+
+
+class SharedPrefix(Exception):
+    """Another site counts under our prefix. Its rules are in another database: its keys would look abandoned."""
+
+
+_database = state_keys.database()
+
+
+def announce_site(now_s: float | None = None) -> None:
+    """Say that this site is here; the key goes when nobody has said so for two days."""
+    if process_clients.in_memory():
+        return
+    seen_s = int(time.time() if now_s is None else now_s)
+    client = process_clients.patient_client()
+    fields: dict[Any, Any] = {state_keys.fingerprint(): seen_s}
+
+    def ask() -> None:
+        with client.pipeline(transaction=True) as pipe:
+            pipe.hset(state_keys.sites(), mapping=fields)
+            pipe.expire(state_keys.sites(), 2 * REMEMBERED_S)
+            pipe.execute()
+
+    mended(client, {state_keys.sites(): "hash"}, ask, lambda: fields.update({OVERWRITTEN: seen_s}))
+
+
+def refuse_when_shared(now_s: float | None = None) -> None:
+    """Raise SharedPrefix when another site was here within the last day, or may have been."""
+    now_s = time.time() if now_s is None else now_s
+    seen_s = _seen_s(now_s)
+    if OVERWRITTEN in seen_s:
+        _wait_for_others(now_s - seen_s.pop(OVERWRITTEN))
+    if told := _other(seen_s, now_s):
+        raise SharedPrefix(f"{told}, and its counts would be deleted as nobody's. {remedy()}")
+
+
+def other_site(now_s: float | None = None) -> str:
+    """A sentence without its end, that says that another site was here within the last day; empty where none was."""
+    now_s = time.time() if now_s is None else now_s
+    return _other(_seen_s(now_s), now_s)
+
+
+def remedy() -> str:
+    return (
+        "Give each site its own RATEWINDOW['KEY_PREFIX']. If it was this one, before its SECRET_KEY or database changed, this"
+        f" ends by itself within a day, or now with: redis-cli DEL {state_keys.sites()}"
+    )
+
+
+def _other(seen_s: dict[str, int], now_s: float) -> str:
+    others = [now_s - at_s for site, at_s in seen_s.items() if site not in (OVERWRITTEN, state_keys.fingerprint())]
+    ages = [age_s for age_s in others if age_s < REMEMBERED_S]
+    if not ages:
+        return ""
+    minutes = max(0, int(min(ages))) // 60
+    return f"Another site uses the key prefix {conf.current().key_prefix!r} on this Redis (seen {minutes} minutes ago)"
+
+
+def _seen_s(now_s: float) -> dict[str, int]:
+    """When each site has said that it is here."""
+    found = {}
+    for site, seen in _said(now_s).items():
+        if seen.isdigit() and len(seen) <= 12:
+            found[site.decode(errors="replace")] = int(seen)
+        else:
+            malformed.skip("site", site.decode(errors="replace"), seen.decode(errors="replace"))
+    return found
+
+
+def _said(now_s: float) -> dict[bytes, bytes]:
+    client, key = process_clients.patient_client(), state_keys.sites()
+    found = mended(client, {key: "hash"}, lambda: client.hgetall(key), lambda: client.hset(key, OVERWRITTEN, int(now_s)))
+    return cast("dict[bytes, bytes]", found)
+
+
+def _wait_for_others(age_s: float) -> None:
+    if age_s < 2 * ANNOUNCE_S:
+        raise SharedPrefix(
+            f"Another program wrote under {state_keys.sites()}, so it is not known which sites use the key prefix"
+            f" {conf.current().key_prefix!r}. They say so again within a minute: clean in two."
+        )
+
+
+def _announce_unless_tested() -> None:
+    """A site's tests may use the Redis it is developed with. They are no other site, though their database is: if they
+    said so, nobody could clean there for a day."""
+    if state_keys.database() == _database:
+        announce_site()
+
+
+background.every(lambda: ANNOUNCE_S, _announce_unless_tested)

@@ -1,0 +1,66 @@
+"""The pages of the admin: which there are, and which of them stay open to whoever may switch limits."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import DatabaseError
+from django.http import HttpRequest
+from django.urls import URLResolver, get_resolver
+from django.utils.regex_helper import normalize
+
+from ratewindow.identity.routes import match_of
+
+ADMIN = "admin"  # the namespace of every site of the admin, whatever its name
+OURS = "ratewindow"
+_SAMPLES = {"app_label": OURS}  # in the place of what a path has captured; of anything else a 1
+
+
+@dataclass(frozen=True)
+class Page:
+    """One address of the admin, as requests have it."""
+
+    path: str
+    name: str  # of the URL, such as index or login
+
+
+def pages() -> list[Page]:
+    """Every page of the admin in the site's URLs, the index and the login first; none on a site without the admin."""
+    found = {page.path: page for page in _pages(get_resolver(), "/", inside=False)}
+    return sorted(found.values(), key=lambda page: (_FIRST.get(page.name, len(_FIRST)), page.path))
+
+
+_FIRST = {"index": 0, "login": 1}
+
+
+def _pages(resolver: URLResolver, before: str, inside: bool) -> Iterator[Page]:
+    for child in resolver.url_patterns:
+        for path in _samples(child.pattern):
+            if isinstance(child, URLResolver):
+                yield from _pages(child, before + path, inside or child.app_name == ADMIN)
+            elif inside:
+                yield Page(before + path, child.name or "")
+
+
+def _samples(pattern: Any) -> list[str]:
+    """Texts that pass a pattern, as `reverse` would write them."""
+    return [text % {name: _SAMPLES.get(name, "1") for name in names} for text, names in normalize(pattern.regex.pattern)]
+
+
+def are_ours(request: HttpRequest) -> bool:
+    """Whether a request is for a page of this app in the admin. Most are not, which their text tells already."""
+    match = match_of(request) if f"/{OURS}/" in request.path_info else None
+    if match is None or ADMIN not in match.app_names:
+        return False
+    captured = match.captured_kwargs or {}  # type: ignore[attr-defined]  # the stubs know less than Django has
+    return (match.url_name or "").startswith(f"{OURS}_") or captured.get("app_label") == OURS
+
+
+def stay_open(request: HttpRequest) -> bool:
+    """Whether a request that would be refused is let pass all the same, uncounted: who could put right a rule or a block that
+    refuses too much must reach the pages for it. Called only then, since it may ask the database who the user is."""
+    user: Any = getattr(request, "user", None)
+    try:
+        return are_ours(request) and user is not None and user.is_staff and user.has_perm(f"{OURS}.switch_limits")
+    except (AttributeError, DatabaseError):  # a user without such rights, or a database that is away
+        return False

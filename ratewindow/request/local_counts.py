@@ -1,0 +1,91 @@
+"""Counting without the store: this process admits its share of each limit, until the store is back.
+
+What is counted here stays here. It outlives the store's return for a period, so that a store that comes and goes
+does not grant a share each time: in any period at most the limit and one share for each process are admitted.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from django.core.signals import setting_changed
+
+from ratewindow import background, conf
+from ratewindow.limiter import forks
+from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.redis.commands import What, decision
+from ratewindow.limiter.types import Check, Decision, Window
+
+MOST_STATES = 20_000  # of one window for one client; those that were charged longest ago go first
+TIDY_S = 60.0
+
+
+class _Counted:
+    """The counts, and until when they mean something."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore(MOST_STATES)
+        self.until_s = 0.0
+
+
+_counted = _Counted()
+
+
+def decide(checks: Sequence[Check], what: What) -> list[Decision]:
+    """The decisions of these rules, each by this process's share. They cannot be given back to the store."""
+    processes = conf.current().local_processes
+    shared = [_shared(check, processes) for check in checks]
+    longest_ms = max(max(check.penalty_ms, *(window.period_ms for window in check.windows)) for check in shared)
+    _counted.until_s = max(_counted.until_s, time.monotonic() + longest_ms / 1000)
+    parts = decision(shared, _counted.store.run(shared, what), what).decisions
+    for part, check in zip(parts, checks, strict=True):
+        part.check, part.at_s = check, time.time()
+        part.windows = tuple([answer._replace(charged_at_ms=-1) for answer in part.windows])
+    return list(parts)
+
+
+def share_of(limit: int, processes: int) -> int:
+    """What one of so many processes admits of a limit: at least one unit, but nothing of a limit of nothing."""
+    return max(1, limit // processes) if limit else 0
+
+
+@lru_cache(maxsize=4096)
+def _window(window: Window, processes: int) -> Window:
+    burst = None if window.burst is None else share_of(window.burst, processes)
+    return replace(window, limit=share_of(window.limit, processes), burst=burst)
+
+
+def _shared(check: Check, processes: int) -> Check:
+    """The check of one process. A cost above its share is charged as the share; one above the limit never passes."""
+    windows = tuple([_window(window, processes) for window in check.windows])
+    fits = check.cost <= min(map(_capacity, check.windows))
+    return check._replace(windows=windows, cost=min(check.cost, *map(_capacity, windows)) if fits else check.cost)
+
+
+def _capacity(window: Window) -> int:
+    if not window.limit:
+        return 0
+    return window.limit if window.burst is None else window.burst
+
+
+def _tidy() -> None:
+    """Let go of counts that no window remembers any more."""
+    if len(_counted.store) and time.monotonic() > _counted.until_s:
+        _counted.store.clear()
+
+
+def _begin_anew(**_: object) -> None:
+    """A fork has a share of its own, and other settings are another site."""
+    global _counted
+    _counted = _Counted()
+
+
+def _forget(*, setting: str, **_: object) -> None:
+    if setting in (conf.SETTING, "CACHES"):
+        _begin_anew()
+
+
+background.every(lambda: TIDY_S, _tidy)
+setting_changed.connect(_forget, dispatch_uid="ratewindow.request.local_counts")
+forks.after_fork(_begin_anew)

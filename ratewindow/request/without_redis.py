@@ -1,0 +1,105 @@
+"""What holds without the store, while it is away or gives no answer: each rule's `on_error` says it.
+
+``allow`` lets pass uncounted, ``refuse`` answers 503, ``local`` counts in this process (`ratewindow.share`). A rule in
+shadow refuses nobody, so it lets pass whatever it says.
+"""
+
+from collections.abc import Sequence
+
+from ratewindow import conf
+from ratewindow.limiter.redis.commands import What, refusal_code
+from ratewindow.limiter.types import Check, Decision
+from ratewindow.request import local_counts
+from ratewindow.request.prepare import Question, policy
+from ratewindow.rulebook import snapshot
+
+RETRY_S = 2.0  # what a client is told to wait: by then a server that is back has been noticed
+
+
+def unasked(question: Question) -> Decision:
+    """The decision on a question that has nothing to ask, or that something settled refuses."""
+    outcome = "other" if question.refused else "passed"
+    return Decision.of([*question.settled, *(_let_be(check, outcome=outcome) for check in question.checks)])
+
+
+def unanswered(question: Question, what: What, cause: str) -> Decision:
+    """The decision on a question that the store was not asked, or did not answer; `cause` says why."""
+    policies = _policies(question)
+    if what in ("hit", "peek") and "refuse" in policies:
+        parts = _refused(question.checks, policies, cause)
+    else:
+        parts = _passing(question.checks, policies, what, cause)
+    return Decision.of([*question.settled, *parts])
+
+
+def policies() -> set[str]:
+    """Those of the rules in force; without any, what the setting says."""
+    found = {policy(rule) for rule in snapshot.held().by_name.values() if rule.mode == "enforce"}
+    return found or {conf.current().on_error}
+
+
+def in_words() -> str:
+    """What holds now for requests that meet the rules in force."""
+    holding = policies()
+    told = [words for each, words in _WORDS.items() if each in holding]
+    return f"requests {told[0]}" if len(told) == 1 else f"requests {', '.join(told[:-1])} or {told[-1]}, as each rule says"
+
+
+_WORDS = {
+    "allow": "pass uncounted",
+    "refuse": "are refused with 503",
+    "local": "are counted by each process for itself",
+}
+
+
+def _policies(question: Question) -> list[str]:
+    """One for each check. A rate in code and a row in shadow beside it share their name, not their policy."""
+    usual = conf.current().on_error
+    if usual == "allow" and not any(rule.on_error for rule in question.rules):
+        return [usual] * len(question.checks)
+    told = {rule.name: policy(rule) for rule in question.rules if not rule.beside_code}
+    return [told.get(check.rule, usual) if check.enforce else "allow" for check in question.checks]
+
+
+def _refused(checks: Sequence[Check], policies: Sequence[str], cause: str) -> list[Decision]:
+    """A rule that refuses, refuses the request: nothing is charged anywhere."""
+    code = refusal_code()
+    return [
+        Decision(
+            allowed=False,
+            retry_after=RETRY_S,
+            reset_after=RETRY_S,
+            rule=check.rule,
+            reason="store",
+            id=code,
+            outcome="refused",
+            cause=cause,
+        )
+        if each == "refuse"
+        else _let_be(check, outcome="other")
+        for check, each in zip(checks, policies, strict=True)
+    ]
+
+
+def _passing(checks: Sequence[Check], policies: Sequence[str], what: What, cause: str) -> list[Decision]:
+    """The rules that count locally decide together, all or nothing; the others let pass what those let pass."""
+    counted = [check for check, each in zip(checks, policies, strict=True) if each == "local"]
+    told = iter(local_counts.decide(counted, what) if counted else ())
+    parts = [
+        next(told) if each == "local" else _let_be(check, reason="store") for check, each in zip(checks, policies, strict=True)
+    ]
+    refused = not all(part.allowed for part in parts)
+    for part, each in zip(parts, policies, strict=True):
+        if each == "local":
+            part.cause, part.reason = cause, part.reason or ("store" if part.outcome == "passed" else "")
+        elif refused:
+            part.reason, part.outcome = "", "other"
+        else:
+            part.cause, part.forced = cause, what == "force" and each == "refuse"
+    return parts
+
+
+def _let_be(check: Check, outcome: str = "passed", reason: str = "") -> Decision:
+    """Nothing was charged, so nothing can be given back; by its check it can still be charged later."""
+    mode = "enforce" if check.enforce else "shadow"
+    return Decision(rule=check.rule, reason=reason, outcome=outcome, mode=mode, check=check)

@@ -1,0 +1,158 @@
+"""Rows of blocks and exemptions as the frozen values that requests see."""
+
+import logging
+import time
+from array import array
+from collections.abc import Collection, Iterator
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import NamedTuple
+
+from django.contrib.auth import get_user_model
+from django.db.models import Max, Q, QuerySet
+
+from ratewindow.conf import time_zone
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.types import Window
+from ratewindow.models import Override
+from ratewindow.models.batches import in_pieces
+from ratewindow.overrides import ACTIONS, RATE, Overrides, Ruling
+from ratewindow.overrides.subjects import Subject, read_subject
+
+logger = logging.getLogger("ratewindow")
+
+MOST_MEMBERS = 100_000  # users in the groups that overrides name; those beyond are not known to be in them
+MANY = 1000  # of fewer rows all are read at each edit
+MOST_CHANGED = 5000  # of more that have changed, too
+MOST_AGE_S = 120.0  # of the last reading of all, where nobody reads them regularly
+_CLOCKS_DIFFER = timedelta(minutes=1)  # between the servers that write the time of a change
+_NEVER_S = float("inf")
+_MOST_TOLD = 20  # wrong rows in the log
+_ROWS_OF_A_QUERY = 500
+_ROWS_AT_ONCE = 100
+_REST_S = 0.0005  # after so many: a thread that only computes would make requests wait 5 ms for each turn of theirs
+_FIELDS = ("identity", "action", "rule", "rate", "starts_at", "expires_at")
+
+
+class _Whole(NamedTuple):
+    """The last reading of all rows, and what tells whether some of them have been deleted since."""
+
+    overrides: Overrides
+    pks: "array[int]"  # of the rows that it has read
+    rows: int  # with those that had ended
+    last_pk: int
+    began: datetime
+    read_at_s: float  # monotonic
+
+
+class Reader:
+    """Reads what holds now, or will; of rows that are wrong it tells the log once.
+
+    After an edit only the rows that were changed since all were read are read anew, where there are many. What no
+    signal told of, the next reading of all of them finds.
+    """
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+        self._whole: _Whole | None = None
+
+    def read(self, after_edit: bool = False) -> Overrides | None:
+        """All that holds, as one value; None where nothing does. A row that cannot be right is left out."""
+        wrong: list[str] = []
+        overrides = self._changed(wrong) if after_edit else None
+        if overrides is None:
+            overrides = self._all(wrong)
+            self._told &= set(wrong)
+        for told in wrong[:_MOST_TOLD]:
+            if told not in self._told:
+                self._told.add(told)
+                logger.error("ratewindow: %s", told)
+        return overrides if overrides.count else None
+
+    def _all(self, wrong: list[str]) -> Overrides:
+        began, last_pk = time_zone.now(), Override.objects.aggregate(last=Max("pk"))["last"] or 0
+        rows, pks = _count(last_pk), array("q")
+        overrides = Overrides(_entries(_not_ended(began), wrong, pks), lambda groups: _members(groups, wrong))
+        self._whole = _Whole(overrides, pks, rows, last_pk, began, time.monotonic())
+        return overrides
+
+    def _changed(self, wrong: list[str]) -> Overrides | None:
+        """The last reading of all, with what was changed since above it; None where all had better be read."""
+        whole = self._whole
+        if whole is None or len(whole.pks) < MANY or time.monotonic() - whole.read_at_s > MOST_AGE_S:
+            return None
+        # Who is in a group may have changed without its row.
+        changed = Override.objects.filter(Q(changed_at__gte=whole.began - _CLOCKS_DIFFER) | Q(identity__startswith="group:"))
+        pks = set(changed.values_list("pk", flat=True)[: MOST_CHANGED + 1])
+        if len(pks) > MOST_CHANGED:
+            return None
+        gone = pks.intersection(whole.pks)
+        if _count(whole.last_pk) != whole.rows:
+            gone |= set(whole.pks).difference(pk for (pk,) in in_pieces(Override.objects.all(), at_once=MOST_CHANGED))
+        rows = _not_ended(time_zone.now()).filter(pk__in=pks)
+        above = Overrides(_entries(rows, wrong, array("q")), lambda groups: _members(groups, wrong))
+        return above.above(whole.overrides, frozenset(gone))
+
+
+def _count(last_pk: int) -> int:
+    return Override.objects.filter(pk__lte=last_pk).count()
+
+
+def _not_ended(now: datetime) -> QuerySet[Override]:
+    return Override.objects.exclude(expires_at__lte=now)
+
+
+def _entries(rows: QuerySet[Override], wrong: list[str], pks: "array[int]") -> Iterator[tuple[Subject, Ruling]]:
+    """Subject and ruling of each row that is right, oldest first; `pks` takes theirs."""
+    for number, (pk, identity, *fields) in enumerate(in_pieces(rows, *_FIELDS, at_once=_ROWS_OF_A_QUERY), 1):
+        try:
+            entry = read_subject(identity), _ruling(pk, *fields)
+            if entry[0].everybody and not (entry[1].rule and entry[1].expires_s < _NEVER_S):
+                raise ValueError("* is everybody, and needs the name of one rule and an end")  # or nobody could undo it
+        except Exception as error:  # a newer version of this app may write what this one has never heard of
+            wrong.append(f"block or exemption {pk} is left out: {error}")
+        else:
+            pks.append(pk)
+            yield entry
+        if not number % _ROWS_AT_ONCE:
+            time.sleep(_REST_S)
+
+
+def _ruling(pk: int, action: str, rule: str, rate: str, starts_at: datetime | None, expires_at: datetime | None) -> Ruling:
+    if action not in ACTIONS:
+        raise ValueError(f"action {action!r} is unknown, choose from {', '.join(ACTIONS)}")
+    return Ruling(
+        action,
+        rule,
+        _windows(rate) if action == RATE else (),
+        starts_at.timestamp() if starts_at else 0.0,
+        expires_at.timestamp() if expires_at else _NEVER_S,
+        pk,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _windows(rate: str) -> tuple[Window, ...]:
+    windows = parse_rates(rate)
+    if not windows:
+        raise ValueError("another rate is empty: write for example 100/m")
+    return windows
+
+
+def _members(groups: Collection[str], wrong: list[str]) -> dict[str, tuple[str, ...]]:
+    """Who is in which of the groups, by the identity of the user."""
+    users = get_user_model()
+    if not groups or not hasattr(users, "groups"):
+        return {}
+    found: dict[str, tuple[str, ...]] = {}
+    members = ((group, pk) for group in sorted(groups) for (pk,) in in_pieces(users._base_manager.filter(groups__name=group)))
+    for number, (group, pk) in enumerate(members):
+        if number == MOST_MEMBERS:
+            wrong.append(
+                f"the groups {', '.join(sorted(groups))} have more than {MOST_MEMBERS:,} members: those beyond are not known"
+            )
+            break
+        found[f"user:{pk}"] = (*found.get(f"user:{pk}", ()), group)
+        if not number % _ROWS_AT_ONCE:
+            time.sleep(_REST_S)
+    return found

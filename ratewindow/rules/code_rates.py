@@ -1,0 +1,109 @@
+"""The rates that code gives, by name: what the decorators have registered while modules were imported."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.rules.rule import Rule, check_name
+
+
+@dataclass(frozen=True)
+class CodeRate:
+    """One use of a name in code. `rate` is None where code only names a rule."""
+
+    name: str
+    rate: str | Callable[..., Any] | None
+    key: str
+    methods: frozenset[str]
+    place: str  # module and function, for people
+    normalise: bool = False
+    shared: bool = False  # a throttle, whose scope other throttles may have, too
+    made_of: int | None = None  # which view the name was made of, where code gives none
+
+    @property
+    def words(self) -> str:
+        """The rate, for people."""
+        return "a rate by a function" if callable(self.rate) else self.rate or ""
+
+
+MOST_BY_CALLS = 1000
+
+_uses: dict[str, set[CodeRate]] = {}
+_by_calls: deque[CodeRate] = deque()
+_seekers: list[Callable[[], None]] = []
+
+
+def register(use: CodeRate) -> None:
+    _uses.setdefault(use.name, set()).add(use)
+
+
+def give(name: str, rate: str) -> None:
+    """Make known the rate that a call by name gives, such as `hit`. ValueError names a bad one, and another rate of that
+    name. Of names without end, as requests make them, the newest are kept."""
+    use = _given(name, rate)
+    if use in _uses.get(name, ()):
+        return
+    others = [each for each in tuple(_uses.get(name, ())) if each.rate is not None]
+    if any(not isinstance(each.rate, str) or parse_rates(each.rate) != parse_rates(rate) for each in others):
+        words = ", ".join(sorted(f"{each.words} ({each.place})" for each in others))
+        raise ValueError(f"code gives rule {name!r} two rates, {rate} and {words}: use two names, or one rate")
+    if others:
+        return  # a view gives the same
+    register(use)
+    _by_calls.append(use)
+    while len(_by_calls) > MOST_BY_CALLS:
+        oldest = _by_calls.popleft()
+        _uses.get(oldest.name, set()).discard(oldest)
+        if not _uses.get(oldest.name):
+            _uses.pop(oldest.name, None)
+
+
+@lru_cache(maxsize=4096)
+def _given(name: str, rate: str) -> CodeRate:
+    check_name(name)
+    if not isinstance(rate, str) or not parse_rates(rate):
+        raise ValueError(f"rate {rate!r} limits nothing: write text such as 5/m")
+    return CodeRate(name, rate, "ip", frozenset(), "a call of ratewindow.hit")
+
+
+def seek_with(seeker: Callable[[], None]) -> None:
+    """Call `seeker` when all names in code are asked for: it registers those that a view has in its attributes."""
+    _seekers.append(seeker)
+
+
+def seek() -> None:
+    """Register what is known only by looking at the views, which must have been imported."""
+    for seeker in _seekers:
+        seeker()
+
+
+def uses() -> dict[str, set[CodeRate]]:
+    """Every use so far, by name."""
+    return {name: set(each) for name, each in list(_uses.items())}
+
+
+def has_rate(name: str) -> bool:
+    """Whether code itself gives a rate under this name."""
+    return any(use.rate is not None for use in tuple(_uses.get(name, ())))
+
+
+def rule(name: str) -> Rule | None:
+    """The rule that code gives under this name; None where it gives none, or one that depends on the request."""
+    for use in tuple(_uses.get(name, ())):
+        if isinstance(use.rate, str):
+            return rule_of(name, use.rate, use.key, use.methods, use.normalise)
+    return None
+
+
+@lru_cache(maxsize=4096)
+def rule_of(name: str, rate: str, key: str, methods: frozenset[str], normalise: bool = False) -> Rule:
+    """A rate in code as a rule."""
+    return Rule(name, parse_rates(rate), key=key, methods=methods, normalise=normalise)
+
+
+def names() -> set[str]:
+    """The names under which code gives a rate."""
+    return {name for name, each in list(_uses.items()) if any(use.rate is not None for use in list(each))}

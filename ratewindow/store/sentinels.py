@@ -1,0 +1,102 @@
+"""Sentinels as redis-py asks them for the address of their master; what each of them said is told in a few words.
+
+redis-py takes one that refuses us for one that is silent, tells its own objects, and lets an answer that is none through
+as whatever exception reading it makes.
+"""
+
+from typing import Any
+
+import redis
+from redis.asyncio.sentinel import MasterNotFoundError as AsyncMasterNotFoundError
+from redis.asyncio.sentinel import Sentinel as AsyncSentinel
+from redis.exceptions import RedisError
+from redis.sentinel import MasterNotFoundError, Sentinel
+
+from ratewindow.limiter.redis import faults
+from ratewindow.limiter.redis.faults import BadReply
+
+Address = tuple[str, int]
+
+
+class Sentinels(Sentinel):
+    """For threads."""
+
+    def discover_master(self, service_name: str) -> Address:
+        """Who the first Sentinel that knows it says the master is."""
+        asked = _Asked(self, service_name)
+        for sentinel in list(self.sentinels):
+            try:
+                address = asked.address_in(sentinel.sentinel_masters())
+            except Exception as error:  # the next may know
+                asked.failed(sentinel, error)
+            else:
+                asked.prefer(sentinel)
+                return address
+        raise asked.error(MasterNotFoundError)
+
+
+class AsyncSentinels(AsyncSentinel):
+    """For an event loop."""
+
+    async def discover_master(self, service_name: str) -> Address:
+        asked = _Asked(self, service_name)
+        for sentinel in list(self.sentinels):
+            try:
+                address = asked.address_in(await sentinel.sentinel_masters())
+            except Exception as error:
+                asked.failed(sentinel, error)
+            else:
+                asked.prefer(sentinel)
+                return address
+        raise asked.error(AsyncMasterNotFoundError)
+
+
+class _NoMaster(RedisError):
+    """A Sentinel answers, and knows no master of that name that is up."""
+
+
+class _Asked:
+    """What the Sentinels have said of one master."""
+
+    def __init__(self, manager: Any, service: str) -> None:
+        self._manager, self._service = manager, service
+        self._failures: list[tuple[str, Exception]] = []
+
+    def address_in(self, masters: Any) -> Address:
+        state = masters.get(self._service)
+        if not state or not self._manager.check_master_state(state, self._service):
+            raise _NoMaster("knows none that is up")
+        host, port = getattr(self._manager, "_force_master_ip", None) or state["ip"], state["port"]
+        if not isinstance(host, str) or not isinstance(port, int):
+            raise BadReply("an answer that is no address")
+        return host, port
+
+    def prefer(self, sentinel: Any) -> None:
+        """Ask this one first from now on."""
+        known = self._manager.sentinels
+        place = known.index(sentinel)
+        known[0], known[place] = known[place], known[0]
+
+    def failed(self, sentinel: Any, error: Exception) -> None:
+        if not isinstance(error, RedisError | OSError):
+            error = BadReply(f"no answer that can be read: {type(error).__name__}: {error}"[:200])
+        options = sentinel.connection_pool.connection_kwargs
+        self._failures.append((f"{options.get('host')}:{options.get('port')}", error))
+
+    def error(self, not_found: type[redis.ConnectionError]) -> RedisError:
+        """What to raise: of the class of a refusal or of an answer that is none, if nobody knows better."""
+        said = "; ".join(f"{place} {_in_words(error)}" for place, error in self._failures)
+        told = f"no Sentinel names a master {self._service!r}: {said}"
+        if not any(isinstance(error, _NoMaster) for _, error in self._failures):
+            for _, error in self._failures:
+                if isinstance(error, RedisError) and faults.of(error).name not in _SILENCE:
+                    return type(error)(told)
+        return not_found(told)
+
+
+_SILENCE = ("timeout", "connection")
+
+
+def _in_words(error: Exception) -> str:
+    name = faults.of(error).name
+    return name if name in _SILENCE and not isinstance(error, _NoMaster) else str(error)

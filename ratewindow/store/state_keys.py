@@ -1,0 +1,131 @@
+"""The name of every Redis key: what it holds, who owns it, how long it lives.
+
+=====================================  ======  ==========================================================
+name                                   type    what
+=====================================  ======  ==========================================================
+``rw:s:<rule><window>:{<identity>}``   string  state of one window of one rule for one client, of a log a list; expires
+``rw:s:<rule><lock>:{<identity>}``     string  when a penalty began that locks one client out of one rule; expires
+``rw:s:probe``                         string  what a look at a silent server counts; expires
+``rw:token``                           string  renewed by each rule edit; processes compare it
+``rw:rules:{rw:token}``                string  the rules as they were last read, signed; for processes without a database
+``rw:switch:{rw:token}``               string  the kill switch as it was last turned; read together with the token
+``rw:{processes}``                       zset    the processes that have told of themselves: name -> when; expires
+``rw:{processes}:<name>``              string  what one process tells, as JSON; expires within seconds
+``rw:{minutes}``                       zset    the minutes that have counts, for the collector; expires
+``rw:{minutes}:<minute>``              hash    counts of one minute: field process|rule, value sums; expires
+``rw:sites``                           hash    which sites use this prefix: fingerprint -> last seen
+=====================================  ======  ==========================================================
+
+``<rule>``, ``<window>`` and ``<lock>`` are eight characters each: digests of the rule's name, of what makes a
+count unusable when it changes (algorithm, period, the clock it begins with), and of the word lock.
+``<identity>`` is a keyed digest in braces, so that on a cluster all state of one client lies in one slot. So do
+all minutes and their index, which are written in one transaction.
+"""
+
+from functools import cache, lru_cache
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.signals import setting_changed
+
+from ratewindow import conf
+from ratewindow.limiter.keys import LAYOUT, digest, identity_tag
+from ratewindow.limiter.types import Window
+
+LOCK_TAG = digest(f"{LAYOUT} lock", 6)
+
+
+def token() -> str:
+    return f"{conf.current().key_prefix}:token"
+
+
+def switch() -> str:
+    """In the slot of the token, on a cluster, so that one call reads both."""
+    return f"{conf.current().key_prefix}:switch:{{{token()}}}"
+
+
+def rules() -> str:
+    return f"{conf.current().key_prefix}:rules:{{{token()}}}"
+
+
+def processes() -> str:
+    return f"{conf.current().key_prefix}:{{processes}}"
+
+
+def process(name: str) -> str:
+    return f"{processes()}:{name}"
+
+
+def minutes() -> str:
+    return f"{conf.current().key_prefix}:{{minutes}}"
+
+
+def minute(number: int) -> str:
+    """`number` is the minute since the epoch, time // 60."""
+    return f"{minutes()}:{number}"
+
+
+def sites() -> str:
+    return f"{conf.current().key_prefix}:sites"
+
+
+def state_prefix() -> str:
+    return f"{conf.current().key_prefix}:s:"
+
+
+def probe() -> str:
+    """Beside the states of clients: whoever may not touch those must not find that all is well."""
+    return f"{state_prefix()}probe"
+
+
+@lru_cache(maxsize=4096)
+def rule_tag(name: str, beside_code: bool = False) -> str:
+    """Eight characters for a rule. A shadow row beside a rate in code counts on its own."""
+    return digest(f"{name} beside code" if beside_code else name, 6)
+
+
+def state_name(rule: str, window: Window, beside_code: bool) -> str:
+    """The middle of a state's key: ``:s:<rule><window>:``."""
+    return f":s:{rule_tag(rule, beside_code)}{window.tag}:"
+
+
+def lock_name(rule: str, beside_code: bool) -> str:
+    """The middle of the key of a rule's lock, named as if it were one window more."""
+    return f":s:{rule_tag(rule, beside_code)}{LOCK_TAG}:"
+
+
+def client_tag(identity: str) -> str:
+    """The end of a state's key: a digest that nobody without the SECRET_KEY can look up."""
+    return identity_tag(identity, _secret())
+
+
+def fingerprint() -> str:
+    """Which site this is, for telling two sites on one prefix apart."""
+    return digest(f"{django_settings.SECRET_KEY} {database()}", 12)
+
+
+def secret_fingerprint() -> str:
+    """Which SECRET_KEY this process has: the names of its counts are made with it."""
+    return digest("fingerprint", 6, _secret())
+
+
+def database_fingerprint() -> str:
+    return digest(database(), 6)
+
+
+def database() -> str:
+    """The name of the database that has the rules; while tests run it is another one."""
+    return str(django_settings.DATABASES.get("default", {}).get("NAME", ""))
+
+
+@cache
+def _secret() -> bytes:
+    return digest(f"ratewindow {django_settings.SECRET_KEY}", 30).encode()
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting == "SECRET_KEY":
+        _secret.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="ratewindow.store.state_keys")

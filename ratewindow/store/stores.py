@@ -1,0 +1,168 @@
+"""Where this process's decisions are made: on one server, one store for threads and one for each event loop."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+from django.core.signals import setting_changed
+
+from ratewindow import background, conf
+from ratewindow.limiter import forks
+from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.redis import faults
+from ratewindow.limiter.redis.cluster.store import AsyncClusterStore, ClusterStore
+from ratewindow.limiter.redis.connections import UNUSED_S
+from ratewindow.limiter.redis.faults import Concerns
+from ratewindow.limiter.redis.store import AsyncRedisStore, RedisStore
+from ratewindow.limiter.redis.store_for import astore_for, store_for
+from ratewindow.limiter.types import Check, Window
+from ratewindow.store import process_clients, state_keys
+from ratewindow.store.breaker import PROBE_S, Breakers
+
+AnyAsyncStore = AsyncRedisStore | AsyncClusterStore
+
+_travelled_ms = 0
+_memory = MemoryStore(clock_ms=lambda: time.time_ns() // 1_000_000 + _travelled_ms)
+_of_threads: RedisStore | ClusterStore | None = None
+_of_loop: dict[asyncio.AbstractEventLoop, tuple[AnyAsyncStore, AsyncGenerator[AnyAsyncStore]]] = {}
+
+
+def travel(duration_ms: int) -> None:
+    """Move the clock of counting in memory, for tests; it is back in time when the settings change."""
+    global _travelled_ms
+    _travelled_ms += duration_ms
+
+
+def store() -> RedisStore | ClusterStore | MemoryStore:
+    """For threads."""
+    global _of_threads
+    if process_clients.in_memory():
+        return _memory
+    if _of_threads is None:
+        _of_threads = store_for(process_clients.client(), conf.current().timeout_s, shards)
+    return _of_threads
+
+
+async def astore() -> AnyAsyncStore | MemoryStore:
+    """For the running event loop: a connection belongs to the loop that opened it."""
+    if process_clients.in_memory():
+        return _memory
+    loop = asyncio.get_running_loop()
+    if loop not in _of_loop:
+        for ended in [each for each in list(_of_loop) if each.is_closed()]:  # without closing what began in it
+            _of_loop.pop(ended, None)
+        keeper = _keep(loop)
+        _of_loop[loop] = await anext(keeper), keeper
+    return _of_loop[loop][0]
+
+
+async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[AnyAsyncStore]:
+    """A store for as long as its loop runs: a loop that ends closes the generators that began in it."""
+    client = process_clients.async_client()
+    try:
+        # A pipeline's limit comes before the decision's own, so that it is known which server is silent.
+        yield astore_for(client, 0.9 * conf.current().timeout_s, shards)
+    finally:
+        _of_loop.pop(loop, None)
+        await process_clients.aclose(client)
+
+
+def warnings() -> list[str]:
+    """What is odd about the server, as far as this process has asked it."""
+    asked = [_of_threads, *(store for store, _ in _of_loop.values())]
+    return [BY_HOSTS] if any(store is not None and store.clock.is_hosts for store in asked) else []
+
+
+BY_HOSTS = (
+    "Redis lets no script read its clock, so that of each host decides: keep them together (NTP), since by what they differ "
+    "units leave too early or too late."
+)
+
+
+async def aclose() -> None:
+    """Close what the running event loop holds open; the next decision opens it anew."""
+    found = _of_loop.get(asyncio.get_running_loop())
+    if found:
+        await found[1].aclose()
+
+
+async def answered(answer: Any) -> Any:
+    """What a store of either kind answered: memory answers at once."""
+    return await answer if hasattr(answer, "__await__") else answer
+
+
+def probe() -> None:
+    """Raises as a decision would. With a write: PING is answered by a server that is full or read-only, too. A cluster is
+    only asked who is in it: its servers have breakers of their own."""
+    probed, key = store(), state_keys.probe()
+    if isinstance(probed, ClusterStore):
+        probed.renew()
+        return
+    check = Check("probe", (Window(1_000_000, 1000),), (key,))
+    _mended(lambda: probed.run([check], "hit"), lambda: probed.reset([key]))
+
+
+def probe_all() -> None:
+    """`probe`, and on a cluster each of its servers, too."""
+    probe()
+    if isinstance(probed := store(), ClusterStore):
+        for server in probed.servers():
+            _probe_shard(server)
+
+
+def _probe_shard(server: str) -> None:
+    probed = store()
+    if isinstance(probed, ClusterStore):
+        probed.renew()  # a replica may have taken over, and then nothing of ours is here
+        key = probed.probe_key(server, state_keys.probe())
+        if key is not None:
+            _mended(lambda: probed.probe(server, key), lambda: probed.forget_probe(server, key))
+
+
+def _mended(look: Callable[[], object], forget: Callable[[], object]) -> None:
+    """Look at a server. What somebody wrote under the key of the probe is no fault of the server's: it is removed, lest it
+    be taken for one for ever."""
+    for attempt in range(2):
+        try:
+            look()
+            return
+        except Exception as error:
+            if faults.of(error).concerns is Concerns.SERVER:
+                raise
+            if not attempt:
+                forget()
+
+
+shards = Breakers(_probe_shard, lambda: "requests of its clients are decided without it")
+background.every(lambda: PROBE_S, shards.look, apart="probes")
+
+
+def _close_unused() -> None:
+    if _of_threads is not None:
+        _of_threads.close_unused(UNUSED_S)
+
+
+background.every(lambda: UNUSED_S / 2, _close_unused)
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    global _of_threads, _travelled_ms
+    if setting in (conf.SETTING, "CACHES"):
+        if _of_threads is not None:
+            _of_threads.close()
+        _of_threads = None
+        _memory.clear()
+        _travelled_ms = 0
+        _of_loop.clear()
+        shards.reset()
+
+
+def _after_fork() -> None:
+    global _of_threads
+    _of_threads = None
+    _of_loop.clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="ratewindow.store.stores")
+forks.after_fork(_after_fork)
