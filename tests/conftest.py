@@ -19,9 +19,9 @@ from ratewindow.rulebook import edits, snapshot
 from ratewindow.rules import code_rates
 from ratewindow.store import malformed, stores
 from testproject.redis_server import redis_server
-from tests.demo import start_demo
-from tests.recorder import recorder
-from tests.servers import cluster, cluster_ports, cluster_url, watched, watched_session
+from tests.support.demo import start_demo
+from tests.support.recorder import recorder
+from tests.support.servers import cluster, cluster_ports, cluster_url, watched, watched_session
 
 __all__ = ["cluster", "cluster_ports", "cluster_url", "recorder", "start_demo", "watched", "watched_session"]
 

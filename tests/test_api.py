@@ -18,7 +18,7 @@ from ratewindow.reporting import counters
 from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
 from ratewindow.signals import throttled
-from tests.doors import behind_middleware, get
+from tests.support.doors import behind_middleware, get
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

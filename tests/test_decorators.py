@@ -16,7 +16,7 @@ from ratewindow import ratelimit
 from ratewindow.checks.code import check_code
 from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
-from tests.doors import decorated, get, statuses
+from tests.support.doors import decorated, get, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from testproject import running
-from tests.demo import CHECKOUT, END_TIMEOUT_S
-from tests.processes import marked
+from tests.support.demo import CHECKOUT, END_TIMEOUT_S
+from tests.support.processes import marked
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")]
 

@@ -12,7 +12,7 @@ from ratewindow import RateLimited, ratelimit
 from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
-from tests.doors import answer, behind_middleware, decorated, get, plain, statuses
+from tests.support.doors import answer, behind_middleware, decorated, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from tests.demo import CHECKOUT
+from tests.support.demo import CHECKOUT
 
 pytestmark = pytest.mark.slow
 

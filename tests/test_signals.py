@@ -13,7 +13,7 @@ from ratewindow import RateLimited, ratelimit
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
 from ratewindow.signals import throttled
-from tests.doors import behind_middleware, decorated, get, plain, statuses
+from tests.support.doors import behind_middleware, decorated, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,7 +14,7 @@ from ratewindow.models import RateRule
 from ratewindow.reporting import counters
 from ratewindow.rulebook import snapshot
 from ratewindow.testing import FreshCounts, Rule, fresh_counts, override_rules
-from tests.doors import behind_middleware, decorated, plain, statuses
+from tests.support.doors import behind_middleware, decorated, plain, statuses
 
 
 def test_a_rule_of_the_tests_own_holds_where_code_names_it_without_database_or_redis(redis_client: object) -> None:

@@ -22,8 +22,8 @@ from ratewindow import ratelimit
 from ratewindow.identity import forms, joined, ratekey, recipe, shown, split
 from ratewindow.models import Override, RateRule
 from ratewindow.rules.rule import NAME_PATTERN
-from tests.doors import answer, behind_middleware, decorated, plain
-from tests.worststrings import WORST
+from tests.support.doors import answer, behind_middleware, decorated, plain
+from tests.support.worststrings import WORST
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

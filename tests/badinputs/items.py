@@ -7,7 +7,7 @@ _WALK, _TRICKS, _DOORS = "serving/test_address_walk.py", "serving/test_path_tric
 _RULES, _OVERRIDES, _REPORT = "admin/test_rules.py", "admin/test_overrides.py", "admin/test_report_page.py"
 _ADDRESS, _SENT, _METHODS = "badinputs/test_address.py", "badinputs/test_identity.py", "badinputs/test_paths_and_methods.py"
 _NUMBERS, _PAGES, _BROWSER = "badinputs/test_numbers.py", "badinputs/test_pages.py", "badinputs/test_markup_in_browser.py"
-_SPELLINGS = "test_spellings.py"
+_SPELLINGS = "test_path_variants.py"
 _PLAIN, _BODY, _WORST, _WORST_SERVED = (
     "identity/test_plain.py",
     "identity/test_body.py",
@@ -77,7 +77,7 @@ SERVED: dict[str, tuple[str, ...]] = {
     ),
     "`%0a` where a regex rule has a dot": (
         f"{_TRICKS}::test_no_other_text_that_a_site_takes_for_the_same_page_passes_a_third_time",
-        "test_regexes.py::test_a_dot_is_any_character_of_a_path_also_a_line_feed",
+        "test_regex.py::test_a_dot_is_any_character_of_a_path_also_a_line_feed",
     ),
     "the redirect of APPEND_SLASH": (
         f"{_DOORS}::test_the_redirect_that_appends_a_slash_charges_nothing",
@@ -160,14 +160,14 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 
 RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
     "`(a+)+$`": (
-        "test_regexes.py::test_the_pattern_that_hangs_other_engines_reads_a_long_text_once",
-        "test_regexes.py::test_without_google_re2_the_line_to_install_it_is_told",
+        "test_regex.py::test_the_pattern_that_hangs_other_engines_reads_a_long_text_once",
+        "test_regex.py::test_without_google_re2_the_line_to_install_it_is_told",
     ),
     "expressions that are too large, or too many, or take too long": (
-        "test_rulebook.py::test_expressions_that_are_too_much_together_cost_no_other_rule_anything",
-        "test_regexes.py::test_a_pattern_that_is_too_large_is_named_with_what_to_write",
-        "test_regexes.py::test_a_pattern_that_takes_long_beside_the_others_is_named",
-        "test_regexes.py::test_a_process_grows_by_few_megabytes_whatever_the_patterns",
+        "test_snapshot.py::test_expressions_that_are_too_much_together_cost_no_other_rule_anything",
+        "test_regex.py::test_a_pattern_that_is_too_large_is_named_with_what_to_write",
+        "test_regex.py::test_a_pattern_that_takes_long_beside_the_others_is_named",
+        "test_regex.py::test_a_process_grows_by_few_megabytes_whatever_the_patterns",
         f"{_RULES}::test_a_regular_expression_is_tried_with_the_others_and_one_left_out_says_so_at_its_row",
     ),
     "limit 0, -1, 1e18, 1.5, NaN; period 0, -1, 1e12": (

@@ -14,7 +14,7 @@ from ratewindow.limiter import Limiter, MemoryStore, SlidingCounter, Window, is_
 from ratewindow.models import Override, RateRule, RuleWindow
 from ratewindow.rest_framework import UserRateThrottle
 from ratewindow.testing import override_rules
-from tests.doors import decorated, statuses
+from tests.support.doors import decorated, statuses
 
 pytestmark = pytest.mark.django_db
 

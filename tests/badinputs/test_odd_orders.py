@@ -175,7 +175,7 @@ def test_a_form_that_somebody_has_bent_is_told(page: Client, more: dict[str, str
 
 def test_a_rule_of_very_many_limits_is_an_error_that_names_how_many_it_may_have() -> None:
     """Nobody needs them, and a server is held up by them; they must neither break the script nor let everybody pass."""
-    from tests.doors import decorated
+    from tests.support.doors import decorated
 
     rate = "; ".join(f"{1000 + n}/{1000 + n}s" for n in range(400)) + "; 2/h"
     with pytest.raises(ValueError, match=r"401 .*20"):

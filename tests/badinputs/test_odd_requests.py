@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.doors import decorated, get
+from tests.support.doors import decorated, get
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

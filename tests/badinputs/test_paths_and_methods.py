@@ -7,9 +7,9 @@ import pytest
 from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.reporting import counters
 from ratewindow.reporting.collecting import collect_stats
-from tests.doors import behind_middleware, get, plain
 from tests.serving.rawhttp import answers, connected, request
 from tests.serving.servers import Served, new_address
+from tests.support.doors import behind_middleware, get, plain
 
 KINDS = pytest.mark.parametrize("served", ["sync", "gevent", "asgi", "uvicorn"], indirect=True)
 OVERRIDES = ("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "_method")

@@ -14,9 +14,9 @@ from tests.faults.bounds import BACK_S, FAILING_MS, OPEN_MS, TRIES, Bounds, meas
 from tests.faults.catalogue import FAULTS
 from tests.faults.clusters import Met, kill_a_master, move_slots
 from tests.faults.ground import KINDS, ground, template
-from tests.servers import cluster_with_replicas
 from tests.serving.edits import editing, time_edits
 from tests.serving.servers import CHECKOUT, place
+from tests.support.servers import cluster_with_replicas
 
 PAGE = CHECKOUT / "docs" / "faults.md"
 TIMEOUT_MS, WAITED_MS = 100, 150  # the default, and what nobody waits longer than when Redis hangs

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.injectors import OwnServer, own_server
-from tests.serverclock import ServerClock, server_clock
-from tests.servers import until
+from tests.support.serverclock import ServerClock, server_clock
+from tests.support.servers import until
 
 _TIME = "return redis.call('TIME')[1]"
 

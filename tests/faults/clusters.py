@@ -9,8 +9,8 @@ from redis.crc import key_slot
 
 from ratewindow.store import state_keys
 from tests.faults.traffic import Sample, Traffic
-from tests.servers import SLOTS, Cluster, until
 from tests.serving.servers import Served
+from tests.support.servers import SLOTS, Cluster, until
 
 PATH, CLIENTS = "/each/", 12
 

@@ -15,7 +15,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from testproject.redis_server import find_program, free_port
-from tests.servers import until
+from tests.support.servers import until
 
 MANY = 1000  # keys of a server that takes a while to load them
 

@@ -13,7 +13,7 @@ from ratewindow.store.breaker import FAILURES_TO_OPEN
 from tests.faults.conftest import probe, site_on
 from tests.faults.site import LIMIT, Answer, Visitor
 from tests.faults.test_one_server import Touched
-from tests.servers import Cluster, cluster_with_replicas, until
+from tests.support.servers import Cluster, cluster_with_replicas, until
 
 pytestmark = pytest.mark.slow
 

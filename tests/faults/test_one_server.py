@@ -19,7 +19,7 @@ from tests.faults.conftest import probe, site_on
 from tests.faults.injectors import OwnServer
 from tests.faults.proxy import GARBAGE, NIL, SHORT, Proxy
 from tests.faults.site import LIMIT, Answer, Visitor
-from tests.servers import until
+from tests.support.servers import until
 
 Touched = Callable[[], AbstractContextManager[list[str]]]
 

@@ -19,9 +19,9 @@ from ratewindow.rulebook import snapshot
 from ratewindow.rulebook.snapshot import Rulebook
 from ratewindow.rules.count_when import parse_count_when
 from ratewindow.rules.rule import Rule
-from tests.doors import answer, behind_middleware
 from tests.faults.conftest import site_on
 from tests.faults.proxy import Proxy
+from tests.support.doors import answer, behind_middleware
 
 TIMEOUT = "100ms"
 is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])

@@ -12,7 +12,7 @@ from tests.faults.conftest import probe, site_on
 from tests.faults.proxy import proxied
 from tests.faults.site import LIMIT, Answer, Visitor
 from tests.faults.test_one_server import Touched
-from tests.servers import SERVICE, Watched, until, watched_by_sentinels
+from tests.support.servers import SERVICE, Watched, until, watched_by_sentinels
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from ratewindow.identity import recipe
 from ratewindow.identity.recipe import _NAMED, _PLAIN
 from ratewindow.identity.simple import load_user
 from ratewindow.store import state_keys
-from tests.doors import decorated, get, statuses
+from tests.support.doors import decorated, get, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

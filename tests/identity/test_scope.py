@@ -14,7 +14,7 @@ from ratewindow.models import Override, RateRule
 from ratewindow.operations.release import release
 from ratewindow.overrides.subjects import parse_subject
 from ratewindow.rulebook import snapshot
-from tests.doors import answer, behind_middleware, plain
+from tests.support.doors import answer, behind_middleware, plain
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

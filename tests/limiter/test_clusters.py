@@ -16,7 +16,7 @@ from ratewindow.limiter.keys import identity_tag
 from ratewindow.limiter.redis.commands import Call, decision, merged
 from ratewindow.limiter.redis.thread_deadline import limited, running
 from ratewindow.limiter.types import Check, Decision
-from tests.servers import until
+from tests.support.servers import until
 
 HOUR_MS = 3_600_000
 NOW_MS = 1_732_094_855_123

@@ -18,11 +18,11 @@ from fakeredis.commands_mixins import scripting_mixin
 from ratewindow.limiter import AsyncClusterStore, AsyncRedisStore, ClusterStore, Decision, Limiter, RedisStore, Window
 from ratewindow.limiter.clocks import NoScripts, ServerClock
 from ratewindow.limiter.types import Check
-from tests import servers
 from tests.limiter.clock import Clock
 from tests.limiter.histories import ALGORITHMS, history
 from tests.limiter.test_conformance import Trial
-from tests.servers import server_of_its_own
+from tests.support import servers
+from tests.support.servers import server_of_its_own
 
 IS_NEW = scripting_mixin.LUA_VERSION == "5.4"
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from django.test import override_settings
 
-from tests.doors import decorated, get
+from tests.support.doors import decorated, get
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent.parent

@@ -22,7 +22,7 @@ def site() -> Site:
     from ratewindow.rulebook.snapshot import Rulebook
     from ratewindow.rules import code_rates
     from ratewindow.rules.rule import Rule
-    from tests.doors import behind_middleware, plain
+    from tests.support.doors import behind_middleware, plain
 
     hour = (Window(1, 3_600_000),)
     snapshot.replace(

@@ -23,7 +23,7 @@ from ratewindow.reporting import minutes
 from ratewindow.reporting.minutes import ByRule
 from ratewindow.reporting.sums import NOTHING
 from testproject.redis_server import find_program, free_port, start
-from tests.processes import marked
+from tests.support.processes import marked
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 START_TIMEOUT_S = 90.0

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.addressheaders import NAMES
 from tests.serving.rawhttp import TIMEOUT_S, answers
 from tests.serving.servers import KINDS, MORE_KINDS, Served, new_address, place
+from tests.support.addressheaders import NAMES
 
 pytestmark = pytest.mark.slow
 

@@ -26,7 +26,17 @@ class Worker:
         self.app = Celery(broker=place.redis_url)
         # Quiet among workers: a test needs neither gossip nor heartbeats.
         quietly = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-        worker = ["-m", "celery", "-A", "testproject", "worker", "--concurrency", str(PROCESSES), "--include", "tests.tasktrial"]
+        worker = [
+            "-m",
+            "celery",
+            "-A",
+            "testproject",
+            "worker",
+            "--concurrency",
+            str(PROCESSES),
+            "--include",
+            "tests.support.tasktrial",
+        ]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, *worker, *quietly],
@@ -42,7 +52,7 @@ class Worker:
         while list(told.values()) != [str(limit)] * PROCESSES:
             assert self.process.poll() is None and time.monotonic() < deadline_s, (told, self.log.read_text())
             for _ in range(2 * PROCESSES):
-                self.app.send_task("tests.tasktrial.tell_limit", ["edited"])
+                self.app.send_task("tests.support.tasktrial.tell_limit", ["edited"])
             for _ in range(2 * PROCESSES):
                 found = self.place.redis.blpop(["limits"], timeout=1)
                 if found is not None:

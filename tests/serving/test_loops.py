@@ -19,8 +19,8 @@ from ratewindow.request import decide
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
 from ratewindow.store import stores
-from tests.doors import behind_middleware, decorated, plain
 from tests.serving.servers import until
+from tests.support.doors import behind_middleware, decorated, plain
 
 MOST = 1_000_000
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.postgres import pooled
 from tests.serving.edits import editing
 from tests.serving.servers import CHECKOUT, Place, new_address, place, until
+from tests.support.postgres import pooled
 
 pytestmark = pytest.mark.slow
 

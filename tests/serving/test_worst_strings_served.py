@@ -7,7 +7,7 @@ import pytest
 
 from tests.serving.rawhttp import answers, connected
 from tests.serving.servers import Served, new_address, place
-from tests.worststrings import WORST
+from tests.support.worststrings import WORST
 
 pytestmark = pytest.mark.slow
 

@@ -27,7 +27,7 @@ from ratewindow.reporting.report import report
 from ratewindow.reporting.sums import Sums
 from ratewindow.rulebook import snapshot
 from tests.badinputs.test_pages import addresses
-from tests.doors import behind_middleware, plain, statuses
+from tests.support.doors import behind_middleware, plain, statuses
 
 pytestmark = pytest.mark.django_db
 

@@ -1,0 +1,303 @@
+"""Cleaning takes the state of no rule, and nothing else."""
+
+import time
+
+import pytest
+from django.test import override_settings
+
+from ratewindow.limiter import RedisStore
+from ratewindow.limiter.types import Check, Window
+from ratewindow.models import RateRule
+from ratewindow.operations import clean_state, shared_prefix
+from ratewindow.operations.clean_state import Cleaned, clean_orphans
+from ratewindow.operations.shared_prefix import SharedPrefix, announce_site, refuse_when_shared
+from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
+from ratewindow.store import state_keys
+from tests.limiter.histories import ALGORITHMS
+from tests.reporting.conftest import NOW_S
+from tests.support.doors import behind_middleware, plain, statuses
+
+pytestmark = pytest.mark.django_db
+
+MINUTE = Window(5, 60_000)
+FOREIGN = [
+    "rw:token",
+    "rw:sites",
+    "session:1",
+    "rw:s:short:{x}",
+    "rw:s:0123456789abcdef",
+    "other:s:0123456789abcdef:{x}",
+    "rw:{minutes}",
+]
+
+
+@pytest.fixture
+def in_code(monkeypatch):
+    monkeypatch.setattr(snapshot, "code_names", lambda: {"export"})
+
+
+def key(rule, window=MINUTE, client="ip:203.0.113.9", beside_code=False):
+    return (
+        state_keys.state_prefix()
+        + state_keys.state_name(rule, window, beside_code).removeprefix(":s:")
+        + state_keys.client_tag(client)
+    )
+
+
+@pytest.fixture
+def keys(redis_client):
+    """Makes keys as the limiter would, and tells which are left."""
+
+    def make(*names):
+        for name in names:
+            redis_client.set(name, "1", ex=60)
+
+    make.left = lambda: set(redis_client.keys())
+    return make
+
+
+def test_the_state_of_a_deleted_rule_goes_and_all_other_keys_stay(redis_client):
+    for name in ("login", "search"):
+        RateRule.objects.define(name, "5/m; 20/h", path=f"/{name}/", mode="enforce")
+    snapshot.reload()
+    site = behind_middleware(plain(False))
+    assert statuses(site, 6, "/login/") == [200] * 5 + [429]
+    before = set(redis_client.keys())
+    assert statuses(site, 6, "/search/") == [200] * 5 + [429]
+    of_search = set(redis_client.keys("rw:s:*")) - before
+    assert len(of_search) == 2
+    assert clean_orphans() == Cleaned(seen=4)
+    all_keys = set(redis_client.keys())
+    RateRule.objects.get(name="search").delete()
+    assert clean_orphans() == Cleaned(seen=4, orphans=2)
+    assert set(redis_client.keys()) == all_keys - of_search
+    assert all(redis_client.ttl(name) > 0 for name in redis_client.keys("rw:s:*"))
+
+
+@pytest.mark.parametrize("mode", ["off", "shadow", "enforce"])
+def test_a_rule_keeps_its_state_in_every_mode(keys, mode):
+    RateRule.objects.define("login", "5/m", mode=mode)
+    keys(key("login"), key("login", beside_code=True))
+    clean_orphans()
+    assert keys.left() == {key("login"), key("login", beside_code=True)}
+
+
+def test_an_edited_limit_keeps_the_state_and_an_edited_period_does_not(keys):
+    rule, _ = RateRule.objects.define("login", "5/m")
+    keys(key("login"))
+    rule.windows.update(limit=8)
+    clean_orphans()
+    assert keys.left() == {key("login")}
+    window = rule.windows.get()
+    window.period *= 2
+    window.save()
+    clean_orphans()
+    assert keys.left() == set()
+
+
+def test_a_rule_with_its_rate_in_code_keeps_all_its_state(keys, in_code):
+    keys(key("export"), key("export", Window(9, 1000)), key("gone"))
+    clean_orphans()
+    assert keys.left() == {key("export"), key("export", Window(9, 1000))}
+
+
+def test_the_state_of_a_deleted_shadow_beside_code_goes(keys, in_code):
+    keys(key("export"), key("export", beside_code=True))
+    clean_orphans()
+    assert keys.left() == {key("export")}
+
+
+def test_a_row_that_cannot_be_read_as_a_rule_keeps_its_state(keys):
+    RateRule.objects.define("login", "5/m")
+    RateRule.objects.update(key="no such key")
+    assert snapshot.read_rules() == []
+    keys(key("login"))
+    clean_orphans()
+    assert keys.left() == {key("login")}
+
+
+def test_keys_that_do_not_look_like_ours_stay(keys, redis_client):
+    for name in FOREIGN:
+        if name != "rw:sites":
+            redis_client.set(name, "1")
+    clean_orphans()
+    assert keys.left() == set(FOREIGN) - {"rw:sites"}
+
+
+def test_a_dry_run_tells_and_deletes_nothing(keys):
+    keys(key("gone"), key("gone", client="user:42"))
+    cleaned = clean_orphans(dry_run=True)
+    assert (cleaned.orphans, str(cleaned)) == (2, "2 keys seen, 2 of no rule would be deleted")
+    assert len(keys.left()) == 2
+
+
+def test_many_orphans_go_in_batches_and_the_living_among_them_stay(keys, redis_client, monkeypatch):
+    monkeypatch.setattr(clean_state, "KEYS_AT_ONCE", 300)
+    RateRule.objects.define("login", "5/m")
+    living = {key("login", client=f"ip:{number}") for number in range(500)}
+    keys(*living, *(key("gone", client=f"ip:{number}") for number in range(1500)))
+    cleaned = clean_orphans()
+    assert (cleaned.orphans, cleaned.complete) == (1500, True)
+    assert cleaned.seen >= 2000  # SCAN may show a key twice
+    assert keys.left() == living
+
+
+def test_what_somebody_else_wrote_under_a_key_of_ours_goes_since_it_would_stay_for_ever(keys, redis_client):
+    RateRule.objects.define("login", "5/m")
+    keys(key("login"))
+    redis_client.set(key("login", client="user:1"), "x")
+    redis_client.rpush(key("login", client="user:2"), "not ours")
+    told = str(clean_orphans(dry_run=True))
+    assert told == "3 keys seen, 0 of no rule would be deleted, 2 overwritten by others would be deleted"
+    assert clean_orphans() == Cleaned(seen=3, harmed=2)
+    assert keys.left() == {key("login")}
+
+
+def test_a_rule_made_while_keys_are_scanned_keeps_its_first_counts(keys, monkeypatch):
+    keys(key("gone"))
+    scan = clean_state._scan
+
+    def meanwhile(*arguments):
+        RateRule.objects.define("login", "5/m")
+        keys(key("login"))
+        return scan(*arguments)
+
+    monkeypatch.setattr(clean_state, "_scan", meanwhile)
+    clean_orphans()
+    assert keys.left() == {key("login")}
+
+
+def test_a_run_ends_when_its_time_is_over(keys, redis_client, monkeypatch):
+    monkeypatch.setattr(clean_state, "SCAN_COUNT", 10)
+    redis_client.mset({key("gone", client=f"ip:{number}"): 1 for number in range(1000)})
+    ticks = iter(range(10_000))
+    cleaned = clean_orphans(budget_s=10, clock_s=lambda: next(ticks))
+    assert not cleaned.complete
+    assert "out of time" in str(cleaned)
+    assert 0 < cleaned.orphans < 1000
+    assert len(keys.left()) == 1000 - cleaned.orphans
+
+
+def test_nothing_is_deleted_when_the_rules_cannot_be_read(keys, monkeypatch):
+    def unreadable():
+        raise RuntimeError("no such table")
+
+    monkeypatch.setattr(snapshot, "read_rules", unreadable)
+    keys(key("gone"))
+    with pytest.raises(RuntimeError):
+        clean_orphans()
+    assert keys.left() == {key("gone")}
+
+
+def test_keys_of_another_prefix_are_not_ours(keys, settings):
+    keys("shop:s:" + key("gone").removeprefix("rw:s:"))
+    clean_orphans()
+    assert len(keys.left()) == 1
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "KEY_PREFIX": "shop"}):
+        clean_orphans()
+    assert keys.left() == set()
+
+
+def test_cleaning_refuses_where_another_site_was_seen_and_names_the_remedy(keys, settings):
+    keys(key("gone"))
+    with override_settings(SECRET_KEY="of another site"):
+        announce_site()
+    with pytest.raises(SharedPrefix, match=r"'rw'.*KEY_PREFIX.*DEL rw:sites"):
+        clean_orphans()
+    assert key("gone") in keys.left()
+
+
+def test_a_site_that_was_not_seen_for_a_day_is_forgotten(settings):
+    with override_settings(SECRET_KEY="of another site"):
+        announce_site(NOW_S)
+    with pytest.raises(SharedPrefix):
+        refuse_when_shared(NOW_S + shared_prefix.REMEMBERED_S - 1)
+    refuse_when_shared(NOW_S + shared_prefix.REMEMBERED_S)
+
+
+def test_our_own_announcement_does_not_stop_us(redis_client):
+    announce_site()
+    clean_orphans()
+    assert redis_client.ttl(state_keys.sites()) > 0
+
+
+def test_while_tests_run_on_a_database_of_their_own_no_second_site_is_announced(redis_client, monkeypatch):
+    monkeypatch.setattr(shared_prefix, "_database", "shop")  # when Django started; meanwhile the runner has made another one
+    shared_prefix._announce_unless_tested()
+    assert not redis_client.exists(state_keys.sites())
+    monkeypatch.setattr(shared_prefix, "_database", state_keys.database())
+    shared_prefix._announce_unless_tested()
+    assert redis_client.exists(state_keys.sites())
+
+
+def test_names_with_a_rate_in_code_come_from_the_decorated_views():
+    used = code_rates.uses()
+    assert snapshot.code_names() <= set(used)
+
+
+def test_in_memory_there_is_nothing_to_clean(settings):
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "memory://"}):
+        assert clean_orphans() == Cleaned()
+
+
+@pytest.mark.parametrize("kind", ["list", "hash", "set", "zset"])
+def test_state_that_somebody_has_overwritten_with_another_type_goes(keys, redis_client, kind):
+    RateRule.objects.define("login", "5/m", prefix="/login/")
+    healthy, harmed = key("login"), key("login", client="ip:203.0.113.10")
+    keys(healthy)
+    {
+        "list": lambda: redis_client.rpush(harmed, "x"),
+        "hash": lambda: redis_client.hset(harmed, "x", 1),
+        "set": lambda: redis_client.sadd(harmed, "x"),
+        "zset": lambda: redis_client.zadd(harmed, {"x": 1}),
+    }[kind]()
+    assert clean_orphans(dry_run=True) == Cleaned(seen=2, harmed=1, dry_run=True)
+    told = clean_orphans()
+    assert (told, str(told)) == (Cleaned(seen=2, harmed=1), "2 keys seen, 0 of no rule deleted, 1 overwritten by others deleted")
+    assert keys.left() == {healthy}
+
+
+def test_a_log_is_a_list_and_text_in_its_place_goes(keys, redis_client):
+    rule, _ = RateRule.objects.define("login", "5/m", prefix="/login/")
+    rule.windows.update(algorithm="sliding_log")
+    window = Window(5, 60_000, "sliding_log")
+    healthy, harmed = key("login", window), key("login", window, client="ip:203.0.113.10")
+    redis_client.rpush(healthy, "1")
+    redis_client.expire(healthy, 60)
+    keys(harmed)
+    assert clean_orphans() == Cleaned(seen=2, harmed=1)
+    assert keys.left() == {healthy}
+
+
+def test_a_client_whose_state_was_overwritten_is_counted_again_after_cleaning(redis_client):
+    RateRule.objects.define("login", "1/m", prefix="/", key="ip", mode="enforce")
+    snapshot.reload()
+    site = behind_middleware(plain(False))
+    assert statuses(site, 1) == [200]
+    (harmed,) = redis_client.keys("rw:s:*")
+    redis_client.delete(harmed)
+    redis_client.sadd(harmed, "not ours")
+    assert statuses(site, 3) == [200] * 3
+    clean_orphans()
+    assert statuses(site, 2) == [200, 429]
+
+
+DAYS_MS = 10 * 86_400_000
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_what_was_counted_while_the_clock_was_far_ahead_goes_and_what_counts_now_stays(redis_client, algorithm):
+    rule, _ = RateRule.objects.define("ahead", "5/m", prefix="/")
+    rule.windows.update(algorithm=algorithm, buckets=None)
+    window = snapshot.read_rules()[0].windows[0]
+    now_ms, store = time.time_ns() // 1_000_000, RedisStore(redis_client)
+    ahead, now, forced = (key("ahead", window, client) for client in ("ip:192.0.2.1", "ip:192.0.2.2", "ip:192.0.2.3"))
+    store.run([Check("ahead", (window,), (ahead,))], "hit", now_ms + DAYS_MS)
+    redis_client.pexpire(ahead, DAYS_MS + 60_000)
+    store.run([Check("ahead", (window,), (now,))], "hit", now_ms)
+    store.run([Check("ahead", (window,), (forced,), cost=100_000)], "charge", now_ms)
+    clean_orphans(dry_run=True)
+    assert redis_client.exists(ahead, now, forced) == 3
+    clean_orphans()
+    assert (redis_client.exists(ahead), redis_client.exists(now, forced)) == (0, 2)

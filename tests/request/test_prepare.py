@@ -1,0 +1,95 @@
+"""What the store is asked: for a rule that is enforced for some, one client as enforced and another as in shadow."""
+
+from typing import Any
+
+import pytest
+from django.http import HttpRequest
+
+import ratewindow
+from ratewindow import ratelimit
+from ratewindow.models import RateRule
+from ratewindow.reporting import counters
+from ratewindow.rulebook import snapshot
+from ratewindow.store import state_keys
+from tests.support.doors import behind_middleware, decorated, get, plain, statuses
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+
+
+def define(percent: int, rate: str = "2/m", mode: str = "enforce", **fields: Any) -> RateRule:
+    return RateRule.objects.define("login", rate, mode=mode, enforce_percent=percent, overwrite=True, **fields)[0]
+
+
+def clients() -> tuple[str, str]:
+    """An address that the first half is enforced for, and one that it is not."""
+    rule = snapshot.current().by_name["login"]
+    told = {rule.enforces(state_keys.client_tag(f"ip:{address}")): address for address in (f"198.51.100.{n}" for n in range(50))}
+    return told[True], told[False]
+
+
+@is_async
+def test_some_clients_are_refused_and_the_others_counted_as_in_shadow(is_async: bool) -> None:
+    define(50, prefix="/")
+    seen: list[HttpRequest] = []
+    site = behind_middleware(plain(is_async, seen))
+    chosen, other = clients()
+    assert statuses(site, 4, REMOTE_ADDR=chosen) == [200, 200, 429, 429]
+    assert statuses(site, 4, REMOTE_ADDR=other) == [200] * 4
+    told = [request.ratewindow.decisions[0].outcome for request in seen]  # type: ignore[attr-defined]
+    assert told == ["passed", "passed", *["passed", "passed", "would_refuse", "would_refuse"]]
+    (sums,) = counters.held().values()
+    assert (sums["login"].passed, sums["login"].refused, sums["login"].would_refuse) == (6, 2, 2)
+
+
+def test_only_those_it_is_enforced_for_hear_of_it() -> None:
+    define(50, prefix="/")
+    site = behind_middleware(plain(False))
+    chosen, other = clients()
+    assert get(site, REMOTE_ADDR=chosen)["RateLimit-Policy"] == '"login";q=2;w=60'
+    assert [name for name, _ in get(site, REMOTE_ADDR=other).items()] == ["Content-Type"]
+
+
+@is_async
+def test_through_two_doors_each_is_charged_once(is_async: bool) -> None:
+    define(50, "3/m", path="/login/")
+    site = behind_middleware(decorated(is_async, "login"))
+    chosen, other = clients()
+    assert statuses(site, 4, "/login/", REMOTE_ADDR=chosen) == [200, 200, 200, 429]
+    get(site, "/login/", REMOTE_ADDR=other)
+    assert ratewindow.peek("login", f"ip:{other}").decisions[0].remaining == 2
+
+
+def test_whoever_is_asked_about_by_name_is_judged_as_at_the_door() -> None:
+    define(50, "1/m")
+    chosen, other = clients()
+    assert [[ratewindow.hit("login", f"ip:{who}").allowed for _ in range(2)] for who in (chosen, other)] == [
+        [True, False],
+        [True, True],
+    ]
+
+
+def test_who_comes_without_the_key_is_told_apart_by_address() -> None:
+    define(50, "5/m", prefix="/", key="header:x-api-key", on_missing="refuse")
+    site = behind_middleware(plain(False))
+    chosen, other = clients()
+    assert statuses(site, 2, REMOTE_ADDR=chosen) == [429, 429]
+    assert statuses(site, 2, REMOTE_ADDR=other) == [200, 200]
+
+
+def test_a_rate_in_code_gives_way_to_a_rule_that_is_enforced_for_some() -> None:
+    define(50, "1/m")
+    view = ratelimit("login", "9/m")(plain(False))
+    chosen, other = clients()
+    assert statuses(view, 2, REMOTE_ADDR=chosen) == [200, 429]
+    assert statuses(view, 12, REMOTE_ADDR=other) == [200] * 12
+
+
+def test_with_penalty_and_counted_refusals_too() -> None:
+    define(50, "1/s", prefix="/", penalty="15m", count_refused=True)
+    site = behind_middleware(plain(False))
+    chosen, other = clients()
+    assert statuses(site, 2, REMOTE_ADDR=chosen) == [200, 429]
+    assert int(get(site, REMOTE_ADDR=chosen)["Retry-After"]) > 890
+    assert statuses(site, 3, REMOTE_ADDR=other) == [200] * 3

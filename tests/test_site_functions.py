@@ -1,0 +1,81 @@
+"""A site's own function that fails: never a failed request, one line in the log, and a count."""
+
+import logging
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
+from ratewindow import site_functions
+from ratewindow.limiter.limiter import MOST_COST
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.rulebook import snapshot
+from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rules.rule import Rule
+from tests.support.doors import decorated, get, statuses
+
+is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+
+
+@pytest.fixture(autouse=True)
+def _none_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site_functions, "failing", set())
+
+
+def raising(request: Any) -> int:
+    raise ZeroDivisionError("no\nend")
+
+
+NONSENSE = [raising, lambda request: None, lambda request: -1, lambda request: "5", lambda request: 1.5, lambda request: True]
+
+
+@is_async
+@pytest.mark.parametrize("cost", NONSENSE)
+@pytest.mark.parametrize(("on_error", "answers"), [("allow", [200, 200, 429]), ("local", [200, 200, 429]), ("refuse", [503] * 3)])
+def test_a_cost_that_fails_neither_fails_the_request_nor_lifts_the_limit(
+    is_async: bool, cost: Any, on_error: str, answers: list[int]
+) -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ON_ERROR": on_error}):
+        assert statuses(decorated(is_async, "dear", "2/m", cost=cost), 3) == answers
+
+
+def test_a_rule_in_shadow_beside_the_code_is_not_refused_but_counted() -> None:
+    snapshot._held.book = Rulebook([Rule("dear", parse_rates("9/m"), mode="shadow", on_error="refuse")])
+    assert statuses(decorated(False, "dear", "2/m", cost=raising), 3) == [200, 200, 429]
+
+
+def test_who_is_refused_for_a_function_is_told_so() -> None:
+    seen: list[Any] = []
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ON_ERROR": "refuse"}):
+        get(decorated(False, "dear", "2/m", cost=raising, block=False, seen=seen))
+    told = seen[0].ratewindow
+    assert (told.allowed, told.reason, told.outcome, len(told.id)) == (False, "function", "refused", 5)
+
+
+def test_a_cost_beyond_the_bound_is_the_bound_and_not_free() -> None:
+    assert statuses(decorated(False, "dear", "100/m", cost=lambda request: MOST_COST * 5), 2) == [429, 429]
+
+
+def test_the_log_has_one_line_for_each_time_it_begins_to_fail(caplog: pytest.LogCaptureFixture) -> None:
+    costs = iter(["\N{SNOWMAN}", "a", 1, "b", "c"])
+    with caplog.at_level(logging.ERROR, "ratewindow"):
+        statuses(decorated(False, "dear", "9/m", cost=lambda request: next(costs)), 5)
+    assert len(caplog.records) == 2
+    assert (
+        caplog.records[0].getMessage().startswith("ratewindow: the cost function of dear is wrong, requests cost what the rule")
+    )
+    assert caplog.records[0].getMessage().isascii()
+
+
+def test_each_failure_is_counted_for_each_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[tuple[str, str]] = []
+    monkeypatch.setattr(site_functions, "_listeners", [lambda rule, cause: heard.append((rule, cause))])
+    statuses(decorated(False, "dear", "9/m", cost=raising), 2)
+    assert heard == [("dear", "function:cost")] * 2
+
+
+def test_what_fails_is_remembered_up_to_a_bound(caplog: pytest.LogCaptureFixture) -> None:
+    for number in range(site_functions.MOST_TOLD + 10):
+        site_functions.failed("key", f"f{number}", ValueError("x"), "it is missing")
+    assert len(site_functions.failing) == len(caplog.records) == site_functions.MOST_TOLD
