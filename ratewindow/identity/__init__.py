@@ -4,11 +4,12 @@ An identity is always typed, ``ip:203.0.113.9``, so that a user named like an ad
 """
 
 from ratewindow.identity.custom import paths_in, ratekey
+from ratewindow.identity.named import named
 from ratewindow.identity.privacy import forms, hashed, is_hashed, shown, stored
 from ratewindow.identity.recipe import Recipe, canonical, recipe
 from ratewindow.identity.scope import scope, scoped
 from ratewindow.identity.simple import has_failed, ip, original
-from ratewindow.identity.text import named, split
+from ratewindow.identity.text import split
 from ratewindow.limiter.keys import joined
 
 __all__ = [

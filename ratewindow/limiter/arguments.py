@@ -1,12 +1,14 @@
-"""What a caller may give as an identity and as windows, beside one text and a list: looked at only where these are not."""
+"""What a caller may give as an identity and as windows, beside one text and a list: looked at only where these are not; and
+a clock of the caller's, for tests and replays."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ratewindow.limiter.keys import joined
 from ratewindow.limiter.types import Window
 
 Identity = str | tuple[str, ...]
 Windows = Window | Iterable[Window]
+MOST_MS = 2**47  # in the year 6429: buckets are numbered with six bytes, and calendars end before the year 10000
 
 
 def identity_of(given: object) -> str:
@@ -29,3 +31,21 @@ def windows_of(given: object) -> tuple[Window, ...]:
             remedy = of_text if isinstance(window, str) else "give some such as Window(10, period_ms=1000)"
             raise TypeError(f"{window!r:.60} is no window: {remedy}")
     return windows
+
+
+def whole_ms_of(clock_ms: Callable[[], float]) -> Callable[[], int]:
+    """The same clock in whole milliseconds, from 0 on; it raises a ValueError that names what is no such time."""
+    if not callable(clock_ms):
+        raise TypeError(f"clock_ms {clock_ms!r}: give a function that returns milliseconds")
+
+    def now_ms() -> int:
+        told = clock_ms()
+        try:
+            whole = int(told)
+        except (TypeError, ValueError, OverflowError):  # no number, or none that is a time
+            whole = -1
+        if not 0 <= whole <= MOST_MS:
+            raise ValueError(f"clock_ms told {told!r}: let it return milliseconds from 0 to {MOST_MS}")
+        return whole
+
+    return now_ms

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 from ratewindow.limiter.algorithms.sliding_window import width
-from ratewindow.limiter.clocks import told_by
+from ratewindow.limiter.arguments import whole_ms_of
 from ratewindow.limiter.durations import parse_duration, unit_ms
 from ratewindow.limiter.keys import identity_tag
 from ratewindow.limiter.limiter import AsyncStore, Store
@@ -78,7 +78,7 @@ class SlidingCounter:
         key = f"{prefix}:{window.tag}:{identity_tag(name)}"
         self._check = Check(name, (window,), (key,))
         self._store: Any = MemoryStore() if store is None else store_of(store)
-        self._clock_ms = told_by(clock_ms) if clock_ms is not None else None
+        self._clock_ms = whole_ms_of(clock_ms) if clock_ms is not None else None
 
     def add(self, n: int = 1) -> int:
         """Count `n` more, a whole number from 0; how many it are now."""

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
-from ratewindow.limiter.arguments import Identity, Windows, identity_of, windows_of
-from ratewindow.limiter.clocks import told_by
+from ratewindow.limiter.arguments import Identity, Windows, identity_of, whole_ms_of, windows_of
 from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.redis.commands import Refunds, What, decision, merged
@@ -94,7 +93,7 @@ class Limiter:
         believed_ms: int = BELIEVED_MS,
     ) -> None:
         self._store: Any = store_of(store)
-        self._clock_ms = told_by(clock_ms) if clock_ms is not None else None
+        self._clock_ms = whole_ms_of(clock_ms) if clock_ms is not None else None
         self._prefix = prefix
         self._refusals = Refusals(0 if isinstance(self._store, MemoryStore) else believed_ms, self._clock_ms)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.base import Reading
-from ratewindow.limiter.clocks import told_by
+from ratewindow.limiter.arguments import whole_ms_of
 from ratewindow.limiter.forks import renew_lock_after_fork
 from ratewindow.limiter.redis.commands import Refunds, What, tells_verdict
 from ratewindow.limiter.types import Check
@@ -27,7 +27,7 @@ class MemoryStore:
 
     def __init__(self, most_keys: int = 100_000, clock_ms: Callable[[], float] | None = None) -> None:
         self.most_keys = most_keys
-        self._clock_ms = told_by(clock_ms) if clock_ms is not None else _system_ms
+        self._clock_ms = whole_ms_of(clock_ms) if clock_ms is not None else _system_ms
         self._lock = threading.Lock()
         renew_lock_after_fork(self)
         self._states = _States()

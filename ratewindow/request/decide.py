@@ -13,6 +13,7 @@ from django.core.signals import setting_changed
 from ratewindow import background, conf
 from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.commands import What, decision
+from ratewindow.limiter.redis.connections import UNUSED_S
 from ratewindow.limiter.redis.loop_deadline import within
 from ratewindow.limiter.refusals import Refusals
 from ratewindow.limiter.types import Decision
@@ -161,6 +162,8 @@ def _report(fault: faults.Fault, error: Exception, about: str) -> None:
 misses = Misses()
 breaker = Breaker(stores.probe, without_redis.in_words)
 background.every(lambda: PROBE_S, breaker.look, apart="probes")
+background.every(lambda: PROBE_S, stores.shards.look, apart="probes")
+background.every(lambda: UNUSED_S / 2, stores.close_unused)
 listen(lambda _: misses.forget())  # what has become an outage, or came of it
 refusals = Refusals()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.signals import setting_changed
 
-from ratewindow import background, conf
+from ratewindow import conf
 from ratewindow.limiter import forks
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.redis import faults
@@ -18,7 +18,7 @@ from ratewindow.limiter.redis.store import AsyncRedisStore, RedisStore
 from ratewindow.limiter.redis.store_for import astore_for, store_for
 from ratewindow.limiter.types import Check, Window
 from ratewindow.store import process_clients, state_keys
-from ratewindow.store.breaker import PROBE_S, Breakers
+from ratewindow.store.breaker import Breakers
 
 AnyAsyncStore = AsyncRedisStore | AsyncClusterStore
 
@@ -135,15 +135,12 @@ def _mended(look: Callable[[], object], forget: Callable[[], object]) -> None:
 
 
 shards = Breakers(_probe_shard, lambda: "requests of its clients are decided without it")
-background.every(lambda: PROBE_S, shards.look, apart="probes")
 
 
-def _close_unused() -> None:
+def close_unused() -> None:
+    """Close the connections of threads that have ended or rest for long."""
     if _of_threads is not None:
         _of_threads.close_unused(UNUSED_S)
-
-
-background.every(lambda: UNUSED_S / 2, _close_unused)
 
 
 def _forget(*, setting: str, **_: Any) -> None:

@@ -16,7 +16,7 @@ import redis.asyncio
 from fakeredis.commands_mixins import scripting_mixin
 
 from ratewindow.limiter import AsyncClusterStore, AsyncRedisStore, ClusterStore, Decision, Limiter, RedisStore, Window
-from ratewindow.limiter.clocks import NoScripts, ServerClock
+from ratewindow.limiter.redis.server_clock import NoScripts, ServerClock
 from ratewindow.limiter.types import Check
 from tests.limiter.clock import Clock
 from tests.limiter.histories import ALGORITHMS, history

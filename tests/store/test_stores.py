@@ -55,7 +55,7 @@ def test_a_process_closes_the_connections_that_its_threads_need_no_more(monkeypa
     asked: list[float] = []
     store = stores.store()
     monkeypatch.setattr(store, "close_unused", asked.append)
-    stores._close_unused()
+    stores.close_unused()
     assert asked == [UNUSED_S]
     assert "_close_unused" in {chore.run.__name__ for each in background._rounds.values() for chore in each.chores}
 

@@ -7,8 +7,8 @@ from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, get_args
 
 from ratewindow.limiter import forks
-from ratewindow.limiter.clocks import HostMs
 from ratewindow.limiter.redis.scripts import Script, script_for
+from ratewindow.limiter.redis.server_clock import HostMs
 from ratewindow.limiter.types import Check, Decision, TooManyWindows, Window, WindowAnswer, bulk, check_number
 
 What = Literal["hit", "peek", "force", "charge", "refused"]

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
 
-from ratewindow.limiter.clocks import ServerClock, without_scripts
 from ratewindow.limiter.redis.commands import Call, Words, packed
 from ratewindow.limiter.redis.exchange import exchange
 from ratewindow.limiter.redis.faults import BadReply, numbers
+from ratewindow.limiter.redis.server_clock import ServerClock, without_scripts
 from ratewindow.limiter.redis.thread_deadline import limit_of, running, shortened, still_limited, untimed
 
 Answer = TypeVar("Answer")

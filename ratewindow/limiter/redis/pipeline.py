@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from ratewindow.limiter.clocks import ServerClock, is_refusal, without_scripts
 from ratewindow.limiter.redis.commands import Call, Words
 from ratewindow.limiter.redis.faults import BadReply, numbers
 from ratewindow.limiter.redis.loop_deadline import time_limit
+from ratewindow.limiter.redis.server_clock import ServerClock, is_refusal, without_scripts
 
 
 class Waiting(NamedTuple):

@@ -9,13 +9,13 @@ from redis.asyncio.cluster import ClusterNode
 from redis.exceptions import AskError, MovedError, NoScriptError, RedisClusterException, RedisError, ResponseError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from ratewindow.limiter.clocks import ServerClock
 from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.cluster.slots import Address, Slots, name_of
 from ratewindow.limiter.redis.commands import Call
 from ratewindow.limiter.redis.faults import Concerns, ServerAway, Watch
 from ratewindow.limiter.redis.loop_deadline import time_limit
 from ratewindow.limiter.redis.pipeline import Pipelined, Waiting
+from ratewindow.limiter.redis.server_clock import ServerClock
 
 if TYPE_CHECKING:
     import redis.asyncio

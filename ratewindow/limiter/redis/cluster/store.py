@@ -9,7 +9,6 @@ from redis.connection import ConnectionPool
 from redis.exceptions import AskError, MovedError, NoScriptError, RedisError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from ratewindow.limiter.clocks import ServerClock
 from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.client_kinds import expect
 from ratewindow.limiter.redis.cluster import rounds
@@ -20,6 +19,7 @@ from ratewindow.limiter.redis.commands import Call, Refunds, What, decide_call
 from ratewindow.limiter.redis.connections import Server
 from ratewindow.limiter.redis.faults import Concerns, ServerAway, Unwatched, Watch
 from ratewindow.limiter.redis.loop_deadline import time_limit
+from ratewindow.limiter.redis.server_clock import ServerClock
 from ratewindow.limiter.redis.thread_deadline import limited, running, still_limited, timed
 from ratewindow.limiter.types import Check, Window
 
