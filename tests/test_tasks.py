@@ -39,7 +39,7 @@ def test_a_worker_collects_cleans_and_sends_its_last_counts(site, redis_client):
     site.send("ratewindow.tasks.clean_orphans")
     site.wait_for(lambda: not redis_client.exists(orphan))
 
-    site.send("tests.support.tasktrial.count", "from-the-worker")
+    site.send("tests.support.trial_tasks.count", "from-the-worker")
     site.wait_for(lambda: redis_client.exists("counted"))
     # Asked to end before it has taken note of a result, a worker waits half a minute for it.
     site.wait_for(lambda: (site.app.control.inspect().active() or {"": [1]}).popitem()[1] == [])

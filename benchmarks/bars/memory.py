@@ -11,7 +11,7 @@ from benchmarks.tables import AMOUNTS, Amount, Section
 from ratewindow import ratelimit
 from ratewindow.limiter import Limiter, RedisStore, Window
 from ratewindow.store import process_clients
-from tests.limiter.footprint import busy, bytes_each
+from tests.support.footprint import busy, bytes_each
 
 HOUR_MS = 3_600_000
 SMALL, LARGE = (1, 1, 2), (1, 1, 10**6)

@@ -12,7 +12,7 @@ from benchmarks.structures import OURS, PERIOD_MS, Structure, structures
 from benchmarks.tables import Row, Section
 from benchmarks.timing import in_turns
 from ratewindow.store import process_clients
-from tests.limiter.clock import START_MS
+from tests.support.clock import START_MS
 
 CALLS = 10_000
 ROUNDS = 4

@@ -35,7 +35,7 @@ def test_a_host_that_registers_every_model_in_a_loop_has_our_pages_all_the_same(
     (tmp_path / "host" / "__init__.py").write_text("")
     (tmp_path / "host" / "admin.py").write_text(HOST)
     (tmp_path / "hostsettings.py").write_text(SETTINGS)
-    checkout = str(Path(__file__).resolve().parent.parent.parent)
+    checkout = str(Path(__file__).resolve().parents[2])
     environment = {
         **program_environment,
         "PYTHONPATH": f"{tmp_path}:{checkout}",
@@ -46,7 +46,7 @@ def test_a_host_that_registers_every_model_in_a_loop_has_our_pages_all_the_same(
 
 
 def test_the_lines_of_the_readme_add_to_lists_and_to_tuples() -> None:
-    readme = (Path(__file__).resolve().parent.parent.parent / "README.md").read_text()
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
     lines = [line for line in readme.splitlines() if line.startswith(("INSTALLED_APPS", "MIDDLEWARE"))]
     for before in (["host"], ("host",)):
         settings: dict[str, object] = {"INSTALLED_APPS": before, "MIDDLEWARE": before}

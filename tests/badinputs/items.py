@@ -7,11 +7,11 @@ _WALK, _TRICKS, _DOORS = "serving/test_address_walk.py", "serving/test_path_tric
 _RULES, _OVERRIDES, _REPORT = "admin/test_rules.py", "admin/test_overrides.py", "admin/test_report_page.py"
 _ADDRESS, _SENT, _METHODS = "badinputs/test_address.py", "badinputs/test_identity.py", "badinputs/test_paths_and_methods.py"
 _NUMBERS, _PAGES, _BROWSER = "badinputs/test_numbers.py", "badinputs/test_pages.py", "badinputs/test_markup_in_browser.py"
-_SPELLINGS = "test_path_variants.py"
+_SPELLINGS = "rules/test_path_variants.py"
 _PLAIN, _BODY, _WORST, _WORST_SERVED = (
-    "identity/test_plain.py",
-    "identity/test_body.py",
-    "test_worst_strings.py",
+    "identity/test_simple.py",
+    "identity/test_body_fields.py",
+    "badinputs/test_worst_strings.py",
     "serving/test_worst_strings_served.py",
 )
 
@@ -77,7 +77,7 @@ SERVED: dict[str, tuple[str, ...]] = {
     ),
     "`%0a` where a regex rule has a dot": (
         f"{_TRICKS}::test_no_other_text_that_a_site_takes_for_the_same_page_passes_a_third_time",
-        "test_regex.py::test_a_dot_is_any_character_of_a_path_also_a_line_feed",
+        "rules/test_regex.py::test_a_dot_is_any_character_of_a_path_also_a_line_feed",
     ),
     "the redirect of APPEND_SLASH": (
         f"{_DOORS}::test_the_redirect_that_appends_a_slash_charges_nothing",
@@ -132,12 +132,12 @@ IDENTITY: dict[str, tuple[str, ...]] = {
         f"{_WORST}::test_a_view_that_passes_them_on_is_answered",
     ),
     "NFC, NFD, case and blanks are one client where the rule says so": (
-        "identity/test_fields.py::test_where_the_rule_says_normalise_spellings_are_one_client",
-        "identity/test_spelling.py::test_case_blanks_and_the_form_of_letters_make_no_other_client",
+        "identity/test_sent_fields.py::test_where_the_rule_says_normalise_spellings_are_one_client",
+        "identity/test_normalise.py::test_case_blanks_and_the_form_of_letters_make_no_other_client",
     ),
     "a field that is missing or empty": (f"{_BODY}::test_a_field_that_is_absent_or_empty_is_missing",),
     "a field that is sent twice": (
-        "identity/test_fields.py::test_of_what_is_sent_twice_what_a_view_sees_counts",
+        "identity/test_sent_fields.py::test_of_what_is_sent_twice_what_a_view_sees_counts",
         f"{_BODY}::test_of_a_field_that_is_sent_twice_the_last_counts_which_is_what_a_view_sees",
     ),
     "a thousand random API keys from one address": (
@@ -160,14 +160,14 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 
 RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
     "`(a+)+$`": (
-        "test_regex.py::test_the_pattern_that_hangs_other_engines_reads_a_long_text_once",
-        "test_regex.py::test_without_google_re2_the_line_to_install_it_is_told",
+        "rules/test_regex.py::test_the_pattern_that_hangs_other_engines_reads_a_long_text_once",
+        "rules/test_regex.py::test_without_google_re2_the_line_to_install_it_is_told",
     ),
     "expressions that are too large, or too many, or take too long": (
-        "test_snapshot.py::test_expressions_that_are_too_much_together_cost_no_other_rule_anything",
-        "test_regex.py::test_a_pattern_that_is_too_large_is_named_with_what_to_write",
-        "test_regex.py::test_a_pattern_that_takes_long_beside_the_others_is_named",
-        "test_regex.py::test_a_process_grows_by_few_megabytes_whatever_the_patterns",
+        "rulebook/test_snapshot.py::test_expressions_that_are_too_much_together_cost_no_other_rule_anything",
+        "rules/test_regex.py::test_a_pattern_that_is_too_large_is_named_with_what_to_write",
+        "rules/test_regex.py::test_a_pattern_that_takes_long_beside_the_others_is_named",
+        "rules/test_regex.py::test_a_process_grows_by_few_megabytes_whatever_the_patterns",
         f"{_RULES}::test_a_regular_expression_is_tried_with_the_others_and_one_left_out_says_so_at_its_row",
     ),
     "limit 0, -1, 1e18, 1.5, NaN; period 0, -1, 1e12": (
@@ -182,11 +182,11 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
     "`10/week` is a week": (f"{_NUMBERS}::test_a_week_is_a_week_wherever_a_rate_is_written",),
     "`10/parsec` is an error": (
         f"{_NUMBERS}::test_a_rate_that_is_none",
-        "test_rates.py::test_anything_else_is_named_with_the_remedy",
+        "limiter/test_rates.py::test_anything_else_is_named_with_the_remedy",
     ),
     "a rule that locks the admin out of /admin/": (
         f"{_RULES}::test_nothing_is_saved_before_they_say_that_they_know",
-        "commands/test_mode.py::test_a_rule_that_locks_everybody_out_is_undone_from_the_command_line",
+        "management/subcommands/test_mode.py::test_a_rule_that_locks_everybody_out_is_undone_from_the_command_line",
     ),
     "staff that may only look": (
         f"{_PAGES}::test_staff_that_may_only_look_is_forbidden_every_change",
@@ -202,12 +202,12 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
         f"{_OVERRIDES}::test_what_people_wrote_is_shown_and_not_run",
         f"{_RULES}::test_what_people_wrote_is_shown_and_not_run",
         f"{_REPORT}::test_nothing_stored_is_ever_markup",
-        "answers/test_responses.py::test_a_rules_message_is_read_in_every_form_and_run_in_none",
+        "request/test_refusal.py::test_a_rules_message_is_read_in_every_form_and_run_in_none",
     ),
     "CR, LF and other letters in the name of a rule": (
         f"{_WORST}::test_as_the_name_of_a_rule",
-        "test_models.py::test_any_other_name_is_refused",
-        "answers/test_responses.py::test_a_name_that_only_raw_sql_can_write_reaches_neither_header_nor_log",
+        "models/test_models.py::test_any_other_name_is_refused",
+        "request/test_refusal.py::test_a_name_that_only_raw_sql_can_write_reaches_neither_header_nor_log",
     ),
     "filters and search on a million rows": (
         f"{_PAGES}::test_a_list_of_many_rows_is_a_page_of_them_for_as_few_questions_as_one_of_few",

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no {CHROMIUM} here: the pages were not tried in a browser"),
 ]
 
-CHECKOUT = Path(__file__).resolve().parent.parent.parent
+CHECKOUT = Path(__file__).resolve().parents[2]
 OURS = "/admin/ratewindow"
 REPORT, RULES = f"{OURS}/throttlestat/", f"{OURS}/raterule/"
 PAGES = [REPORT, RULES, f"{OURS}/override/", f"{REPORT}state/", f"{REPORT}switch/", f"{OURS}/override/release/"]

@@ -19,7 +19,7 @@ from ratewindow.models import RateRule
 from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
 from ratewindow.store import process_clients
-from tests.checks.told import found
+from tests.support.check_messages import found
 
 
 @pytest.fixture(autouse=True)

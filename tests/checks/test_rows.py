@@ -11,7 +11,7 @@ from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
 from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
-from tests.checks.told import found
+from tests.support.check_messages import found
 
 pytestmark = pytest.mark.django_db
 

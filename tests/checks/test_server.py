@@ -7,7 +7,7 @@ import pytest
 
 from ratewindow.operations.shared_prefix import announce_site
 from ratewindow.store import state_keys
-from tests.checks.told import found
+from tests.support.check_messages import found
 
 pytestmark = pytest.mark.django_db
 

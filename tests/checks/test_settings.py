@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from tests.checks.told import found
+from tests.support.check_messages import found
 
 OURS = "ratewindow.middleware.RateWindowMiddleware"
 USERS = "django.contrib.auth.middleware.AuthenticationMiddleware"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.injectors import OwnServer, own_server
-from tests.support.serverclock import ServerClock, server_clock
+from tests.support.server_clock import ServerClock, server_clock
 from tests.support.servers import until
 
 _TIME = "return redis.call('TIME')[1]"

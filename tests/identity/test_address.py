@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ratewindow.identity import address
 from ratewindow.identity.address import client_address
-from tests.support.addressheaders import NAMES
+from tests.support.address_headers import NAMES
 from tests.support.doors import behind_middleware, decorated, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)

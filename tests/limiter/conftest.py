@@ -16,7 +16,7 @@ from ratewindow.limiter.redis.commands import Refunds, What
 from ratewindow.limiter.types import Check
 from ratewindow.store.clients import connect
 from ratewindow.store.url import parse
-from tests.limiter.clock import Clock
+from tests.support.clock import Clock
 
 
 class Awaited:

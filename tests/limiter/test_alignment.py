@@ -10,9 +10,9 @@ from ratewindow.limiter import Limiter, MemoryStore, Window
 from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
 from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.types import Check
-from tests.limiter.clock import Clock
-from tests.limiter.histories import as_limit
-from tests.limiter.oracle import Oracle, Question
+from tests.support.clock import Clock
+from tests.support.histories import as_limit
+from tests.support.oracle import Oracle, Question
 
 HOUR_MS = ALIGNMENTS_MS["hour"]
 

@@ -8,8 +8,8 @@ import redis
 
 from ratewindow.limiter import Limiter, MemoryStore, RedisStore, SlidingCounter, Window
 from ratewindow.limiter.limiter import Store
-from tests.limiter.clock import Clock
-from tests.limiter.histories import ALGORITHMS
+from tests.support.clock import Clock
+from tests.support.histories import ALGORITHMS
 
 MINUTE = Window(5, period_ms=60_000)
 

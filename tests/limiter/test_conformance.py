@@ -17,9 +17,9 @@ from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.redis.commands import What
 from ratewindow.limiter.types import Check, Window
 from tests.limiter.conftest import open_store
-from tests.limiter.heldclock import KINDS, Held, held
-from tests.limiter.histories import ALGORITHMS, START_MS, history
-from tests.limiter.trial import HeldTrial, Trial
+from tests.support.held_stores import KINDS, Held, held
+from tests.support.histories import ALGORITHMS, START_MS, history
+from tests.support.trial import HeldTrial, Trial
 
 pytestmark = pytest.mark.conformance
 

@@ -12,7 +12,7 @@ import redis.asyncio
 
 from ratewindow.limiter import AsyncRedisStore, MemoryStore, RedisStore, SlidingCounter
 from ratewindow.limiter.limiter import Store
-from tests.limiter.clock import Clock
+from tests.support.clock import Clock
 
 
 def test_it_counts_what_was_added_in_the_window_and_less_than_its_resolution_longer(store: Store, clock: Clock) -> None:

@@ -9,8 +9,8 @@ import pytest
 import redis
 
 from ratewindow.limiter import Limiter, RedisStore, Window
-from tests.limiter.clock import Clock
-from tests.limiter.histories import ALGORITHMS
+from tests.support.clock import Clock
+from tests.support.histories import ALGORITHMS
 
 MINUTE_MS = 60_000
 

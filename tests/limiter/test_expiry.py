@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from ratewindow.limiter import Limiter, Window
-from tests.limiter.clock import START_MS
-from tests.limiter.heldclock import KINDS, Held, held
+from tests.support.clock import START_MS
+from tests.support.held_stores import KINDS, Held, held
 
 
 @pytest.fixture(params=KINDS)

@@ -8,8 +8,8 @@ import redis
 
 from ratewindow.limiter import Limiter, RedisStore, SlidingCounter, Window
 from ratewindow.limiter.rates import parse_rates
-from tests.limiter.clock import Clock
-from tests.limiter.footprint import busy, bytes_beyond_the_name, bytes_each
+from tests.support.clock import Clock
+from tests.support.footprint import busy, bytes_beyond_the_name, bytes_each
 
 CLIENTS = 400
 HOUR_MS = 3_600_000

@@ -8,7 +8,7 @@ from ratewindow.limiter.leases import Leases
 from ratewindow.limiter.limiter import Limiter
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.types import Check, Window
-from tests.limiter.clock import Clock
+from tests.support.clock import Clock
 
 PERIOD_MS = 10_000
 SLIDING = ("sliding_log", "sliding_window")

@@ -14,8 +14,8 @@ import redis.asyncio
 from ratewindow.limiter import AsyncRedisStore, Decision, Limiter, MemoryStore, RedisStore, Window
 from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.types import Check
-from tests.limiter.clock import Clock
-from tests.limiter.histories import ALGORITHMS
+from tests.support.clock import Clock
+from tests.support.histories import ALGORITHMS
 
 MINUTE = Window(5, period_ms=60_000)
 

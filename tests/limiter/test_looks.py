@@ -6,8 +6,8 @@ from ratewindow.limiter import Window
 from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.redis.commands import decision
 from ratewindow.limiter.types import Check
-from tests.limiter.clock import Clock
-from tests.limiter.histories import ALGORITHMS
+from tests.support.clock import Clock
+from tests.support.histories import ALGORITHMS
 
 pytestmark = pytest.mark.usefixtures("never_expiring")
 

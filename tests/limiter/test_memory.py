@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from ratewindow.limiter import Limiter, MemoryStore, Window
-from tests.limiter.clock import Clock
+from tests.support.clock import Clock
 
 ONE = [Window(1, period_ms=60_000)]
 

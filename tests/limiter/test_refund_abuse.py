@@ -12,7 +12,7 @@ import pytest
 
 from ratewindow.limiter import Decision, Limiter, MemoryStore, Window
 from ratewindow.limiter.limiter import Store
-from tests.limiter.clock import Clock
+from tests.support.clock import Clock
 
 pytestmark = pytest.mark.usefixtures("never_expiring")  # the server's own time is not the test's
 

@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from ratewindow.limiter import Limiter, MemoryStore, RedisStore, Window, refusals
-from tests.limiter.clock import Clock
+from tests.support.clock import Clock
 
 LIMIT = [Window(3, period_ms=60_000)]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ratewindow.limiter import Limiter, Window
-from tests.limiter.clock import Clock
-from tests.limiter.histories import ALGORITHMS
+from tests.support.clock import Clock
+from tests.support.histories import ALGORITHMS
 
 pytestmark = pytest.mark.usefixtures("never_expiring")
 

@@ -6,8 +6,8 @@ import pytest
 
 from ratewindow.limiter import Limiter, MemoryStore, Window
 from ratewindow.limiter.limiter import Store
-from tests.limiter.clock import Clock
-from tests.limiter.histories import ALGORITHMS
+from tests.support.clock import Clock
+from tests.support.histories import ALGORITHMS
 
 pytestmark = pytest.mark.usefixtures("never_expiring")  # the server's own time is not the test's
 

@@ -8,7 +8,7 @@ import pytest
 
 from ratewindow.limiter import Limiter, MemoryStore, Window
 from ratewindow.limiter.limiter import Store
-from tests.limiter.clock import Clock
+from tests.support.clock import Clock
 
 LIMIT, PERIOD_MS, BURST = 10, 60_000, 4
 START_MS = 1_732_094_880_000  # an edge of the minute

@@ -14,9 +14,9 @@ from ratewindow.operations.shared_prefix import SharedPrefix, announce_site, ref
 from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
 from ratewindow.store import state_keys
-from tests.limiter.histories import ALGORITHMS
-from tests.reporting.conftest import NOW_S
 from tests.support.doors import behind_middleware, plain, statuses
+from tests.support.histories import ALGORITHMS
+from tests.support.made_counts import NOW_S
 
 pytestmark = pytest.mark.django_db
 

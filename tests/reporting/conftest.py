@@ -4,8 +4,6 @@ import pytest
 
 from ratewindow.reporting import counters
 
-NOW_S = 1_800_000_000.0  # a full minute: 15 January 2027, 08:00 UTC
-
 
 @pytest.fixture(autouse=True)
 def nothing_counted(redis_client):

@@ -11,8 +11,7 @@ from ratewindow.reporting.collecting import Collected, collect_stats
 from ratewindow.reporting.stored import Resolution, minute_start, set_rows, span_start, sums_of
 from ratewindow.reporting.sums import Sums
 from ratewindow.store import state_keys
-from tests.reporting.conftest import NOW_S
-from tests.reporting.made import NOW_MINUTE, sent
+from tests.support.made_counts import NOW_MINUTE, NOW_S, sent
 
 pytestmark = pytest.mark.django_db
 

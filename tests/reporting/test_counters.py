@@ -13,9 +13,8 @@ from ratewindow.reporting import counters, minutes, tallies
 from ratewindow.reporting.counters import Counters
 from ratewindow.reporting.sums import Sums
 from ratewindow.store import process_clients, state_keys
-from tests.reporting.conftest import NOW_S
-from tests.reporting.made import NOW_MINUTE, decision
 from tests.support.doors import decorated, statuses
+from tests.support.made_counts import NOW_MINUTE, NOW_S, decision
 
 
 class Clock:

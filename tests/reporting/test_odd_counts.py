@@ -14,8 +14,7 @@ from ratewindow.operations.clean_state import clean_orphans
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.reporting.sums import Sums
 from ratewindow.store import state_keys
-from tests.reporting.conftest import NOW_S
-from tests.reporting.made import NOW_MINUTE, sent
+from tests.support.made_counts import NOW_MINUTE, NOW_S, sent
 
 pytestmark = pytest.mark.django_db
 

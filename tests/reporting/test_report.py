@@ -16,8 +16,7 @@ from ratewindow.reporting.report import Report, report
 from ratewindow.reporting.stored import Resolution, minute_start, span_start
 from ratewindow.reporting.summary import percent, summary
 from ratewindow.reporting.sums import Sums
-from tests.reporting.conftest import NOW_S
-from tests.reporting.made import NOW_MINUTE, decision, sent
+from tests.support.made_counts import NOW_MINUTE, NOW_S, decision, sent
 
 pytestmark = pytest.mark.django_db
 

@@ -18,7 +18,7 @@ from ratewindow.models import RateRule
 from ratewindow.request import headers
 from ratewindow.rulebook import snapshot
 from ratewindow.testing import override_rules
-from tests.limiter.clock import Clock
+from tests.support.clock import Clock
 from tests.support.doors import answer, behind_middleware, decorated, get, plain
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -113,7 +113,7 @@ def test_a_client_that_asks_for_something_else_gets_that(handler429: Any, accept
 
 def test_the_urlconf_is_the_one_of_the_request() -> None:
     request = RequestFactory().get("/", headers={"accept": BROWSER})
-    request.urlconf = "tests.support.ownurls"  # type: ignore[attr-defined]
+    request.urlconf = "tests.support.own_urls"  # type: ignore[attr-defined]
     assert refusal(request, REFUSED).content == b"a page of another URLconf"  # type: ignore[attr-defined]
 
 

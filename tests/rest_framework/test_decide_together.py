@@ -22,7 +22,7 @@ from ratewindow.models import Override, RateRule
 from ratewindow.request import guard
 from ratewindow.rest_framework import AnonRateThrottle, RuleThrottle, ScopedRateThrottle, UserRateThrottle
 from ratewindow.signals import throttled as throttled_signal
-from tests.rest_framework.site import ANN, BOB, ask, rate_of, request_of, statuses, throttled
+from tests.support.rest_views import ANN, BOB, ask, rate_of, request_of, statuses, throttled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -25,7 +25,7 @@ from ratewindow.rest_framework import (
 )
 from ratewindow.rules import code_rates
 from ratewindow.testing import override_rules
-from tests.rest_framework.site import ANN, BOB, ask, rate_of, request_of, statuses, throttled
+from tests.support.rest_views import ANN, BOB, ask, rate_of, request_of, statuses, throttled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

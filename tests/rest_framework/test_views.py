@@ -21,7 +21,7 @@ from ratewindow.checks.rows import check_rules
 from ratewindow.rest_framework import AnonRateThrottle, RuleThrottle, ScopedRateThrottle, UserRateThrottle
 from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
-from tests.rest_framework.site import rate_of, throttled
+from tests.support.rest_views import rate_of, throttled
 
 pytestmark = pytest.mark.django_db
 

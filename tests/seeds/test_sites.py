@@ -18,9 +18,9 @@ from ratewindow.limiter import Limiter, MemoryStore, RedisStore, Window
 from ratewindow.models import RateRule, RuleWindow, ThrottleStat
 from ratewindow.reporting import counters
 from ratewindow.reporting.collecting import collect_stats
-from tests.limiter.clock import Clock
-from tests.limiter.histories import ALGORITHMS, history
+from tests.support.clock import Clock
 from tests.support.doors import behind_middleware, get, plain, statuses
+from tests.support.histories import ALGORITHMS, history
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

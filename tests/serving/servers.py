@@ -25,7 +25,7 @@ from ratewindow.reporting.sums import NOTHING
 from testproject.redis_server import find_program, free_port, start
 from tests.support.processes import marked
 
-CHECKOUT = Path(__file__).resolve().parent.parent.parent
+CHECKOUT = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 90.0
 END_TIMEOUT_S = 60.0
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.serving.rawhttp import TIMEOUT_S, answers
 from tests.serving.servers import KINDS, MORE_KINDS, Served, new_address, place
-from tests.support.addressheaders import NAMES
+from tests.support.address_headers import NAMES
 
 pytestmark = pytest.mark.slow
 

@@ -35,7 +35,7 @@ class Worker:
             "--concurrency",
             str(PROCESSES),
             "--include",
-            "tests.support.tasktrial",
+            "tests.support.trial_tasks",
         ]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -52,7 +52,7 @@ class Worker:
         while list(told.values()) != [str(limit)] * PROCESSES:
             assert self.process.poll() is None and time.monotonic() < deadline_s, (told, self.log.read_text())
             for _ in range(2 * PROCESSES):
-                self.app.send_task("tests.support.tasktrial.tell_limit", ["edited"])
+                self.app.send_task("tests.support.trial_tasks.tell_limit", ["edited"])
             for _ in range(2 * PROCESSES):
                 found = self.place.redis.blpop(["limits"], timeout=1)
                 if found is not None:

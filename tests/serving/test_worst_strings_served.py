@@ -7,7 +7,7 @@ import pytest
 
 from tests.serving.rawhttp import answers, connected
 from tests.serving.servers import Served, new_address, place
-from tests.support.worststrings import WORST
+from tests.support.worst_strings import WORST
 
 pytestmark = pytest.mark.slow
 

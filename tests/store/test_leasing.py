@@ -15,8 +15,8 @@ from ratewindow.models import RateRule
 from ratewindow.request import decide
 from ratewindow.store import leasing, stores
 from ratewindow.testing import Rule, override_rules
+from tests.request.test_concurrency import admitted_by_eight_processes
 from tests.support.doors import behind_middleware, plain
-from tests.test_concurrency import admitted_by_eight_processes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -32,7 +32,7 @@ class Site:
 
     def start(self, *options: str) -> None:
         """One worker more; it works on one task at a time."""
-        words = "-m celery -A testproject worker --concurrency 1 --include tests.support.tasktrial"
+        words = "-m celery -A testproject worker --concurrency 1 --include tests.support.trial_tasks"
         words += f" --hostname w{len(self._workers)}@%h"
         with self.log.open("ab") as log:
             self._workers.append(

@@ -12,7 +12,7 @@ from ratewindow.limiter.algorithms.sliding_log import MOST_LATER
 from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.redis.commands import What
 from ratewindow.limiter.types import Check
-from tests.limiter.clock import START_MS, Clock
+from tests.support.clock import START_MS, Clock
 
 LIMIT, PERIOD_MS = 100_000, 3_600_000
 LOG = Window(LIMIT, PERIOD_MS, "sliding_log")

@@ -14,7 +14,7 @@ from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.redis.commands import What
 from ratewindow.limiter.types import Check
-from tests.limiter.clock import START_MS, Clock
+from tests.support.clock import START_MS, Clock
 
 RATES = ["1/s", "3/s", "3/m", "5/m", "60/m", "100/h"]
 PERIODS = 10

@@ -3,9 +3,9 @@
 from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.redis.commands import Refunds
 from ratewindow.limiter.types import Check
-from tests.limiter.heldclock import Held
-from tests.limiter.histories import Step, as_limit
-from tests.limiter.oracle import Limit, Oracle
+from tests.support.held_stores import Held
+from tests.support.histories import Step, as_limit
+from tests.support.oracle import Limit, Oracle
 
 
 class Trial:

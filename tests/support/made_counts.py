@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import minutes
 from ratewindow.reporting.sums import Sums
-from tests.reporting.conftest import NOW_S
 
+NOW_S = 1_800_000_000.0  # a full minute: 15 January 2027, 08:00 UTC
 NOW_MINUTE = int(NOW_S) // 60
 
 

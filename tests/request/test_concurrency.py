@@ -15,8 +15,8 @@ from django.test import RequestFactory, override_settings
 
 from ratewindow import ratelimit
 from ratewindow.models import RateRule
-from tests.limiter.histories import ALGORITHMS
 from tests.support.doors import behind_middleware, plain
+from tests.support.histories import ALGORITHMS
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +89,7 @@ from django.test import RequestFactory
 from ratewindow import ratelimit
 from ratewindow.models import RateRule
 from tests.support.doors import behind_middleware, plain
-from tests.limiter.histories import ALGORITHMS
+from tests.support.histories import ALGORITHMS
 seen = []
 view = ratelimit("processes", "50/h", key="global")(plain(False, seen))
 print("ready", flush=True)

@@ -43,7 +43,7 @@ def all_say(site: Site, passed: int) -> bool:
 
 def test_a_worker_that_is_killed_while_it_collects_loses_and_doubles_nothing(site: Site, redis_client: redis.Redis) -> None:
     counted("p1", 7)
-    site.send("tests.support.tasktrial.collect_and_hang")
+    site.send("tests.support.trial_tasks.collect_and_hang")
     site.wait_for(lambda: redis_client.exists("hanging"))
     assert all_say(site, 7)
     counted("p2", 5)

@@ -23,7 +23,7 @@ from ratewindow.identity import forms, joined, ratekey, recipe, shown, split
 from ratewindow.models import Override, RateRule
 from ratewindow.rules.rule import NAME_PATTERN
 from tests.support.doors import answer, behind_middleware, decorated, plain
-from tests.support.worststrings import WORST
+from tests.support.worst_strings import WORST
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.redis.commands import What
 from ratewindow.limiter.types import Check, Window
-from tests.limiter.oracle import Limit, Question
+from tests.support.oracle import Limit, Question
 
 START_MS = 1_732_094_855_123
 ALGORITHMS = [name for name, _ in algorithm_choices()]

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.pictures.edge import LIMIT, WINDOWS, story
 from benchmarks.pictures.svg import drawn
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 
 
 @pytest.mark.parametrize("name", WINDOWS)

@@ -7,7 +7,7 @@ from typing import Any
 import redis
 
 from ratewindow.limiter import Limiter, RedisStore, Window
-from tests.limiter.clock import Clock
+from tests.support.clock import Clock
 
 
 def used(client: redis.Redis) -> int:

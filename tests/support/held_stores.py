@@ -13,8 +13,8 @@ import time_machine
 from ratewindow.limiter import MemoryStore, RedisStore
 from ratewindow.limiter.limiter import Store
 from testproject.redis_server import find_program, start
-from tests.limiter.clock import START_MS
-from tests.support.serverclock import ServerClock, server_clock
+from tests.support.clock import START_MS
+from tests.support.server_clock import ServerClock, server_clock
 
 KINDS = ["held Redis", "held Valkey", "held fakeredis", "held memory"]
 _TIME_US = "local time = redis.call('TIME') return time[1] * 1000000 + time[2]"
