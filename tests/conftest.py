@@ -82,7 +82,7 @@ def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPat
     stores.shards.reset()
     decide.refusals.forget()
     with counters._process._sending:
-        counters._process.begin_anew()
+        counters._process.reset()
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""A report as the chart and the table beside it show it: a label and three numbers for each step."""
+"""A report as the chart and its table show it: a label and numbers for each step."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,14 +29,14 @@ def steps(report: Report) -> list[Step]:
 
 
 def span(report: Report) -> str:
-    """From when to when, and by whose clock."""
+    """Start, end and time zone of a report, as text."""
     start, end = (report.period.local(moment) for moment in (report.period.start, report.period.end))
     words = "D j M Y, H:i" if report.period.step >= DAY else "D j M, H:i"
     return f"{date_format(start, words)} to {date_format(end, words)}, {report.period.zone}"
 
 
 def chart_data(report: Report) -> dict[str, Any]:
-    """For the script, as JSON. Bars are told apart by their labels, so that it needs no time zone of its own."""
+    """The chart's data as JSON. It has labels instead of times, so that the script needs no time zone."""
     period, columns = report.period, list(report.steps.values())
     return {
         "step": int(period.step.total_seconds()),

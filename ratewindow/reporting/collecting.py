@@ -1,4 +1,4 @@
-"""Counts on their way into history: minutes from Redis into rows, minutes into hours, hours into days."""
+"""Collect counts: minutes from Redis into rows, minutes into hours, hours into days."""
 
 import time
 from collections.abc import Iterable
@@ -14,18 +14,18 @@ from ratewindow.reporting.stored import SPANS, Resolution, minute_start, set_row
 from ratewindow.reporting.sums import NOTHING, Sums, of_columns
 from ratewindow.store import malformed, process_clients
 
-QUIET_S = 600  # a minute to which nobody has sent for so long is left alone, until somebody does
-MINUTES_AT_ONCE = 30  # in one transaction, so that a long backlog is kept piece by piece
+QUIET_S = 600  # a minute that no process has sent to for so long is collected no more, unless one does
+MINUTES_AT_ONCE = 30  # in one transaction, so that a long backlog is stored piece by piece
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What one run did; rows that already said so are not counted."""
+    """What one run did. Rows that were up to date are not counted."""
 
     minutes_read: int = 0
     rows_set: int = 0
     rows_pruned: int = 0
-    odd: int = 0  # counts left out that no process of this version has written
+    odd: int = 0  # counts left out, since they are not as this version writes them
 
     def __str__(self) -> str:
         return ", ".join(
@@ -41,11 +41,11 @@ class Collected:
 def collect_stats(now_s: float | None = None) -> Collected:
     """Bring the rows up to date with Redis, and delete those that are older than ``RETENTION``.
 
-    Every step sets what an earlier one has stored, and minutes leave Redis last: a run that dies half-way
-    is finished by the next one, and a run that was not needed changes nothing.
+    Every step sets rows rather than adding to them, and minutes leave Redis last: the next run finishes one that
+    was killed, and running twice changes nothing.
     """
     if process_clients.in_memory():
-        return Collected()  # nothing leaves the process that counts
+        return Collected()  # there, counts stay in the process
     now_s, odd = time.time() if now_s is None else now_s, malformed.total()
     waiting = minutes.waiting(now_s)
     rows_set = sum(_store(chunk) for chunk in _chunks(waiting))
@@ -72,7 +72,7 @@ def _store(chunk: list[int]) -> int:
 
 
 def _fold(start: datetime, finer: Resolution, coarser: Resolution) -> int:
-    """Add up the finer rows of one span. Rows already deleted make the sum too small, which lowers nothing."""
+    """Add up the finer rows of one span. If some are deleted already, the sum is too small; `set_rows` lowers nothing."""
     rows = ThrottleStat.objects.filter(resolution=finer, start__gte=start, start__lt=start + SPANS[coarser])
     totals: dict[tuple[datetime, str], Sums] = {}
     for _, rule, *columns in in_pieces(rows, "rule", *Sums._fields):  # not added up there: databases cannot add JSON

@@ -1,4 +1,4 @@
-"""Counts in this process: what each rule did in each minute, sent to Redis about once a second."""
+"""The counts of this process: what each rule decided in each minute, sent to Redis about once a second."""
 
 import atexit
 import itertools
@@ -24,15 +24,15 @@ logger = logging.getLogger("ratewindow")
 
 FLUSH_S = 1.0
 MOST_RULES = 500  # different names in one minute
-MOST_MINUTES = 120  # kept unsent while Redis is away; in memory mode, all that is kept
+MOST_MINUTES = 120  # kept unsent while Redis is away; with memory://, all that is kept
 
-# The places in Sums that an outcome raises: what would be refused passes.
+# The fields of Sums that an outcome raises, by their index: a request that would be refused passes.
 _PLACES = {"passed": (0,), "refused": (1,), "other": (2,), "would_refuse": (0, 3)}
 _FALLBACK = 4
 
 
 class _Line:
-    """One rule's sums of a minute, while they grow."""
+    """The sums of one rule in one minute, while they grow."""
 
     __slots__ = ("numbers", "reasons", "spans")
 
@@ -42,7 +42,7 @@ class _Line:
         self.spans = [0] * latency.SPANS
 
     def explain(self, decision: Decision) -> None:
-        """Why it was refused, or decided without the store."""
+        """Count why a request was refused, or decided without the store."""
         if decision.outcome == "refused":
             self.count(decision.reason)
         if decision.cause:
@@ -60,40 +60,40 @@ class _Line:
 
 @dataclass
 class _Sheet:
-    """One minute's sums. A minute that is opened again gets another token, and so adds to what was sent before."""
+    """The sums of one minute. If a minute is opened again, its new token makes its counts add to those sent before."""
 
     token: str
     lines: dict[str, _Line] = field(default_factory=dict)
     changes: int = 0
-    sent: int = 0  # the value of `changes` that Redis is known to have
+    sent: int = 0  # `changes` when they were last sent
 
     def frozen(self) -> dict[str, Sums]:
         return {rule: line.frozen() for rule, line in self.lines.items()}
 
 
 class Counters:
-    """Adds up under a lock that is held for a few dict operations, never while anything is sent."""
+    """Counts under a lock that is held for a few dict operations, never while sending."""
 
     def __init__(self, clock_s: Callable[[], float] = time.time) -> None:
         self._clock_s = clock_s
-        self.begin_anew()
+        self.reset()
 
-    def begin_anew(self) -> None:
-        """Forget everything: after a fork the counts so far are the parent's, and so is its token."""
+    def reset(self) -> None:
+        """Begin with nothing counted. After a fork, the counts and the token so far are the parent's."""
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._token, self._serial = secrets.token_hex(6), itertools.count()
         self._sheets: dict[int, _Sheet] = {}
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         self._causes: dict[str, int] = {}
-        self._gone = 0  # changes of minutes that are sent, or dropped
+        self._dropped = 0  # changes of minutes that are no longer kept
 
     def forget(self) -> None:
-        """Drop what has not been sent."""
+        """Drop the counts that have not been sent."""
         with self._lock:
             self._sheets = {}
 
     def record(self, decisions: Iterable[Decision]) -> None:
-        """Count what the rules of one request decided."""
+        """Count the decisions about one request."""
         if not conf.current().stats:
             self._record_causes(decisions)
             return
@@ -115,14 +115,14 @@ class Counters:
                 sheet.changes += 1
 
     def _record_causes(self, decisions: Iterable[Decision]) -> None:
-        """Without statistics, too, the state of the limiter says what was decided without the store."""
+        """Count decisions without the store even if statistics are off, for `health.status`."""
         for decision in decisions:
             if decision.cause:
                 with self._lock:
                     self._causes[decision.cause] = self._causes.get(decision.cause, 0) + 1
 
     def note(self, rule: str, cause: str) -> None:
-        """Count what went wrong for a rule, beside its decisions: a function of the site's own."""
+        """Count a failure that is not a decision: that of a site's own function."""
         if not conf.current().stats:
             return
         minute = int(self._clock_s()) // minutes.MINUTE_S
@@ -135,68 +135,68 @@ class Counters:
 
     def _line(self, sheet: _Sheet, rule: str) -> _Line | None:
         if len(sheet.lines) >= MOST_RULES:
-            self._tell(f"more than {MOST_RULES} rules met in a minute: the others are not counted")
+            self._warn(f"more than {MOST_RULES} rules met in a minute: the others are not counted")
             return None
         line = sheet.lines[rule] = _Line()
         return line
 
     def flush(self) -> None:
-        """Send the sums of all minutes with news; when that fails nothing is lost, and the next call repeats it."""
+        """Send the sums of all minutes that have changed. If that fails, nothing is lost: the next call repeats it."""
         if process_clients.in_memory():
             return
-        with self._sending:  # else older sums could overtake newer ones
+        with self._sending:  # otherwise older sums could overwrite newer ones
             now_s = self._clock_s()
             with self._lock:
-                news = [
+                changed = [
                     (minute, sheet, sheet.changes, sheet.frozen())
                     for minute, sheet in self._sheets.items()
                     if sheet.changes > sheet.sent
                 ]
-            if news:
+            if changed:
                 minutes.send(
                     {
                         minute: {f"{sheet.token}|{rule}": sums for rule, sums in frozen.items()}
-                        for minute, sheet, _, frozen in news
+                        for minute, sheet, _, frozen in changed
                     },
                     now_s,
                 )
             with self._lock:
-                for _, sheet, changes, _ in news:
+                for _, sheet, changes, _ in changed:
                     sheet.sent = changes
                 for minute, sheet in list(self._sheets.items()):
                     if minute < now_s // minutes.MINUTE_S and sheet.changes <= sheet.sent:
                         self._drop(minute)
 
     def held(self) -> dict[int, dict[str, Sums]]:
-        """What this process counted, by minute and rule: all there is when no server is used."""
+        """The counts of this process by minute and rule; with memory://, these are all counts."""
         with self._lock:
             return {minute: sheet.frozen() for minute, sheet in self._sheets.items()}
 
     def causes(self) -> dict[str, int]:
-        """What made decisions be made without the store since this process began, and how many."""
+        """How many decisions this process has made without the store, by cause."""
         with self._lock:
             return dict(self._causes)
 
     def total(self) -> int:
         """How many decisions this process has counted."""
         with self._lock:
-            return self._gone + sum(sheet.changes for sheet in self._sheets.values())
+            return self._dropped + sum(sheet.changes for sheet in self._sheets.values())
 
     def _drop(self, minute: int) -> None:
-        self._gone += self._sheets.pop(minute).changes
+        self._dropped += self._sheets.pop(minute).changes
 
     def _open(self, minute: int) -> _Sheet:
         sheet = self._sheets[minute] = _Sheet(f"{self._token}.{next(self._serial)}")
         while len(self._sheets) > MOST_MINUTES:
             self._drop(min(self._sheets))
             if not process_clients.in_memory():
-                self._tell(f"Redis is away for more than {MOST_MINUTES} minutes: the oldest counts are dropped")
+                self._warn(f"Redis is away for more than {MOST_MINUTES} minutes: the oldest counts are dropped")
         return sheet
 
-    def _tell(self, what: str) -> None:
-        if what not in self._told:
-            self._told.add(what)
-            logger.warning("ratewindow: %s", what)
+    def _warn(self, message: str) -> None:
+        if message not in self._logged:
+            self._logged.add(message)
+            logger.warning("ratewindow: %s", message)
 
 
 _process = Counters()
@@ -208,28 +208,28 @@ total = _process.total
 
 
 def flush_last() -> None:
-    """`flush` for a process that ends, where there is nobody left to hear of a failure but the log."""
-    forks.notice()  # what a parent has counted is the parent's to send
+    """`flush` when the process ends; a failure is logged."""
+    forks.notice()  # the parent sends its own counts
     try:
         flush()
     except Exception as error:
         logger.warning("ratewindow: the last counts of this process could not be sent: %s", error)
 
 
-_of_memory = False  # what a test counts without a server
+_in_memory = False  # whether counts so far were made without a server, in a test
 
 
 def _changed(*, setting: str, value: Any, **_: Any) -> None:
-    """What was counted in memory must not be sent to the server that is back after it."""
-    global _of_memory
+    """Drop what was counted in memory: it must not be sent to the server that a test returns to."""
+    global _in_memory
     if setting == conf.SETTING:
-        if _of_memory:
+        if _in_memory:
             _process.forget()
-        _of_memory = isinstance(value, dict) and value.get("REDIS") == MEMORY
+        _in_memory = isinstance(value, dict) and value.get("REDIS") == MEMORY
 
 
 site_functions.listen(_process.note)
 background.every(lambda: FLUSH_S, flush, apart="reports")  # a server that hangs holds it up for seconds
 atexit.register(flush_last)
 setting_changed.connect(_changed, dispatch_uid="ratewindow.counters")
-forks.after_fork(_process.begin_anew)
+forks.after_fork(_process.reset)

@@ -1,7 +1,7 @@
-"""Why requests were refused in a period, and how long decisions took: what a database cannot add up, rule by rule.
+"""The tallies of a period, which a database cannot add up: why requests were refused, and how long decisions took.
 
-The rows are added up here, so as few as tell it are read: those of the period's own resolution, or of hours where minutes
-would be many, and finer ones only at its edges and where something is not collected yet.
+Rows are added up here, so as few as possible are read: those of the period's own resolution, or hours where minutes would
+be many, and finer ones only at the edges and where counts are not collected yet.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,14 +16,14 @@ from ratewindow.reporting.stored import SPANS, Resolution, span_start
 from ratewindow.reporting.sums import NOTHING, Sums
 from ratewindow.reporting.tallies import of_json
 
-LONG = 2 * HOUR  # a period of minutes beyond it is read in hours
+LONG = 2 * HOUR  # a longer period of minutes is read in hours
 
 _LEVELS = (Resolution.DAY, Resolution.HOUR, Resolution.MINUTE)
 Span = tuple[datetime, datetime]
 
 
 def details(period: Period, rows: "QuerySet[ThrottleStat]", waiting: Mapping[tuple[datetime, str], Sums]) -> dict[str, Sums]:
-    """The tallies of each rule and nothing else of it; `waiting` are minutes that Redis holds, by start and rule."""
+    """The tallies of each rule, as Sums whose numbers are 0; `waiting` are the minutes in Redis, by start and rule."""
     fresh = {key: sums for key, sums in waiting.items() if period.start <= key[0] < period.end}
     in_hours = period.resolution == Resolution.MINUTE and period.end - period.start > LONG
     rows = rows.filter(start__gte=period.start, start__lt=period.end).order_by()
@@ -46,7 +46,7 @@ def details(period: Period, rows: "QuerySet[ThrottleStat]", waiting: Mapping[tup
 
 
 def _divided(period: Period, span: timedelta) -> tuple[list[Span], list[Span]]:
-    """The whole hours of a period, and what is left of it at both ends."""
+    """The whole hours of a period, and the rest at both ends."""
     first, last = span_start(period.start, Resolution.HOUR), span_start(period.end, Resolution.HOUR)
     first = first if first == period.start else first + span
     return [(first, last)], [(period.start, first), (last, period.end)]

@@ -1,4 +1,4 @@
-"""How long decisions took: a histogram whose spans each are 1.4 times as long as the one before."""
+"""How long decisions took: a histogram, each span of which is 1.4 times as long as the one before."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,29 +7,29 @@ from ratewindow.reporting.tallies import Tally
 
 SPANS = 50
 
-# In span n are those that took less than the square root of 2^n microseconds, and not less than that of 2^(n - 1).
-# Three digits, and never 1.48e+03, which is no name of a tally.
+# Span n counts decisions of less than sqrt(2^n) microseconds and at least sqrt(2^(n - 1)). Written with three digits and
+# never as 1.48e+03, which is not a valid name in a tally.
 BOUNDS = tuple(f"{float(f'{2 ** (number / 2) / 1000:.3g}'):g}" for number in range(SPANS))
 _NUMBERS = {bound: number for number, bound in enumerate(BOUNDS)}
 
 
 def count(spans: list[int], took_s: float) -> None:
-    """Count a time in its span, of as many as `SPANS`; the last has all that took longer. Every decision pays for this."""
+    """Count a time in one of the `SPANS` spans; longer times count in the last. Runs for every decision."""
     took_us = int(took_s * 1e6)
     try:
-        spans[(took_us * took_us).bit_length()] += 1  # the whole of a logarithm, without one
+        spans[(took_us * took_us).bit_length()] += 1  # the integer part of the logarithm
     except IndexError:
         spans[-1] += 1
 
 
 def tally_of(counts: Sequence[int]) -> Tally:
-    """Counts by number of their span as they are kept: by the span's upper bound in milliseconds."""
+    """Counts by span as a tally: by the span's upper bound in milliseconds."""
     return {BOUNDS[number]: count for number, count in enumerate(counts) if count}
 
 
 @dataclass(frozen=True)
 class Percentiles:
-    """Milliseconds within which half, 95 and 99 of a hundred decisions were made; to about a tenth."""
+    """Milliseconds within which 50, 95 and 99 percent of decisions were made, exact to about a tenth."""
 
     count: int
     p50_ms: float
@@ -38,7 +38,7 @@ class Percentiles:
 
 
 def percentiles(tally: Tally) -> Percentiles | None:
-    """None when nothing was decided."""
+    """None if there were no decisions."""
     spans = sorted((_NUMBERS[bound], count) for bound, count in tally.items() if bound in _NUMBERS)
     total = sum(count for _, count in spans)
     if not total:
@@ -48,7 +48,7 @@ def percentiles(tally: Tally) -> Percentiles | None:
 
 
 def _within_ms(spans: Iterable[tuple[int, int]], wanted: float) -> float:
-    """The time within which so many were decided, as if those of one span were spread evenly over it."""
+    """The time within which so many decisions were made, as if those of one span were spread evenly."""
     before, highest_ms = 0, 0.0
     for number, count in spans:
         lowest_ms, highest_ms = (2 ** (each / 2) / 1000 for each in (number - 1, number))

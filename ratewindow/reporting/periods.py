@@ -1,4 +1,4 @@
-"""The span of time that a report is about, and the steps in which it is shown."""
+"""The period of a report, and the steps in which it is shown."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ from ratewindow.reporting.stored import SPANS, Resolution, span_start
 
 MINUTE, HOUR, DAY = SPANS[Resolution.MINUTE], SPANS[Resolution.HOUR], SPANS[Resolution.DAY]
 MOST_STEPS = 100  # in a chart or table
-MOST_HOURS = timedelta(days=60)  # read as hours; beyond it as days, so that a question never reads too many rows
+MOST_HOURS = timedelta(days=60)  # a longer period is read in days, so that a report never reads too many rows
 LONGEST = timedelta(days=3 * 366)
 
-# What a person can choose: how long, the word on the link, the words in a sentence.
+# What a person can choose: length, label of the link, words in a sentence.
 CHOICES: Mapping[str, tuple[timedelta, str, str]] = {
     "15m": (timedelta(minutes=15), "15 min", "the last 15 minutes"),
     "1h": (HOUR, "1 h", "the last hour"),
@@ -28,16 +28,16 @@ _STEPS = (*(n * MINUTE for n in (1, 5, 15)), *(n * HOUR for n in (1, 2, 6)), *(n
 
 @dataclass(frozen=True)
 class Period:
-    """From `start` until before `end`; `resolution` is that of the rows that are read for it."""
+    """From `start` until before `end`; `resolution` is that of the rows to read."""
 
     start: datetime
     end: datetime
     step: timedelta
     resolution: Resolution
-    words: str = ""  # "the last hour"; empty where the dates have to be said
+    words: str = ""  # "the last hour"; empty for a period between two dates
 
     def step_of(self, moment: datetime) -> datetime:
-        """The beginning of the step that `moment` falls into, by the wall clock of the current time zone."""
+        """The start of the step that contains `moment`, by the wall clock of the current time zone."""
         if self.step < HOUR:
             span_s = int(self.step.total_seconds())
             return datetime.fromtimestamp(int(moment.timestamp()) // span_s * span_s, UTC)
@@ -48,7 +48,7 @@ class Period:
         return (day - timedelta(days=(day.toordinal() - 1) % (self.step // DAY))).astimezone(UTC)
 
     def local(self, moment: datetime) -> datetime:
-        """`moment` as shown: in the current time zone, but in UTC where all that is known is UTC's days."""
+        """`moment` as shown: in the current time zone, or in UTC where the rows are of days in UTC."""
         return moment.astimezone(UTC) if self.resolution == Resolution.DAY else time_zone.local(moment)
 
     @property
@@ -57,10 +57,10 @@ class Period:
         return "UTC" if self.resolution == Resolution.DAY else timezone.get_current_timezone_name()
 
     def steps(self) -> list[datetime]:
-        """The beginning of every step."""
+        """The start of every step."""
         steps: dict[datetime, None] = {}
         moment = span_start(self.start, self.resolution)
-        if moment < self.start:  # midnight in India is half past an hour: the row of that hour began the day before
+        if moment < self.start:  # midnight in India is at half past in UTC: the row of that hour began the day before
             moment += SPANS[self.resolution]
         while moment < self.end:
             steps[self.step_of(moment)] = None
@@ -69,13 +69,13 @@ class Period:
 
 
 def last(choice: str, now: datetime, kept: Mapping[str, timedelta]) -> Period:
-    """One of CHOICES, up to and with the minute that is running now."""
+    """One of CHOICES, up to and including the current minute."""
     length, _, words = CHOICES[choice]
     return between(now - length, now, now, kept, words)
 
 
 def between(start: datetime, end: datetime, now: datetime, kept: Mapping[str, timedelta], words: str = "") -> Period:
-    """From the beginning of the step of `start` to `end`; `kept` says how long rows of each resolution exist."""
+    """From the start of the step of `start` to `end`; `kept` is how long rows of each resolution are kept."""
     step = next((step for step in _STEPS if (end - start) / step <= MOST_STEPS), _STEPS[-1])
     resolution = Resolution.MINUTE if step < HOUR else Resolution.HOUR if end - start <= MOST_HOURS else Resolution.DAY
     if resolution == Resolution.MINUTE and now - start > kept["minute"]:

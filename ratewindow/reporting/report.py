@@ -1,4 +1,4 @@
-"""What the rules did in a period: the rows of the database, and the minutes not yet collected from Redis."""
+"""What the rules decided in a period: the rows of the database and the minutes in Redis that are not collected yet."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -23,12 +23,12 @@ Counted = dict[tuple[datetime, str], Sums]  # by start and rule
 
 @dataclass(frozen=True)
 class Report:
-    """Sums of a period: by step for the chart, by rule for the table; only those by rule have reasons and latency."""
+    """Sums of a period: by step for the chart, and by rule, with reasons and latency, for the table."""
 
     period: Period
     steps: Mapping[datetime, Sums]
     rules: Mapping[str, Sums]
-    live: bool  # False: Redis could not be read, so the last minutes may be missing
+    live: bool  # False if Redis could not be read: the last minutes may be missing
 
     @property
     def total(self) -> Sums:
@@ -39,7 +39,7 @@ class Report:
 
 
 def report(period: Period, rule: str = "", now_s: float | None = None, ask_redis: bool = True) -> Report:
-    """Read what happened in `period`, to one rule or to all; from the rows alone where Redis is known to be silent."""
+    """Read the sums of one rule or of all in `period`, from the rows alone if not `ask_redis`."""
     live, waiting = ask_redis, {}
     try:
         if ask_redis:
@@ -69,16 +69,16 @@ def report(period: Period, rule: str = "", now_s: float | None = None, ask_redis
 
 
 def _waiting(now_s: float) -> Counted:
-    """The minutes that Redis holds, collected or not; without a server those of this process."""
+    """The minutes in Redis, collected or not; with memory://, those of this process."""
     by_minute = counters.held() if process_clients.in_memory() else minutes.read(minutes.waiting(now_s))
     return {(minute_start(minute), rule): sums for minute, by_rule in by_minute.items() for rule, sums in by_rule.items()}
 
 
 def _brought_up(waiting: Counted, resolution: Resolution, rows: "QuerySet[ThrottleStat]") -> Counted:
-    """All spans that hold a waiting minute, complete.
+    """All spans that contain a waiting minute, complete.
 
-    Redis and the rows report the same requests, so the larger number is taken, never both: first minute
-    by minute, then for the hours of these minutes, then for the days of these hours.
+    Redis and the rows count the same requests, so the larger number is taken, never the sum: first by minute, then for
+    the hours of these minutes, then for the days of these hours.
     """
     fresh = waiting
     for finer, coarser in ((None, Resolution.MINUTE), (Resolution.MINUTE, Resolution.HOUR), (Resolution.HOUR, Resolution.DAY)):
@@ -96,7 +96,7 @@ def _brought_up(waiting: Counted, resolution: Resolution, rows: "QuerySet[Thrott
 def _in_coarser(
     fresh: Counted, finer: Resolution, coarser: Resolution, starts: set[datetime], rows: "QuerySet[ThrottleStat]"
 ) -> Counted:
-    """The hours of fresh minutes, or days of fresh hours: the fresh ones and the rows of the rest added up."""
+    """The hours of fresh minutes, or the days of fresh hours: these added up with the rows of the rest."""
     total: Counted = {}
     for (start, name), sums in fresh.items():
         _add(total, (span_start(start, coarser), name), sums)

@@ -1,4 +1,4 @@
-"""The rows of ThrottleStat as sums: which span of time a row is about, and how rows are set."""
+"""The rows of ThrottleStat as sums: the span of time of a row, and how rows are set."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -16,12 +16,12 @@ Rows = Mapping[tuple[datetime, str], Sums]  # by start and rule
 
 
 def minute_start(minute: int) -> datetime:
-    """When a minute, numbered since the epoch, began."""
+    """The start of a minute, which is numbered since the epoch."""
     return datetime.fromtimestamp(minute * 60, UTC)
 
 
 def span_start(moment: datetime, resolution: Resolution) -> datetime:
-    """When the minute, hour or day of `moment` began. Days are UTC's: all of one length, whoever looks at them."""
+    """The start of the minute, hour or day of `moment`. Days are days in UTC, all of one length."""
     span_s = int(SPANS[resolution].total_seconds())
     return datetime.fromtimestamp(int(moment.timestamp()) // span_s * span_s, UTC)
 
@@ -31,18 +31,18 @@ def sums_of(row: ThrottleStat) -> Sums:
 
 
 def set_rows(resolution: Resolution, rows: Rows) -> int:
-    """Make the table say at least `rows`; returns how many rows were raised.
+    """Raise the numbers of the table to at least those of `rows`; return how many rows were raised.
 
-    Set, not added, so that a second run changes nothing. A stored number is never lowered: counts only
-    grow, so a smaller one means that Redis has lost some, or that another collector has seen more.
+    Numbers are set rather than added, so that a second run changes nothing, and never lowered: counts only grow, so a
+    smaller number means that Redis has lost counts, or that another collector has seen more.
     """
     if not rows:
         return 0
-    # One order for everybody, so that two collectors wait for each other instead of blocking each other.
+    # Sorted, so that two collectors wait for each other instead of deadlocking.
     wanted = sorted((key for key, sums in rows.items() if sums != NOTHING))
     starts = {start for start, _ in wanted}
     with transaction.atomic():
-        # Writing first takes SQLite's only lock before anything is read; elsewhere the rows themselves are locked.
+        # Writing first takes SQLite's only lock before reading; other databases lock the rows.
         ThrottleStat.objects.bulk_create(
             [ThrottleStat(resolution=resolution, start=start, rule=rule) for start, rule in wanted], BATCH, ignore_conflicts=True
         )

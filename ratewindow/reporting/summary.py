@@ -1,4 +1,4 @@
-"""A report in one sentence: that all is quiet, or which rule refuses much of what it meets."""
+"""A report in one sentence: all is quiet, or a rule refuses a large share of its requests."""
 
 import math
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from django.utils.formats import number_format
 
 from ratewindow.reporting.report import Report
 
-# A rule that refuses a few requests, or one in twenty, is at its usual work.
+# A rule that refuses a few requests, or one in twenty, is not worth a warning.
 QUIET_COUNT = 10
 QUIET_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class Summary:
-    """`text` for people; `quiet` when nothing in it needs them."""
+    """`text` for people; `quiet` if it asks nothing of them."""
 
     text: str
     quiet: bool = True
@@ -25,7 +25,7 @@ def number(value: int) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """``"38 %"``, ``"0.4 %"``, never a zero for something that happened."""
+    """``"38 %"``, ``"0.4 %"``; never zero if `part` is not."""
     if not part or not whole:
         return "0 %"
     share = 100 * part / whole
@@ -34,7 +34,7 @@ def percent(part: int, whole: int) -> str:
     if share < 10:
         return f"{number_format(share, 1)} %"
     if 99 <= share < 100:
-        return f"{number_format(math.floor(share * 10) / 10, 1)} %"  # down, so that not quite all is never all
+        return f"{number_format(math.floor(share * 10) / 10, 1)} %"  # rounded down, so that only all is 100 %
     return f"{share:.0f} %"
 
 

@@ -1,5 +1,6 @@
-"""What is counted of one rule in one span of time, as a value that can be added, compared and sent."""
+"""The counts of one rule in one span of time, as a value that can be added, compared and sent."""
 
+import json
 from collections.abc import Iterable, Mapping
 from operator import add
 from types import MappingProxyType
@@ -12,10 +13,10 @@ _NONE: Tally = MappingProxyType({})
 
 
 class Sums(NamedTuple):
-    """A request counts once in passed, refused or other; the next two say more about one already counted.
+    """A request counts once as passed, refused or other; would_refuse and fallback say more about one of these.
 
-    `reasons` says why requests were refused, and what made others be decided without the store; `latency` how
-    long decisions took.
+    `reasons` counts why requests were refused and why decisions were made without the store, `latency` how long
+    decisions took.
     """
 
     passed: int = 0
@@ -23,8 +24,8 @@ class Sums(NamedTuple):
     other: int = 0  # refused by another rule
     would_refuse: int = 0  # passed, but an enforced rule would have refused
     fallback: int = 0  # decided without the store
-    reasons: Tally = _NONE  # limit, penalty, ... of refusals; store:timeout, function:cost, ... of what failed
-    latency: Tally = _NONE  # by the upper bound of a span, in milliseconds: `latency.BOUNDS`
+    reasons: Tally = _NONE  # limit, penalty, ... of refusals; store:timeout, function:cost, ... of failures
+    latency: Tally = _NONE  # by the upper bound of a span in milliseconds: `latency.BOUNDS`
 
     @property
     def met(self) -> int:
@@ -33,7 +34,7 @@ class Sums(NamedTuple):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Those that a database can add up."""
+        """The counts that a database can add up."""
         return (self.passed, self.refused, self.other, self.would_refuse, self.fallback)
 
     @classmethod
@@ -57,9 +58,8 @@ class Sums(NamedTuple):
         )
 
     def to_text(self) -> str:
-        """``4,2,0,0,1;limit=2,store:timeout=1;0.128=6``; without what is nothing at the end."""
-        parts = [",".join(map(str, self.numbers)), tallies.to_text(self.reasons), tallies.to_text(self.latency)]
-        return ";".join(parts).rstrip(";")
+        """``[[4,2,0,0,1],{"limit":2,"store:timeout":1},{"0.128":6}]``"""
+        return json.dumps([self.numbers, dict(self.reasons), dict(self.latency)], separators=(",", ":"))
 
 
 NUMBERS = Sums._fields[:5]
@@ -67,16 +67,19 @@ NOTHING = Sums()
 
 
 def from_text(text: str) -> Sums | None:
-    """What `to_text` wrote; None for anything else, which another program must have left there."""
-    numbers, *told = text.split(";")
-    parts = numbers.split(",")
-    reasons, latency = (tallies.from_text(told[place]) if len(told) > place else _NONE for place in (0, 1))
-    if len(parts) != len(NUMBERS) or not all(map(tallies.is_number, parts)) or reasons is None or latency is None or told[2:]:
+    """Read what `to_text` wrote; None for anything else, which another program must have written."""
+    try:
+        numbers, reasons, latency = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
         return None
-    return Sums.of(map(int, parts), reasons, latency)
+    if not isinstance(numbers, list) or len(numbers) != len(NUMBERS) or not all(map(tallies.is_count, numbers)):
+        return None
+    if not tallies.is_tally(reasons) or not tallies.is_tally(latency):
+        return None
+    return Sums.of(numbers, reasons, latency)
 
 
 def of_columns(columns: Mapping[str, Any]) -> Sums:
-    """What a row says; its tallies may be anything that JSON can be, since people can edit rows."""
+    """Read a row, whose tallies may be any JSON, since people can edit rows."""
     reasons, latency = (tallies.of_json(columns[name]) for name in ("reasons", "latency"))
     return Sums.of((columns[name] for name in NUMBERS), reasons, latency)

@@ -1,4 +1,4 @@
-"""How often each of several things happened, by its name: added, compared and sent like the numbers beside it."""
+"""Counts by name, such as refusals by reason."""
 
 import re
 from collections.abc import Mapping
@@ -16,34 +16,26 @@ def plus(one: Tally, more: Tally) -> Tally:
 
 
 def at_least(one: Tally, known: Tally) -> Tally:
-    """The larger of two counts of the same, name by name."""
+    """The larger of two counts, name by name."""
     if not one or not known:
         return one or known
     return {name: max(one.get(name, 0), known.get(name, 0)) for name in {**one, **known}}
 
 
-def to_text(tally: Tally) -> str:
-    return ",".join(f"{name}={number}" for name, number in tally.items())
-
-
-def from_text(text: str) -> Tally | None:
-    """What `to_text` wrote; None for anything else."""
-    tally = {}
-    for part in text.split(",") if text else ():
-        name, _, number = part.partition("=")
-        if not _NAME.fullmatch(name) or not is_number(number):
-            return None
-        tally[name] = int(number)
-    return tally if len(tally) <= MOST_NAMES else None
-
-
 def of_json(value: object) -> Tally:
-    """The counts in what a row holds, and nothing else that it may hold."""
+    """The counts in a JSON value of a row; anything else in it is ignored."""
     if not isinstance(value, dict):
         return {}
     return {name: number for name, number in value.items() if isinstance(number, int) and _NAME.fullmatch(name) and number > 0}
 
 
-def is_number(text: str) -> bool:
-    """Whether this can be what one process has counted in a minute: far less than a database holds."""
-    return text.isascii() and text.isdigit() and len(text) <= 12
+def is_tally(value: object) -> bool:
+    """Whether this can be a tally that one process has sent for one minute."""
+    if not isinstance(value, dict) or len(value) > MOST_NAMES:
+        return False
+    return all(_NAME.fullmatch(name) and is_count(number) for name, number in value.items())
+
+
+def is_count(value: object) -> bool:
+    """Whether one process can have counted this in a minute; a database holds far more."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12

@@ -9,5 +9,5 @@ from ratewindow.reporting import counters
 def nothing_counted(redis_client):
     """What earlier tests counted must not arrive in the middle of these."""
     with counters._process._sending:
-        counters._process.begin_anew()
+        counters._process.reset()
     redis_client.flushdb()

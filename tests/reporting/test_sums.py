@@ -1,5 +1,7 @@
 """Sums as text between processes, also those of another version."""
 
+import json
+
 import pytest
 
 from ratewindow.reporting.latency import BOUNDS, tally_of
@@ -13,15 +15,22 @@ def test_text_comes_back_as_it_was(sums):
     assert from_text(sums.to_text()) == sums
 
 
-def test_sums_without_reasons_are_five_numbers():
-    assert Sums(1, 2, 3, 4, 5).to_text() == "1,2,3,4,5"
+def test_the_text_is_short_json():
+    assert FULL.to_text() == '[[4,2,0,0,1],{"limit":2,"store:timeout":1},{"0.128":6}]'
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1,2,3,4", "1,2,3,4,5,6", "a,2,3,4,5", "1,2,3,4,5;x", "1,2,3,4,5;x=-1", "1,2,3,4,5;;;x=1",
-             "1,2,3,4,5;a b=1", f"1,2,3,4,{'9' * 30}", "1,2,3,4,5;" + ",".join(f"r{n}=1" for n in range(101))]
-)  # fmt: skip
-def test_anything_else_is_none(text):
+    "text",
+    [
+        *("", "1,2,3,4,5", "null", "5", "[]", "{}", '"abc"', "[" * 100_000, "[[1,2,3,4,5],{}]", "[[1,2,3,4,5],{},{},{}]"),
+        *("[5,{},{}]", "[[1,2,3,4],{},{}]", "[[1,2,3,4,5,6],{},{}]", '[["a",2,3,4,5],{},{}]', "[[true,2,3,4,5],{},{}]"),
+        *("[[-1,2,3,4,5],{},{}]", "[[1.0,2,3,4,5],{},{}]", "[[1e400,2,3,4,5],{},{}]", f"[[1,2,3,4,{'9' * 30}],{{}},{{}}]"),
+        *("[[1,2,3,4,5],[],{}]", '[[1,2,3,4,5],{"x":-1},{}]', '[[1,2,3,4,5],{"a b":1},{}]', '[[1,2,3,4,5],{},{"x":"1"}]'),
+        f"[[1,2,3,4,5],{json.dumps({f'r{n}': 1 for n in range(101)})},{{}}]",
+    ],
+    ids=lambda text: f"{text:.40}",
+)
+def test_any_other_text_is_none(text):
     assert from_text(text) is None
 
 
