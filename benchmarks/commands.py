@@ -6,7 +6,8 @@ from typing import Any
 
 import redis
 
-from ratewindow.limiter.redis.commands import Words, decide_call, decision
+from ratewindow.limiter.redis.commands import Words, decide_call
+from ratewindow.limiter.reply import decision
 from ratewindow.limiter.types import Check, Window
 
 PIPELINE = 500

@@ -19,8 +19,7 @@ from ratewindow.exceptions import RateLimited
 from ratewindow.identity import named, original
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost, payable
-from ratewindow.limiter.redis.commands import Refunds, What
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Decision, Refunds, What
 from ratewindow.overrides import Overrides, Ruling
 from ratewindow.reporting import counters
 from ratewindow.request import charge_later, decide, refusal, visit

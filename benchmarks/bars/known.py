@@ -7,7 +7,7 @@ from benchmarks.timing import Contestant, side_by_side
 from ratewindow.limiter import Limiter, RedisStore
 from ratewindow.limiter.keys import identity_tag
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.limiter.redis.commands import decision
+from ratewindow.limiter.reply import decision
 from ratewindow.limiter.types import Check
 from ratewindow.store import process_clients
 

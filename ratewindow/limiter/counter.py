@@ -14,9 +14,8 @@ from ratewindow.limiter.durations import parse_duration, unit_ms
 from ratewindow.limiter.keys import identity_tag
 from ratewindow.limiter.limiter import AsyncStore, Store
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.redis.commands import What
 from ratewindow.limiter.redis.store_for import AnyClient, store_of
-from ratewindow.limiter.types import Check, Window
+from ratewindow.limiter.types import Check, What, Window
 
 FEWEST_BUCKETS, MOST_BUCKETS = 60, 1000
 MOST_UNITS = 2**52  # counted exactly, here and in Redis

@@ -11,10 +11,11 @@ from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
 from ratewindow.limiter.arguments import Identity, Windows, identity_of, whole_ms_of, windows_of
 from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.redis.commands import Refunds, What, decision, merged
+from ratewindow.limiter.merging import merged
 from ratewindow.limiter.redis.store_for import AnyClient, store_of
 from ratewindow.limiter.refusals import BELIEVED_MS, Refusals
-from ratewindow.limiter.types import Check, Decision, Window, check_number
+from ratewindow.limiter.reply import decision
+from ratewindow.limiter.types import Check, Decision, Refunds, What, Window, check_number
 
 MOST_COST = 1_000_000  # of what a log is charged at once, which keeps that many units and no more
 MOST_UNITS = MOST_UNIT_MS  # that can be counted at all

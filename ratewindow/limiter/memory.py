@@ -10,8 +10,8 @@ from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.base import Reading
 from ratewindow.limiter.arguments import whole_ms_of
 from ratewindow.limiter.forks import renew_lock_after_fork
-from ratewindow.limiter.redis.commands import Refunds, What, tells_verdict
-from ratewindow.limiter.types import Check
+from ratewindow.limiter.reply import tells_verdict
+from ratewindow.limiter.types import Check, Refunds, What
 
 
 class MemoryStore:

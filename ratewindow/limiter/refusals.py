@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from ratewindow.limiter.forks import renew_lock_after_fork
-from ratewindow.limiter.redis.commands import decision
+from ratewindow.limiter.reply import decision
 from ratewindow.limiter.types import Check, Decision
 
 BELIEVED_MS = 1000

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS, is_timezone
@@ -16,6 +16,8 @@ MOST_WINDOWS = 20  # of one rule
 # Of all rules that a request meets: meanwhile the server answers nobody else, at worst for five milliseconds.
 MOST_IN_A_CALL = 50
 MOST_BUCKETS = 3000
+
+What = Literal["hit", "peek", "force", "charge", "refused"]
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,9 @@ class Check(NamedTuple):
     def tells_verdict(self) -> bool:
         """Whether the waits of its windows alone do not say if it refused."""
         return self.counts_refused or self.penalty_ms > 0
+
+
+Refunds = Sequence[tuple[Check, Sequence[int | None]]]  # the cost of each check, and when each of its windows was charged
 
 
 class WindowAnswer(NamedTuple):

@@ -9,8 +9,7 @@ from redis.exceptions import RedisError
 
 from ratewindow.limiter.limiter import check_cost, payable
 from ratewindow.limiter.redis import faults
-from ratewindow.limiter.redis.commands import Refunds
-from ratewindow.limiter.types import Check, Decision
+from ratewindow.limiter.types import Check, Decision, Refunds
 from ratewindow.request import decide
 from ratewindow.request.prepare import Question
 from ratewindow.rulebook import snapshot

@@ -17,8 +17,7 @@ from django.http import Http404, HttpRequest
 from django.http.multipartparser import MultiPartParserError
 
 from ratewindow.exceptions import RateLimited
-from ratewindow.limiter.redis.commands import Refunds
-from ratewindow.limiter.types import Check, Decision
+from ratewindow.limiter.types import Check, Decision, Refunds
 from ratewindow.request import charge_later, decide
 from ratewindow.rules.rule import Rule
 

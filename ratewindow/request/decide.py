@@ -12,11 +12,11 @@ from django.core.signals import setting_changed
 
 from ratewindow import background, conf
 from ratewindow.limiter.redis import faults
-from ratewindow.limiter.redis.commands import What, decision
 from ratewindow.limiter.redis.connections import UNUSED_S
 from ratewindow.limiter.redis.loop_deadline import within
 from ratewindow.limiter.refusals import Refusals
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.reply import decision
+from ratewindow.limiter.types import Decision, What
 from ratewindow.request import without_redis
 from ratewindow.request.prepare import Question
 from ratewindow.store import leasing, process_clients, stores

@@ -13,8 +13,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from ratewindow import conf
 from ratewindow.identity import original
-from ratewindow.limiter.redis.commands import Refunds
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Decision, Refunds
 from ratewindow.overrides import Overrides
 from ratewindow.reporting import counters
 from ratewindow.request import admin_pages, count_by_answer, decide, handlers, headers, without_redis

@@ -14,8 +14,8 @@ from django.core.signals import setting_changed
 from ratewindow import background, conf
 from ratewindow.limiter import forks
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.redis.commands import What, decision
-from ratewindow.limiter.types import Check, Decision, Window
+from ratewindow.limiter.reply import decision
+from ratewindow.limiter.types import Check, Decision, What, Window
 
 MOST_STATES = 20_000  # of one window for one client; those that were charged longest ago go first
 TIDY_S = 60.0

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ratewindow.limiter.redis.commands import refusal_code
+from ratewindow.limiter.reply import refusal_code
 from ratewindow.limiter.types import Decision
 from ratewindow.overrides import ALLOW, BLOCK, RATE, Ruling
 from ratewindow.rules.rule import BLOCKS, Rule

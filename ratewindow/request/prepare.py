@@ -8,7 +8,8 @@ from django.http import HttpRequest
 from ratewindow import conf, site_functions
 from ratewindow.identity import has_failed, ip, scope, scoped
 from ratewindow.limiter.limiter import MOST_UNITS, check_cost
-from ratewindow.limiter.redis.commands import merged, refusal_code
+from ratewindow.limiter.merging import merged
+from ratewindow.limiter.reply import refusal_code
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.overrides import Overrides
 from ratewindow.request.overrides import judge

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from django.http import HttpRequest
 
-from ratewindow.limiter.redis.commands import Refunds
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Decision, Refunds
 from ratewindow.request import charge_later, decide
 from ratewindow.request.charge_later import RequestDecision
 

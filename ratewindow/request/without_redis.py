@@ -7,8 +7,8 @@ shadow refuses nobody, so it lets pass whatever it says.
 from collections.abc import Sequence
 
 from ratewindow import conf
-from ratewindow.limiter.redis.commands import What, refusal_code
-from ratewindow.limiter.types import Check, Decision
+from ratewindow.limiter.reply import refusal_code
+from ratewindow.limiter.types import Check, Decision, What
 from ratewindow.request import local_counts
 from ratewindow.request.prepare import Question, policy
 from ratewindow.rulebook import snapshot

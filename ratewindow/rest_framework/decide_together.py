@@ -16,8 +16,7 @@ from rest_framework.exceptions import ErrorDetail, Throttled
 from rest_framework.request import Request
 
 from ratewindow.identity import original
-from ratewindow.limiter.redis.commands import What
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Decision, What
 from ratewindow.request import count_by_answer, guard, headers, refusal
 from ratewindow.request import decide as gate
 from ratewindow.request import visit as met

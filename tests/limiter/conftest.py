@@ -12,8 +12,7 @@ import redis.asyncio
 from ratewindow.limiter import AsyncClusterStore, ClusterStore, Limiter, MemoryStore, RedisStore
 from ratewindow.limiter.limiter import AsyncStore, Store
 from ratewindow.limiter.redis import scripts
-from ratewindow.limiter.redis.commands import Refunds, What
-from ratewindow.limiter.types import Check
+from ratewindow.limiter.types import Check, Refunds, What
 from ratewindow.store.clients import connect
 from ratewindow.store.url import parse
 from tests.support.clock import Clock

@@ -13,8 +13,10 @@ import redis.asyncio
 
 from ratewindow.limiter import AsyncClusterStore, AsyncRedisStore, ClusterStore, RedisStore, SlidingCounter, Window
 from ratewindow.limiter.keys import identity_tag
-from ratewindow.limiter.redis.commands import Call, decision, merged
+from ratewindow.limiter.merging import merged
+from ratewindow.limiter.redis.commands import Call
 from ratewindow.limiter.redis.thread_deadline import limited, running
+from ratewindow.limiter.reply import decision
 from ratewindow.limiter.types import Check, Decision
 from tests.support.servers import until
 

@@ -4,7 +4,7 @@ import pytest
 
 from ratewindow.limiter import Window
 from ratewindow.limiter.limiter import Store
-from ratewindow.limiter.redis.commands import decision
+from ratewindow.limiter.reply import decision
 from ratewindow.limiter.types import Check
 from tests.support.clock import Clock
 from tests.support.histories import ALGORITHMS

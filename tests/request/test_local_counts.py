@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.redis.commands import decision
+from ratewindow.limiter.reply import decision
 from ratewindow.limiter.types import Check, Window
 from ratewindow.request import local_counts
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ratewindow.limiter.algorithms import algorithm_choices
-from ratewindow.limiter.redis.commands import What
-from ratewindow.limiter.types import Check, Window
+from ratewindow.limiter.types import Check, What, Window
 from tests.support.oracle import Limit, Question
 
 START_MS = 1_732_094_855_123

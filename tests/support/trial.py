@@ -1,8 +1,7 @@
 """A store and the oracle, asked the same, and held to the same answer."""
 
 from ratewindow.limiter.limiter import Store
-from ratewindow.limiter.redis.commands import Refunds
-from ratewindow.limiter.types import Check
+from ratewindow.limiter.types import Check, Refunds
 from tests.support.held_stores import Held
 from tests.support.histories import Step, as_limit
 from tests.support.oracle import Limit, Oracle

@@ -1,24 +1,18 @@
-"""Checks as a command for Redis, and its reply as a decision: pure, and the same for sync and async."""
+"""Checks as a command for Redis: pure, and the same for sync and async."""
 
-import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
-from ratewindow.limiter import forks
 from ratewindow.limiter.redis.scripts import Script, script_for
 from ratewindow.limiter.redis.server_clock import HostMs
-from ratewindow.limiter.types import Check, Decision, TooManyWindows, Window, WindowAnswer, bulk, check_number
+from ratewindow.limiter.reply import reply_parts
+from ratewindow.limiter.types import Check, Refunds, TooManyWindows, What, bulk, check_number
 
-What = Literal["hit", "peek", "force", "charge", "refused"]
-Refunds = Sequence[tuple[Check, Sequence[int | None]]]  # what to give back, and when each window was charged
 Words = list[str | int]
 
 _PACKED = {what: bulk(what) for what in get_args(What)}
-_answer = partial(tuple.__new__, WindowAnswer)  # of five values in a row, without a step of Python for each
-_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are mistaken for each other
-_PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
 
 
 class Call(NamedTuple):
@@ -44,43 +38,6 @@ class Call(NamedTuple):
 def packed(words: Words) -> bytes:
     """A command in the protocol of Redis."""
     return b"*%d\r\n%b" % (len(words), b"".join(map(bulk, words)))
-
-
-def merged(checks: list[Check]) -> list[Check]:
-    """The checks with no state key twice: one window met twice is charged once, with the larger cost.
-
-    Of two limits on one count the stricter holds. An enforcing check wins over one in shadow. A check that is left
-    without windows is answered by the one that took them, and has gone from the list.
-    """
-    keys = [key for check in checks for key in check.keys]
-    if len(keys) == 1 or len(set(keys)) == len(keys):
-        return checks
-    cost = {key: max(check.cost for check in checks if key in check.keys) for key in keys}
-    taken: set[str] = set()
-    kept = []
-    for check in sorted(checks, key=lambda check: not check.enforce):
-        met: dict[str, list[Window]] = {}
-        for window, key in zip(check.windows, check.keys, strict=True):
-            if key not in taken:
-                met.setdefault(key, []).append(window)
-        taken.update(met)
-        if met:
-            own = dict(each for key, windows in met.items() for each in _strictest(key, windows))
-            kept.append(check._replace(windows=tuple(own.values()), keys=tuple(own), cost=max(cost[key] for key in met)))
-    return kept
-
-
-def _strictest(key: str, windows: list[Window]) -> Iterator[tuple[str, Window]]:
-    """Of windows with one state the one that admits nothing which another would refuse.
-
-    Of two buckets, one with the lower limit and one with the smaller burst, neither is: one level cannot drain at two
-    rates, so each has its own.
-    """
-    least, kept = None, 0
-    for window in sorted(windows, key=lambda window: (window.limit, window.burst or 0)):
-        if least is None or (least.limit and window.burst and least.burst and window.burst < least.burst):
-            yield f"{key}:{kept}" if kept else key, window
-            least, kept = window, kept + 1
 
 
 def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
@@ -200,130 +157,3 @@ def refund_call(refunds: Refunds, now_ms: int | None) -> Call:
     parts = sum(len(check.windows) for check, _ in refunds)
     script = script_for("refund", [check for check, _ in refunds], _stands_still(now_ms))
     return Call(script, [len(keys), *keys, *arguments], parts, partial(refund_call, refunds) if now_ms is None else None)
-
-
-def tells_verdict(check: Check, what: What) -> bool:
-    """Whether the reply has two numbers for the check itself, before those of its windows."""
-    return check.counts_refused or check.penalty_ms > 0 or what in ("force", "charge")
-
-
-def width(check: Check, what: What) -> int:
-    """How many numbers of the reply are about this check."""
-    told = check.counts_refused or check.penalty_ms > 0 or what in ("force", "charge")  # as `tells_verdict`, without a call
-    return 4 * len(check.windows) + (2 if told else 0)
-
-
-def reply_parts(checks: list[Check], what: What) -> int:
-    """How many numbers the whole reply has."""
-    return width(checks[0], what) if len(checks) == 1 else sum([width(check, what) for check in checks])
-
-
-def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> Decision:
-    """What the reply, as ``lua/decide.lua`` states it, says about the request and each of its rules."""
-    first = checks[0]
-    if first.enforce and (len(reply) == 4 or (len(checks) == 1 and len(reply) == 4 * len(first.windows))):
-        return _usual(first, reply)
-    parts, at = [], 0
-    for check in checks:
-        numbers = reply[at : at + width(check, what)]
-        at += len(numbers)
-        is_usual = check.enforce and len(numbers) == 4 * len(check.windows)
-        parts.append(_usual(check, numbers) if is_usual else _part(check, numbers, what))
-    if not all(parts):
-        code = refusal_code()
-        for part in parts:
-            if part.allowed:
-                part.outcome = "other"
-            else:
-                part.id = code
-    return Decision.of(parts)
-
-
-def _usual(check: Check, reply: Sequence[int]) -> Decision:
-    """The same for one check that enforces and tells no verdict: in few steps, since nearly all are this."""
-    windows: tuple[WindowAnswer, ...]
-    if len(reply) == 4:
-        window = check[1][0]
-        remaining, wait_ms, reset_ms, charged_at_ms = reply
-        windows = (WindowAnswer(window, remaining, wait_ms, reset_ms, charged_at_ms),)
-    else:
-        windows = _answers(check, reply)
-        window, remaining, wait_ms, reset_ms, _ = _deciding(windows)
-    limit, reset_s, rule, text = window.limit, reset_ms / 1000, check[0], window.text
-    if not wait_ms:
-        return Decision(True, limit, remaining, None, reset_s, rule, text, "", "enforce", False, "", "passed", windows, (), check)
-    wait_s, reason = (wait_ms / 1000, "limit") if wait_ms > 0 else (None, "limit" if not limit else "cost")
-    code, reset_s = refusal_code(), max(reset_s, wait_s or 0)
-    return Decision(
-        False, limit, remaining, wait_s, reset_s, rule, text, reason, "enforce", False, code, "refused", windows, (), check
-    )
-
-
-_codes = random.Random()  # anew after a fork: workers that went on from the same state would give the same codes
-forks.after_fork(_codes.seed)
-
-
-def refusal_code() -> str:
-    """Five letters and digits that a person can read out over the telephone."""
-    number = _codes.getrandbits(40)  # no secret; looked up in pairs, since a client that hammers gets a new one each time
-    return _PAIRS[number % len(_PAIRS)] + _PAIRS[(number >> 12) % len(_PAIRS)] + _LETTERS[(number >> 24) % len(_LETTERS)]
-
-
-def _answers(check: Check, reply: Sequence[int]) -> tuple[WindowAnswer, ...]:
-    """Those of its windows, four numbers each."""
-    numbers = iter(reply)
-    return tuple(map(_answer, zip(check.windows, numbers, numbers, numbers, numbers)))  # noqa: B905
-
-
-def _deciding(answers: tuple[WindowAnswer, ...]) -> WindowAnswer:
-    """The one that a decision describes: with the longest wait, else with the least room."""
-    told = answers[0]
-    _, remaining, wait_ms, reset_ms, _ = told
-    for answer in answers[1:]:
-        _, room, wait, reset, _ = answer
-        if wait_ms or wait:
-            if wait and (not wait_ms or _longer(wait, wait_ms)):
-                told, wait_ms = answer, wait
-        elif room < remaining or (room == remaining and reset > reset_ms):
-            told, remaining, reset_ms = answer, room, reset
-    return told
-
-
-def _part(check: Check, numbers: Sequence[int], what: What) -> Decision:
-    verdict, lock_wait_ms = -1, 0
-    if len(numbers) > 4 * len(check.windows):
-        verdict, lock_wait_ms, *numbers = numbers
-    answers = _answers(check, numbers)
-    window, remaining, wait_ms, reset_ms, _ = _deciding(answers)
-    refuses = wait_ms != 0 if verdict < 0 else verdict > 0
-    forced = refuses and what in ("force", "charge")
-    reason = ""
-    if refuses:
-        reason = "limit" if wait_ms > 0 or (wait_ms < 0 and not window.limit) else "cost" if wait_ms < 0 else "penalty"
-    if lock_wait_ms:
-        remaining = 0
-        if lock_wait_ms > wait_ms >= 0:
-            wait_ms, reason = lock_wait_ms, "penalty" if refuses else ""
-    mode, passed = "enforce" if check.enforce else "shadow", forced or not refuses
-    return Decision(
-        passed or not check.enforce,
-        window.limit,
-        remaining,
-        wait_ms / 1000 if wait_ms > 0 and not forced else None,
-        max(reset_ms, wait_ms) / 1000,
-        check.rule,
-        window.text,
-        "" if forced else reason,
-        mode,
-        forced,
-        "",
-        "passed" if passed else "refused" if check.enforce else "would_refuse",
-        answers,
-        (),
-        check,
-    )
-
-
-def _longer(wait_ms: int, than_ms: int) -> bool:
-    """-1 is for ever."""
-    return than_ms >= 0 and (wait_ms < 0 or wait_ms > than_ms)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from redis.exceptions import NoScriptError, ResponseError
 
 from ratewindow.limiter.redis.client_kinds import expect
-from ratewindow.limiter.redis.commands import Refunds, What, decide_call, packed_decide, refund_call, reply_parts
+from ratewindow.limiter.redis.commands import decide_call, packed_decide, refund_call
 from ratewindow.limiter.redis.connections import Server
 from ratewindow.limiter.redis.loop_deadline import time_limit
 from ratewindow.limiter.redis.pipeline import Pipelined
-from ratewindow.limiter.types import Check
+from ratewindow.limiter.reply import reply_parts
+from ratewindow.limiter.types import Check, Refunds, What
 
 if TYPE_CHECKING:
     import asyncio

@@ -10,8 +10,7 @@ import redis
 from ratewindow.limiter import Decision, Limiter, MemoryStore, RedisStore, Window
 from ratewindow.limiter.algorithms.sliding_log import MOST_LATER
 from ratewindow.limiter.limiter import Store
-from ratewindow.limiter.redis.commands import What
-from ratewindow.limiter.types import Check
+from ratewindow.limiter.types import Check, What
 from tests.support.clock import START_MS, Clock
 
 LIMIT, PERIOD_MS = 100_000, 3_600_000

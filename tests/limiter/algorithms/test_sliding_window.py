@@ -12,8 +12,7 @@ from ratewindow.limiter import Limiter, MemoryStore, RedisStore, Window
 from ratewindow.limiter.algorithms.sliding_window import most_times
 from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.limiter.redis.commands import What
-from ratewindow.limiter.types import Check
+from ratewindow.limiter.types import Check, What
 from tests.support.clock import START_MS, Clock
 
 RATES = ["1/s", "3/s", "3/m", "5/m", "60/m", "100/h"]

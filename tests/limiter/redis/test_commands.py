@@ -3,8 +3,8 @@
 import pytest
 
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.limiter.redis.commands import What, decide_call, packed, packed_decide
-from ratewindow.limiter.types import Check, Window
+from ratewindow.limiter.redis.commands import decide_call, packed, packed_decide
+from ratewindow.limiter.types import Check, What, Window
 
 ONE, SEVERAL = parse_rates("5/m"), parse_rates("5/s; 100/m; 1000/h")
 OTHER = (Window(7, 1000, "sliding_log"), Window(7, 60_000, "leaky_bucket"))

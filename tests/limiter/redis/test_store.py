@@ -15,10 +15,10 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from ratewindow.limiter import AsyncRedisStore, Limiter, RedisStore, Window
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.redis import faults
-from ratewindow.limiter.redis.commands import What, decide_call, packed_decide
+from ratewindow.limiter.redis.commands import decide_call, packed_decide
 from ratewindow.limiter.redis.exchange import exchange
 from ratewindow.limiter.redis.thread_deadline import limited, timed
-from ratewindow.limiter.types import Check
+from ratewindow.limiter.types import Check, What
 
 LIMIT = [Window(1000, period_ms=3_600_000)]
 CHECKS = [Check("rule", (LIMIT[0],), ("rw:s:test",))]

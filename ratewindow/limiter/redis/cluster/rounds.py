@@ -14,8 +14,9 @@ from typing import NamedTuple
 from redis.crc import key_slot
 from redis.exceptions import RedisError
 
-from ratewindow.limiter.redis.commands import Call, Refunds, What, decide_call, refund_call, width
-from ratewindow.limiter.types import Check
+from ratewindow.limiter.redis.commands import Call, decide_call, refund_call
+from ratewindow.limiter.reply import width
+from ratewindow.limiter.types import Check, Refunds, What
 
 # Says which calls go out at the same moment, is sent their replies, in the end returns the whole reply.
 Conversation = Generator[list[Call], list[list[int]], list[int]]

@@ -15,13 +15,13 @@ from ratewindow.limiter.redis.cluster import rounds
 from ratewindow.limiter.redis.cluster.pipelines import MOST_HOPS, TRY_AGAIN_S, Lanes, as_redis_errors
 from ratewindow.limiter.redis.cluster.rounds import Conversation
 from ratewindow.limiter.redis.cluster.slots import Address, Slots, name_of
-from ratewindow.limiter.redis.commands import Call, Refunds, What, decide_call
+from ratewindow.limiter.redis.commands import Call, decide_call
 from ratewindow.limiter.redis.connections import Server
 from ratewindow.limiter.redis.faults import Concerns, ServerAway, Unwatched, Watch
 from ratewindow.limiter.redis.loop_deadline import time_limit
 from ratewindow.limiter.redis.server_clock import ServerClock
 from ratewindow.limiter.redis.thread_deadline import limited, running, still_limited, timed
-from ratewindow.limiter.types import Check, Window
+from ratewindow.limiter.types import Check, Refunds, What, Window
 
 if TYPE_CHECKING:
     import redis
