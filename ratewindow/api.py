@@ -25,7 +25,7 @@ from ratewindow.reporting import counters
 from ratewindow.request import charge_later, decide, refusal, visit
 from ratewindow.request.overrides import adapted, judge
 from ratewindow.request.prepare import NOTHING, Question, ask, ask_about
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule, check_name
 from ratewindow.store import stores
@@ -46,19 +46,19 @@ def hit(
     """
     _give(rule, rate)
     what: What = "force" if force else "hit"
-    told = decide.decide(_question(snapshot.current(), rule, who, cost, force), what, _vain(who))
+    told = decide.decide(_question(current.rulebook(), rule, who, cost, force), what, _vain(who))
     return _admitted(_told(who, told), raise_exception)
 
 
 def peek(rule: str, who: Who, cost: int = 1, rate: str | None = None) -> Decision:
     """What `hit` would answer; charges nothing, locks nobody, and is not counted in reports."""
     _give(rule, rate)
-    return _of_the_rule(decide.decide(_question(snapshot.current(), rule, who, cost), "peek", _vain(who)))
+    return _of_the_rule(decide.decide(_question(current.rulebook(), rule, who, cost), "peek", _vain(who)))
 
 
 def refund(rule: str, who: Who, cost: int = 1) -> None:
     """Give back units: the oldest that count, never more than were charged. While Redis is away nothing is given back."""
-    if refunds := _refunds(_counted(snapshot.current(), rule, who, cost)):
+    if refunds := _refunds(_counted(current.rulebook(), rule, who, cost)):
         charge_later.give_back(refunds, _vain(who))
 
 
@@ -67,7 +67,7 @@ def reset(rule: str, who: Who) -> None:
 
     Raises RedisError or OSError while Redis is away: who lets a client go wants to know that it was not done.
     """
-    if keys := _states(snapshot.current(), rule, who):
+    if keys := _states(current.rulebook(), rule, who):
         stores.store().reset(keys)
         decide.refusals.forget()
 
@@ -80,7 +80,7 @@ def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta, rat
     _give(rule, rate)
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
     while True:
-        told = decide.decide(_question(snapshot.current(), rule, who, cost), "hit", _vain(who))
+        told = decide.decide(_question(current.rulebook(), rule, who, cost), "hit", _vain(who))
         if (wait_s := _next_try_s(told, deadline_s)) is None:
             return _told(who, told)
         time.sleep(wait_s)
@@ -142,9 +142,9 @@ async def _aquestion(name: str, who: Who, cost: int, force: bool = False) -> Que
     return _question(await _abook(name, who), name, who, cost, force)
 
 
-async def _abook(name: str, who: Who) -> snapshot.Rulebook:
+async def _abook(name: str, who: Who) -> current.Rulebook:
     """The rules, once the request has loaded what will be asked of it."""
-    book = await snapshot.acurrent()
+    book = await current.arulebook()
     if _is_request(who):
         if (rule := _rule(book, name)) is not None:
             await rule.recipe.load(who)
@@ -153,7 +153,7 @@ async def _abook(name: str, who: Who) -> snapshot.Rulebook:
     return book
 
 
-def _question(book: snapshot.Rulebook, name: str, who: Who, cost: int, force: bool = False) -> Question:
+def _question(book: current.Rulebook, name: str, who: Who, cost: int, force: bool = False) -> Question:
     rule = _rule(book, name)
     check_cost(cost)  # also while no rule has that name: it would come out on the day that one does
     rules: Sequence[Rule] = (rule,) if rule is not None else ()
@@ -167,7 +167,7 @@ def _question(book: snapshot.Rulebook, name: str, who: Who, cost: int, force: bo
     return question._replace(checks=[payable(check) for check in question.checks]) if force else question
 
 
-def _counted(book: snapshot.Rulebook, name: str, who: Who, cost: int) -> Question:
+def _counted(book: current.Rulebook, name: str, who: Who, cost: int) -> Question:
     """Where the rule counts this client, who may be blocked or let pass just now: perhaps by another rate."""
     rule = _rule(book, name)
     if rule is None:
@@ -203,7 +203,7 @@ def _is_request(who: Any) -> TypeGuard[HttpRequest]:
     return isinstance(who, HttpRequest) or isinstance(getattr(who, "_request", None), HttpRequest)
 
 
-def _rule(book: snapshot.Rulebook, name: str) -> Rule | None:
+def _rule(book: current.Rulebook, name: str) -> Rule | None:
     """The row of that name, unless it is in shadow and code gives a rate: as at a decorated view. Who charges it by
     name knows what happened, so it does not wait for an answer."""
     if not isinstance(name, str) or name not in book.by_name:
@@ -212,7 +212,7 @@ def _rule(book: snapshot.Rulebook, name: str) -> Rule | None:
     if row is None:
         row = code
         if code is None and not code_rates.has_rate(name) and conf.current().enabled:
-            book.tell_absent(name)
+            book.log_missing(name)
     elif row.mode == "shadow" and not book.alone and code_rates.has_rate(name):
         row = code or row.beside  # a rate by a function is known to its view alone
     if row is None or not row.windows or row.mode == "off" or not conf.current().enabled:
@@ -264,7 +264,7 @@ def _refunds(question: Question) -> Refunds:
     return [(check, [None] * len(check.windows)) for check in question.checks]
 
 
-def _states(book: snapshot.Rulebook, name: str, who: Who) -> list[str]:
+def _states(book: current.Rulebook, name: str, who: Who) -> list[str]:
     """Where the rule counts this client, by its own limits and by another rate, and where it locks it out."""
     rule = _rule(book, name)
     checks = [*(_asked(who, rule, 0) if rule is not None else NOTHING).checks, *_counted(book, name, who, 0).checks]

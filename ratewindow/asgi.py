@@ -65,9 +65,9 @@ class _Life:
 
     async def _send(self, message: Message) -> None:
         if message["type"] == "lifespan.startup.complete":
-            from ratewindow.rulebook import snapshot
+            from ratewindow.rulebook import current
 
-            await snapshot.acurrent()
+            await current.arulebook()
         elif message["type"].startswith("lifespan.shutdown."):
             await _end()
         self._told.add(message["type"])

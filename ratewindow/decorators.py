@@ -19,7 +19,7 @@ from ratewindow.limiter.limiter import check_cost
 from ratewindow.request import handlers
 from ratewindow.request.guard import guarded
 from ratewindow.request.prepare import Cost
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from ratewindow.rules import decorated_methods as methods_of
 from ratewindow.rules.code_rates import CodeRate

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from ratewindow.exceptions import RateLimited
 from ratewindow.request import guard, refusal, visit
 from ratewindow.request.prepare import Cost
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
 
 

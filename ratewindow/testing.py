@@ -21,8 +21,8 @@ from ratewindow import conf
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import RateRule
-from ratewindow.rulebook import rule_rows, snapshot
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook import current, rule_rows
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates, rule
 from ratewindow.rules.rule import check_name
 from ratewindow.store import address, stores
@@ -163,11 +163,11 @@ class override_rules(fresh_counts):  # noqa: N801
     def __enter__(self) -> Self:
         rules = [*self._rules, *(_of_site(name, rate) for name, rate in self._rates.items())]
         super().__enter__()
-        self._outer = snapshot.replace(Rulebook(rules, alone=True))
+        self._outer = current.replace(Rulebook(rules, alone=True))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        snapshot.replace(self._outer)
+        current.replace(self._outer)
         super().__exit__(kind, error, traceback)
 
     def _anew(self) -> "override_rules":
@@ -175,9 +175,9 @@ class override_rules(fresh_counts):  # noqa: N801
 
 
 def _of_site(name: str, rate: str) -> rule.Rule:
-    known = snapshot.current().by_name.get(name) or snapshot.of_site().by_name.get(name) or _in_code(name) or _in_row(name)
+    known = current.rulebook().by_name.get(name) or current.of_site().by_name.get(name) or _in_code(name) or _in_row(name)
     if known is None:
-        names = {*snapshot.of_site().by_name, *code_rates.uses()}
+        names = {*current.of_site().by_name, *code_rates.uses()}
         near = difflib.get_close_matches(name, names, n=1)
         meant = f"did you mean {near[0]!r}?" if near else f"For one of the test's own write Rule({name!r}, {rate!r}, path=...)."
         raise ValueError(f"{name!r} is no rule of this site: no row has it, and no view names it. {meant}")
@@ -187,7 +187,7 @@ def _of_site(name: str, rate: str) -> rule.Rule:
 def _in_code(name: str) -> rule.Rule | None:
     """What a view names, or limits by itself; the URLconf is imported where that is not known yet."""
     if name not in code_rates.uses() and getattr(settings, "ROOT_URLCONF", None):
-        snapshot.code_names()
+        code_rates.names()
     for use in sorted(code_rates.uses().get(name, ()), key=lambda use: (use.rate is None, use.place)):
         return code_rates.rule(name) or rule.Rule(name, (), key=use.key or "ip", methods=use.methods, normalise=use.normalise)
     return None

@@ -15,7 +15,7 @@ from ratewindow import background, site_functions
 from ratewindow.limiter.redis.connections import Server
 from ratewindow.reporting import counters
 from ratewindow.request import decide
-from ratewindow.rulebook import edits, snapshot
+from ratewindow.rulebook import current, edits, kill_switch, reading
 from ratewindow.rules import code_rates
 from ratewindow.store import malformed, stores
 from testproject.redis_server import redis_server
@@ -67,10 +67,12 @@ def _no_housekeeping() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """No rules, no names in code, no counts and no bad memories of Redis from earlier tests."""
-    held = snapshot._Held()
-    held.book = snapshot.Rulebook(())
-    held.read.set()
-    monkeypatch.setattr(snapshot, "_held", held)
+    held = current._Held()
+    held.book = current.Rulebook(())
+    held.ready.set()
+    monkeypatch.setattr(current, "_held", held)
+    reading.reset()
+    kill_switch.reset()
     monkeypatch.setattr(edits, "_heard", edits._Heard())
     _ = get_resolver().url_patterns  # what the site's views give stays; what tests give goes with them
     monkeypatch.setattr(code_rates, "_uses", code_rates.uses())

@@ -15,7 +15,7 @@ import ratewindow
 from ratewindow import Decision, RateLimited, ratelimit
 from ratewindow.models import Override, RateRule
 from ratewindow.reporting import counters
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 from ratewindow.signals import throttled
 from tests.support.doors import behind_middleware, get
@@ -186,7 +186,7 @@ def test_of_names_that_code_makes_of_requests_a_bounded_number_is_logged_and_kep
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 101
     assert told[-1] == "ratewindow: code names more than 100 such rules, the others are not logged: requests pass"
-    assert len(snapshot._held.told) == 101
+    assert len(current._held.missing) == 101
 
 
 @is_async

@@ -12,7 +12,7 @@ from django.core.asgi import get_asgi_application
 from ratewindow.asgi import Application, lifespan
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import counters, minutes
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current
 from ratewindow.store import stores
 
 
@@ -68,11 +68,11 @@ async def test_connections_of_the_loop_are_closed_before_the_server_ends(redis_c
 async def test_the_first_request_finds_the_rules_read(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
-    async def read() -> snapshot.Rulebook:
+    async def read() -> current.Rulebook:
         seen.append("read")
-        return snapshot.current()
+        return current.rulebook()
 
-    monkeypatch.setattr(snapshot, "acurrent", read)
+    monkeypatch.setattr(current, "arulebook", read)
     async with serving(lifespan(get_asgi_application())):
         assert seen == ["read"]
 

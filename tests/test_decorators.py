@@ -14,7 +14,6 @@ from django.views.decorators.csrf import csrf_exempt
 import ratewindow
 from ratewindow import ratelimit
 from ratewindow.checks.code import check_code
-from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
 from tests.support.doors import decorated, get, statuses
 
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _no_code_rules_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot.code_names()  # imports the site's views, whose names would be lost if this were the first time
+    code_rates.names()  # imports the site's views, whose names would be lost if this were the first time
     monkeypatch.setattr(code_rates, "_uses", {})
 
 

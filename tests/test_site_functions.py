@@ -10,8 +10,8 @@ from django.test import override_settings
 from ratewindow import site_functions
 from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.rulebook import snapshot
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook import current
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
 from tests.support.doors import decorated, get, statuses
 
@@ -41,7 +41,7 @@ def test_a_cost_that_fails_neither_fails_the_request_nor_lifts_the_limit(
 
 
 def test_a_rule_in_shadow_beside_the_code_is_not_refused_but_counted() -> None:
-    snapshot._held.book = Rulebook([Rule("dear", parse_rates("9/m"), mode="shadow", on_error="refuse")])
+    current._held.book = Rulebook([Rule("dear", parse_rates("9/m"), mode="shadow", on_error="refuse")])
     assert statuses(decorated(False, "dear", "2/m", cost=raising), 3) == [200, 200, 429]
 
 

@@ -12,7 +12,7 @@ from django.test import AsyncClient, Client, RequestFactory, SimpleTestCase, Tes
 import ratewindow
 from ratewindow.models import RateRule
 from ratewindow.reporting import counters
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current
 from ratewindow.testing import FreshCounts, Rule, fresh_counts, override_rules
 from tests.support.doors import behind_middleware, decorated, plain, statuses
 
@@ -72,7 +72,7 @@ def test_counting_begins_anew_each_time_and_the_inner_one_wins() -> None:
         assert statuses(view, 2) == [200, 429]
         with override_rules():
             assert statuses(view, 2) == [200, 200]
-    assert snapshot._instead is None
+    assert current._of_test is None
 
 
 @override_rules({"demo.limited": "2/m"})
@@ -97,7 +97,7 @@ def test_calls_by_name_follow_it_too() -> None:
 def test_it_is_undone_after_an_error() -> None:
     with pytest.raises(RuntimeError), override_rules({"demo.limited": "1/m"}):
         raise RuntimeError
-    assert snapshot._instead is None
+    assert current._of_test is None
 
 
 @pytest.mark.parametrize(("name", "rate", "told"), [("No", "1/m", "'No' is no rule name"), ("no", "1/parsec", "no unit of time")])
@@ -164,7 +164,7 @@ def test_a_name_that_the_site_has_not_is_an_error_that_tells_the_nearest() -> No
         override_rules({"demo.limitd": "5/m"}).__enter__()
     with pytest.raises(ValueError, match=r"For one of the test's own write Rule\('xyz', '5/m', path=\.\.\.\)"):
         override_rules(xyz="5/m").__enter__()
-    assert snapshot._instead is None
+    assert current._of_test is None
 
 
 def test_an_inner_one_may_name_what_only_the_outer_one_has() -> None:

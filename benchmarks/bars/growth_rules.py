@@ -8,7 +8,7 @@ from benchmarks.plots import Picture, curves
 from benchmarks.rules import requests, rules
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import Contestant, side_by_side
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook.current import Rulebook
 
 COUNTS = (1, 3, 10, 30, 100, 300, 1000)
 

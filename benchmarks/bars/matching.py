@@ -4,7 +4,7 @@ from benchmarks.bars.growth_rules import choosing
 from benchmarks.rules import requests, rules
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import side_by_side
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook.current import Rulebook
 
 AT_MOST = 3.0
 FEW, MANY = 10, 1000

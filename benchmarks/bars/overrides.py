@@ -15,7 +15,7 @@ from benchmarks.tables import Section, Timed
 from benchmarks.timing import Contestant, side_by_side
 from ratewindow.models import Override
 from ratewindow.rulebook import override_rows
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook.current import Rulebook
 
 FEW, MANY = (10, 10), (1000, 100_000)
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from ratewindow import conf
 from ratewindow.health import overview
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import kill_switch
 
 SAYS_OFF = "rw-says-off"  # the tag of a message that tells what the banner would tell
 STATE, SWITCH = "admin:ratewindow_state", "admin:ratewindow_switch"
@@ -49,7 +49,7 @@ def off_in_words() -> str:
     """``Limits are OFF until 12:30, by ann: a campaign``; empty while they are on."""
     if not conf.current().enabled:
         return "Limits are OFF by RATEWINDOW['ENABLED'] in the settings: nothing is refused, nothing counted."
-    switch = snapshot.switch()
+    switch = kill_switch.turned
     if not switch.is_off(time.time()):
         return ""
     return f"Limits are {switch.words().replace('off', 'OFF', 1)}. Nothing is refused, nothing counted."

@@ -14,7 +14,6 @@ from ratewindow.admin import last_hour as lasthour
 from ratewindow.admin.wording import sentence_in_code
 from ratewindow.limiter.types import Window
 from ratewindow.models import RateRule
-from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
 
 
@@ -29,7 +28,7 @@ class CodeLine:
 
 def lines(request: HttpRequest, may_add: bool) -> Iterator[CodeLine]:
     """The names that have a rate in code and no row."""
-    names = snapshot.code_names() - set(RateRule.objects.values_list("name", flat=True))
+    names = code_rates.names() - set(RateRule.objects.values_list("name", flat=True))
     uses = code_rates.uses() if names else {}
     for name in sorted(names):
         given = sorted((use for use in uses[name] if use.rate is not None), key=lambda use: use.place)
@@ -47,7 +46,7 @@ def lines(request: HttpRequest, may_add: bool) -> Iterator[CodeLine]:
 def windows(request: HttpRequest) -> list[dict[str, Any]]:
     """The limits that the form of a new rule begins with: those in code, where its address names such a rate."""
     name = request.GET.get("name", "") if request.method == "GET" else ""
-    rule = code_rates.rule(name) if name and name in snapshot.code_names() else None
+    rule = code_rates.rule(name) if name and name in code_rates.names() else None
     return [_fields(window) for window in rule.windows] if rule is not None else []
 
 

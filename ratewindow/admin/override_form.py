@@ -21,7 +21,7 @@ from ratewindow.models.overrides import CONTAINS_AUTHOR
 from ratewindow.operations import lockout
 from ratewindow.overrides import BLOCK, Overrides, Ruling
 from ratewindow.overrides.subjects import parse_subject
-from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
 
 USUAL = "1h"
 RULES = "rw-rule-names"  # the list of suggestions
@@ -32,7 +32,7 @@ class RuleNameInput(forms.TextInput):
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         field = super().render(name, value, {**(attrs or {}), "list": RULES}, renderer)
-        names = sorted({*RateRule.objects.values_list("name", flat=True), *snapshot.code_names()})
+        names = sorted({*RateRule.objects.values_list("name", flat=True), *code_rates.names()})
         options = format_html_join("", '<option value="{}"></option>', ((each,) for each in names))
         return format_html('{}<datalist id="{}">{}</datalist>', field, RULES, options)
 

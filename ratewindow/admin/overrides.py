@@ -28,7 +28,7 @@ from ratewindow.operations import lockout
 from ratewindow.operations.override_notes import notes
 from ratewindow.overrides import RATE
 from ratewindow.overrides.subjects import in_words, masked, parse_subject
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current
 
 HOUR = timedelta(hours=1)
 UNDO_S = 86_400
@@ -143,7 +143,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _lockouts(self, request: HttpRequest, override: Override) -> Iterator[lockout.Lockout]:
         """The rules that would refuse its author in the admin, once they are held to this rate."""
         windows = tuple(parse_rates(override.rate))
-        for name, rule in snapshot.current().by_name.items():
+        for name, rule in current.rulebook().by_name.items():
             if (
                 override.rule in ("", name)
                 and rule.mode == "enforce"

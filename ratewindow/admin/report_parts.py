@@ -14,7 +14,7 @@ from ratewindow.reporting.periods import CHOICES
 from ratewindow.reporting.report import Report
 from ratewindow.reporting.summary import number, percent
 from ratewindow.reporting.sums import Sums
-from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
 from ratewindow.rules.rule import BLOCKS
 
 MOST_RULES = 100  # in the table; whoever has more of them chooses one
@@ -81,7 +81,7 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
     order = sorted(report.rules.items(), key=lambda item: (-item[1].refused, -item[1].would_refuse, -item[1].passed, item[0]))
     met = [(name, sums) for name, sums in order if sums.met][:MOST_RULES]
     rows = {row.name: row for row in RateRule.objects.filter(name__in=[name for name, _ in met]).prefetch_related("windows")}
-    in_code = snapshot.code_names()
+    in_code = code_rates.names()
     lines = []
     for name, sums in met:
         row = rows.get(name)
@@ -115,7 +115,7 @@ _BLOCKED = "Requests of who is blocked, that met no enforced rule."
 def known_names(asked: str) -> list[str]:
     """The rules to choose from; a deleted one only when it is asked for, since its history can be long."""
     gone = {asked} if asked and ThrottleStat.objects.filter(rule=asked).exists() else set()
-    return sorted({*RateRule.objects.values_list("name", flat=True), *snapshot.code_names(), *gone})
+    return sorted({*RateRule.objects.values_list("name", flat=True), *code_rates.names(), *gone})
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def advice(may_add: bool) -> Iterator[Advice]:
     """What to do when nothing was counted."""
     if not conf.current().stats:
         yield Advice("Counting is switched off. In settings.py, take this out of RATEWINDOW:", code='"STATS": False')
-    if not RateRule.objects.exists() and not snapshot.code_names():
+    if not RateRule.objects.exists() and not code_rates.names():
         yield Advice(
             "There is no rule yet. Add one: it starts in shadow, where it counts and refuses nobody.",
             url=reverse("admin:ratewindow_raterule_add") if may_add else "",

@@ -25,7 +25,7 @@ from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
 from ratewindow.models import Mode, RateRule, RuleWindow
 from ratewindow.operations import lockout
-from ratewindow.rulebook import rule_rows, snapshot
+from ratewindow.rulebook import reading, rule_rows
 
 
 class CountField(forms.IntegerField):
@@ -264,7 +264,7 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description="in words")
     def in_words(self, rule: RateRule) -> str:
         """As it is saved: after an error, the form's rule holds what was typed."""
-        problem = snapshot.problem_of(rule.name)
+        problem = reading.problem_of(rule.name)
         return sentence(self.model.objects.get(pk=rule.pk)) + (f" But it {problem}." if problem else "")
 
     @admin.display(description="mode", ordering="mode")
@@ -273,7 +273,7 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description="rule", ordering="name")
     def name_and_sentence(self, rule: RateRule) -> SafeString:
-        problem = snapshot.problem_of(rule.name)
+        problem = reading.problem_of(rule.name)
         left_out = format_html(' <span class="errornote rw-left-out">This rule {}.</span>', problem) if problem else ""
         return format_html('<strong>{}</strong> <span class="rw-sentence">{}</span>{}', rule.name, sentence(rule), left_out)
 

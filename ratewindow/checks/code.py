@@ -10,7 +10,6 @@ from django.core import checks
 from ratewindow import identity
 from ratewindow.checks.messages import TAG, Told, error, warning
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
 
@@ -26,7 +25,7 @@ def check_code(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
 def import_views() -> None:
     """The names in code are known once their modules are imported; checks run in no order, and urls' may come later."""
     if getattr(settings, "ROOT_URLCONF", None):
-        snapshot.code_names()
+        code_rates.names()
 
 
 def _names_with_two_rates() -> Iterator[checks.CheckMessage]:

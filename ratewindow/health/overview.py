@@ -15,7 +15,7 @@ from ratewindow import conf
 from ratewindow.health import processes
 from ratewindow.health.process_record import moment
 from ratewindow.request import without_redis
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import kill_switch, reading
 from ratewindow.rules.kill_switch import clock
 from ratewindow.store import malformed, process_clients, server_info
 from ratewindow.store.failures import FEW
@@ -46,7 +46,7 @@ def status() -> dict[str, Any]:
 
 def _status() -> dict[str, Any]:
     store, found = look()
-    held = snapshot.knowledge()
+    held = reading.status()
     problems = _problems(store, found, held.error)
     since = min((each["degraded_since"] for each in found if each.get("degraded_since")), default=None) if problems else None
     return {
@@ -100,7 +100,7 @@ def glance() -> Glance:
     """The problems of `status`, without asking the server about itself."""
     try:
         store, found = look(at_server=False)
-        return Glance(_problems(store, found, snapshot.knowledge().error), store["reachable"])
+        return Glance(_problems(store, found, reading.status().error), store["reachable"])
     except Exception as error:
         logger.exception("ratewindow: the state of the limiter cannot be told")
         return Glance([f"The state of the limits cannot be told: {type(error).__name__}: {error}"], reachable=False)
@@ -215,7 +215,7 @@ def _odd() -> list[str]:
 
 
 def _switch() -> dict[str, Any]:
-    switch, now_s = snapshot.switch(), time.time()
+    switch, now_s = kill_switch.turned, time.time()
     off = switch.is_off(now_s)
     return {
         "off": off or not conf.current().enabled,

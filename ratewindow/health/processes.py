@@ -23,7 +23,7 @@ from ratewindow.limiter import forks
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.reporting import counters
 from ratewindow.request import decide, without_redis
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
 from ratewindow.store import malformed, process_clients, state_keys, stores
 from ratewindow.store.breaker import State
 from ratewindow.store.failures import MINUTE_S
@@ -63,7 +63,7 @@ _self = _Self()
 
 def own() -> dict[str, Any]:
     """What this process tells of itself. Times are text by ISO 8601, in UTC."""
-    away, held = open_breakers(), snapshot.knowledge()
+    away, held = open_breakers(), reading.status()
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),

@@ -20,7 +20,8 @@ from ratewindow.limiter.types import Check, Window
 from ratewindow.models import Override, RateRule
 from ratewindow.operations.shared_prefix import refuse_when_shared
 from ratewindow.overrides import RATE
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
+from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule
 from ratewindow.store import process_clients, state_keys
 
@@ -160,7 +161,7 @@ def _scan(
 
 
 def _living() -> _Living:
-    rules = snapshot.read_rules()
+    rules = reading.read_rules()
     windows = {
         state_keys.rule_tag(rule.name, beside_code) + tag
         for rule in rules
@@ -182,9 +183,7 @@ def _living() -> _Living:
     }
     # A row that could not be read as a rule is there all the same, and may be corrected.
     unread = set(RateRule.objects.values_list("name", flat=True)) - {rule.name for rule in rules}
-    return _Living(
-        frozenset(windows), known, frozenset(lists), frozenset(map(state_keys.rule_tag, snapshot.code_names() | unread))
-    )
+    return _Living(frozenset(windows), known, frozenset(lists), frozenset(map(state_keys.rule_tag, code_rates.names() | unread)))
 
 
 def _of_other_rates(rules: Iterable[Rule]) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from ratewindow.reporting.summary import number
 from ratewindow.reporting.sums import NOTHING
 from ratewindow.request import admin_pages
 from ratewindow.request.admin_pages import Page
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current
 from ratewindow.rules.matching import Index
 from ratewindow.rules.rule import Rule
 
@@ -92,7 +92,7 @@ def last_hour(name: str, found: Report | None = None) -> str:
 
 
 def _is_exempt(rule: Rule, request: HttpRequest) -> bool:
-    held = snapshot.current().overrides
+    held = current.rulebook().overrides
     return held is not None and any(each.action == ALLOW and each.rule in ("", rule.name) for each in held.of_request(request))
 
 

@@ -7,7 +7,6 @@ from django.contrib.auth.models import Group
 from ratewindow.models import Override, RateRule
 from ratewindow.overrides import users
 from ratewindow.overrides.subjects import parse_subject, users_in
-from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
 
 
@@ -29,4 +28,4 @@ def notes(override: Override, who: str) -> Iterator[str]:
 
 def is_known(rule: str) -> bool:
     """Whether a row or some code has this name."""
-    return rule in code_rates.uses() or rule in snapshot.code_names() or RateRule.objects.filter(name=rule).exists()
+    return rule in code_rates.uses() or rule in code_rates.names() or RateRule.objects.filter(name=rule).exists()

@@ -12,7 +12,7 @@ from ratewindow.overrides.subjects import EVERYBODY, Subject, in_words, parse_su
 from ratewindow.request import decide
 from ratewindow.request.overrides import adapted
 from ratewindow.request.prepare import ask_about
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule
 from ratewindow.store import stores
@@ -71,8 +71,8 @@ def release(identity: str, rule: str = "") -> Released:
     """
     everybody_together = identity.strip() == EVERYBODY_TOGETHER
     subject = Subject(EVERYBODY_TOGETHER) if everybody_together else parse_subject(identity)
-    book = snapshot.current()
-    names = {*book.by_name, *snapshot.code_names()}
+    book = current.rulebook()
+    names = {*book.by_name, *code_rates.names()}
     if rule and rule not in names:
         raise ValueError(f"no rule is called {rule!r}: manage.py ratewindow rules lists them")
     who = _client(subject)
@@ -93,14 +93,14 @@ def release(identity: str, rule: str = "") -> Released:
 
 def _still_blocking(who: tuple[str, ...], rule: str) -> list[Override]:
     """The blocks that hold for a client, or keep it from this rule; as rows, which have just been ended or not."""
-    held = snapshot.current().overrides if who else None
+    held = current.rulebook().overrides if who else None
     if held is None:
         return []
     found = [each.pk for each in held.of_identity(who) if each.action == BLOCK and (not rule or each.rule in ("", rule))]
     return list(Override.objects.in_force().filter(pk__in=found))
 
 
-def _forget_all(book: snapshot.Rulebook, names: list[str], who: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+def _forget_all(book: current.Rulebook, names: list[str], who: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """The rules that had counted something, which is forgotten, and what went wrong before all of them were asked."""
     forgotten: list[str] = []
     try:
@@ -121,7 +121,7 @@ def _client(subject: Subject) -> tuple[str, ...]:
     return (subject.text,) if subject.one_client else ()
 
 
-def _forget(book: snapshot.Rulebook, name: str, who: tuple[str, ...]) -> bool:
+def _forget(book: current.Rulebook, name: str, who: tuple[str, ...]) -> bool:
     """Forget what all rules of that name counted, that in code and a row in shadow beside it; whether there was anything."""
     rules = list(_rules(book, name))
     if book.overrides is not None:
@@ -136,7 +136,7 @@ def _forget(book: snapshot.Rulebook, name: str, who: tuple[str, ...]) -> bool:
     return counted
 
 
-def _rules(book: snapshot.Rulebook, name: str) -> Iterator[Rule]:
+def _rules(book: current.Rulebook, name: str) -> Iterator[Rule]:
     row, code = book.by_name.get(name), code_rates.rule(name)
     found = ([row, row.beside] if row is not None else []) + ([code] if code is not None else [])
     yield from (rule for rule in found if rule.windows)

@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.models import LimitSwitch
-from ratewindow.rulebook import edits, rule_rows, snapshot
+from ratewindow.rulebook import edits, kill_switch, rule_rows
 from ratewindow.rules.kill_switch import MOST, ON, Switch, from_text
 from ratewindow.store import process_clients, state_keys
 
@@ -61,14 +61,14 @@ def turn_on(reason: str = "", by: str = "") -> Turned:
 
 def current() -> Switch:
     """What holds by the row and by Redis, as far as they can be asked, and by what this process knows."""
-    return max(_in_redis() or ON, _in_database(), snapshot.switch(), key=_at_s)
+    return max(_in_redis() or ON, _in_database(), kill_switch.turned, key=_at_s)
 
 
 def _turn(switch: Switch) -> Turned:
     """Redis first: it is told in a moment, where a database that is away may be waited for for long. But one that has just
     not answered is not waited for again until the row is written, which acts while Redis is away."""
     known = _in_redis()
-    switch = _later(switch, than=max(known or ON, snapshot.switch(), key=_at_s))
+    switch = _later(switch, than=max(known or ON, kill_switch.turned, key=_at_s))
     told = known is not None and not _tell_redis(switch)
     row = _in_database()
     if row.at_s >= switch.at_s:
@@ -76,7 +76,7 @@ def _turn(switch: Switch) -> Turned:
     of_database = _tell_database(switch)
     turned = Turned(switch, [*([] if told else _tell_redis(switch)), *of_database])
     if turned.done:
-        snapshot.learn_switch(switch)
+        kill_switch.learn(switch)
         logger.warning("ratewindow: limits are switched %s", switch.words())
     return turned
 

@@ -12,7 +12,7 @@ from ratewindow.limiter.redis import faults
 from ratewindow.limiter.types import Check, Decision, Refunds
 from ratewindow.request import decide
 from ratewindow.request.prepare import Question
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import check_name
 from ratewindow.store import stores
@@ -64,7 +64,7 @@ class RequestDecision(Decision):
 
 def question_of(parts: Sequence[Decision], units: int | None = None) -> Question:
     """The question that charges the rules of these decisions, each its own cost unless `units` says another."""
-    known = snapshot.held().by_name
+    known = current.held().by_name
     rules = [known[part.rule] for part in parts if part.rule in known]
     return Question([_check(part, units) for part in parts], [], rules)
 
@@ -169,10 +169,10 @@ def _tell_unmet(decision: Decision, rule: str) -> None:
     """A rule that nobody has defined is a name that is wrong, or a rule that was renamed since, which must not fail the
     view. One that somebody has defined may hold for others than this request."""
     check_name(rule)
-    book = snapshot.held()
+    book = current.held()
     if rule not in book.by_name and rule not in code_rates.uses():
         met = ", ".join(part.rule for part in decision.decisions) or "none"
-        book.tell_absent(rule, f"nothing is charged or given back; the request has met {met}")
+        book.log_missing(rule, f"nothing is charged or given back; the request has met {met}")
 
 
 def _to_charge(decision: Decision, units: int, rule: str | None) -> list[Decision]:
@@ -187,7 +187,7 @@ def _to_give_back(decision: Decision, units: int, rule: str | None) -> Refunds:
 
 def _waits_for_the_answer(part: Decision) -> bool:
     """Whether the answer decides if this is charged: code must name such a rule to change that."""
-    known = snapshot.held().by_name.get(part.rule)
+    known = current.held().by_name.get(part.rule)
     return (part.check is not None and part.check.only_looks) or (known is not None and known.hold)
 
 

@@ -20,8 +20,8 @@ from ratewindow.request import admin_pages, count_by_answer, decide, handlers, h
 from ratewindow.request import refusal as responses
 from ratewindow.request import visit as met
 from ratewindow.request.prepare import NOTHING, Cost, Question, ask
-from ratewindow.rulebook import snapshot
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook import current
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
 
 Handler = Callable[..., Any]
@@ -134,7 +134,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
         async def aguard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             visit = Visit(request, door)
             try:
-                if visit.meet(await snapshot.acurrent()):
+                if visit.meet(await current.arulebook()):
                     for rule in visit.rules:
                         if rule.recipe.loaders:
                             await rule.recipe.load(request)
@@ -165,7 +165,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
     def guard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         visit = Visit(request, door)
         try:
-            if visit.meet(snapshot.current()):
+            if visit.meet(current.rulebook()):
                 decision = decide.decide(visit.question(), "hit", visit.vain)
                 if not decision.allowed and admin_pages.stay_open(visit.request):
                     decision = without_redis.unasked(NOTHING)

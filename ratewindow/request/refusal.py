@@ -13,7 +13,7 @@ from ratewindow.limiter.types import Decision
 from ratewindow.models import RateRule
 from ratewindow.request import problem_json, refusal_page
 from ratewindow.request.headers import retry_after_s
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current
 from ratewindow.signals import throttled
 
 logger = logging.getLogger("ratewindow.refusals")
@@ -71,7 +71,7 @@ def status_of(decision: Decision) -> int:
     """The status of the answer to a refused request."""
     if decision.reason in problem_json.OURS:
         return 503
-    rule = snapshot.held().by_name.get(decision.rule)
+    rule = current.held().by_name.get(decision.rule)
     # A row in shadow has not refused: the rate in code beside it has.
     return rule.response_status if rule is not None and rule.mode == "enforce" else 429
 
@@ -106,7 +106,7 @@ async def aannounce(request: HttpRequest, decision: Decision) -> None:
 
 
 def _told(decision: Decision, barring: Sequence[Decision] = ()) -> _Told:
-    is_busy, rule = decision.reason in problem_json.OURS, snapshot.held().by_name.get(decision.rule)
+    is_busy, rule = decision.reason in problem_json.OURS, current.held().by_name.get(decision.rule)
     message = rule.message if rule is not None and rule.mode == "enforce" and not is_busy else ""
     title = "The service is busy" if is_busy else "Access is blocked" if decision.reason == "block" else "Too many requests"
     return _Told(decision, status_of(decision), is_busy, title, message, retry_after_s(decision, barring))

@@ -11,7 +11,7 @@ from ratewindow.limiter.reply import refusal_code
 from ratewindow.limiter.types import Check, Decision, What
 from ratewindow.request import local_counts
 from ratewindow.request.prepare import Question, policy
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current
 
 RETRY_S = 2.0  # what a client is told to wait: by then a server that is back has been noticed
 
@@ -34,7 +34,7 @@ def unanswered(question: Question, what: What, cause: str) -> Decision:
 
 def policies() -> set[str]:
     """Those of the rules in force; without any, what the setting says."""
-    found = {policy(rule) for rule in snapshot.held().by_name.values() if rule.mode == "enforce"}
+    found = {policy(rule) for rule in current.held().by_name.values() if rule.mode == "enforce"}
     return found or {conf.current().on_error}
 
 

@@ -20,8 +20,8 @@ from ratewindow.limiter.types import Decision, What
 from ratewindow.request import count_by_answer, guard, headers, refusal
 from ratewindow.request import decide as gate
 from ratewindow.request import visit as met
-from ratewindow.rulebook import snapshot
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook import current
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
 
 
@@ -85,7 +85,7 @@ class Sitting:
         which are not charged twice."""
         door, now = _Door(throttles, self.view, block), Decision()
         visit = guard.Visit(request, door)  # type: ignore[arg-type]
-        if visit.meet(snapshot.current()):
+        if visit.meet(current.rulebook()):
             now = gate.decide(visit.question(), what, visit.vain)
             if what == "peek":
                 return now, visit

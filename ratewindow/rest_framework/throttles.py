@@ -20,7 +20,7 @@ from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision, Window
 from ratewindow.request.handlers import name_of
 from ratewindow.rest_framework import decide_together
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.rule import Rule, check_name

@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 from ratewindow import background, conf
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.models import LimitSwitch, RateRule
-from ratewindow.rulebook import rule_copy, snapshot
+from ratewindow.rulebook import current, kill_switch, reading, redis_copy
 from ratewindow.rulebook.rule_rows import read_switch
 from ratewindow.rules.kill_switch import from_text
 from ratewindow.store import process_clients, state_keys
@@ -64,7 +64,7 @@ def announce_switch() -> None:
 
 
 def _announce() -> Exception | None:
-    snapshot.reload(after_edit=True)
+    reading.reload(after_edit=True)
     _heard.unannounced = not process_clients.in_memory()
     try:
         _renew_token()
@@ -88,7 +88,7 @@ def _renew_token() -> None:
 
 def _listen() -> None:
     """Hear from Redis whether somebody has edited the rules, or turned the kill switch."""
-    snapshot.learn_switch()
+    kill_switch.learn()
     if process_clients.in_memory():
         _heard.alone = True
         return
@@ -96,8 +96,8 @@ def _listen() -> None:
         _renew_token()
         with limited(conf.current().timeout_s):  # an answer that drips in must not hold up the kill switch
             token, turned = cast("list[bytes | None]", process_clients.client().mget(state_keys.token(), state_keys.switch()))
-        if turned is None and snapshot.knowledge().off:  # a server that has lost its data: processes that start shall hear of it
-            held = snapshot.switch()
+        if turned is None and kill_switch.off:  # a server that has lost its data: processes that start shall hear of it
+            held = kill_switch.turned
             with limited(conf.current().timeout_s):
                 process_clients.client().set(state_keys.switch(), held.to_text(), nx=True, pxat=held.forgotten_ms)
     except (RedisError, OSError):
@@ -105,7 +105,7 @@ def _listen() -> None:
         return
     _heard.alone = False
     if turned is not None:
-        snapshot.learn_switch(from_text(turned))
+        kill_switch.learn(from_text(turned))
     if token != _heard.token:
         _heard.token, _heard.edited = token, True
         _look_now()
@@ -113,19 +113,19 @@ def _listen() -> None:
 
 def _look() -> None:
     """Read the rows when somebody has edited them, or nobody has read them for a while."""
-    last = snapshot.last_reading()
+    last = reading.last()
     is_old = last.age_s >= _rest_s(last)
     if not (is_old or _heard.edited or last.finds_more):
         return
     _heard.edited = False  # before the rows are read, so that no edit falls between
     database = connections[router.db_for_read(RateRule)]
     if _is_in_memory(database):
-        snapshot.wait_no_longer()
+        current.stop_waiting()
         return
-    if snapshot.is_to_begin():
-        snapshot.offer(rule_copy.find())  # before the database, which may hang
+    if current.is_empty():
+        current.offer(redis_copy.find())  # before the database, which may hang
     try:
-        snapshot.reload(after_edit=not is_old, listeners_wait=True)
+        reading.reload(after_edit=not is_old, listeners_wait=True)
     finally:
         database.close()
     _keep_copy()
@@ -133,9 +133,9 @@ def _look() -> None:
 
 def _keep_copy() -> None:
     """Let processes that start while the database is away have what this one has read."""
-    if not snapshot.last_reading().failed:
+    if not reading.last().failed:
         with contextlib.suppress(RedisError, OSError):  # of an outage the breaker tells
-            rule_copy.keep(snapshot.held().by_name.values())
+            redis_copy.keep(current.held().by_name.values())
 
 
 def _look_at_switch() -> None:
@@ -144,14 +144,14 @@ def _look_at_switch() -> None:
     if not _heard.alone or _is_in_memory(database):
         return
     try:
-        snapshot.learn_switch(read_switch())
+        kill_switch.learn(read_switch())
     except DatabaseError:
         return  # told where the rules are read
     finally:
         database.close()
 
 
-def _rest_s(last: snapshot.Reading) -> float:
+def _rest_s(last: reading.Last) -> float:
     """How long a reading is good without news. A hundred thousand blocks take a second: not all of a process's time."""
     if not _heard.alone and not last.failed:
         return REREAD_S
@@ -171,7 +171,7 @@ def _edited(sender: Any, using: str, **_: Any) -> None:
 
 def _regrouped(action: str, using: str, **_: Any) -> None:
     """Somebody has come into a group or has left it, of which a block or an exemption may speak."""
-    if snapshot.names_groups() and action.startswith("post_") and not _will_announce(using):
+    if current.names_groups() and action.startswith("post_") and not _will_announce(using):
         transaction.on_commit(announce, using=using)
 
 
@@ -182,7 +182,7 @@ def _will_announce(using: str) -> bool:
 
 def _emptied(**_: Any) -> None:
     """After ``migrate`` there is a table to read, after ``flush`` (and so after many a test) there are no rows."""
-    snapshot.reload()
+    reading.reload()
 
 
 def connect() -> None:

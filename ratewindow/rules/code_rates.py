@@ -74,12 +74,6 @@ def seek_with(seeker: Callable[[], None]) -> None:
     _seekers.append(seeker)
 
 
-def seek() -> None:
-    """Register what is known only by looking at the views, which must have been imported."""
-    for seeker in _seekers:
-        seeker()
-
-
 def uses() -> dict[str, set[CodeRate]]:
     """Every use so far, by name."""
     return {name: set(each) for name, each in list(_uses.items())}
@@ -105,5 +99,10 @@ def rule_of(name: str, rate: str, key: str, methods: frozenset[str], normalise: 
 
 
 def names() -> set[str]:
-    """The names under which code gives a rate."""
+    """The names under which code gives a rate; imports the URLconf, so that limited views are among them."""
+    from django.urls import get_resolver
+
+    _ = get_resolver().url_patterns
+    for seeker in _seekers:
+        seeker()
     return {name for name, each in list(_uses.items()) if any(use.rate is not None for use in list(each))}

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from ratewindow.models import Override, RateRule
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
 from tests.admin.test_rules import boss, errors, page
 
 __all__ = ["boss", "page"]  # fixtures
@@ -445,7 +445,7 @@ class TestEverybody:
     def test_another_rate_that_refuses_its_author_in_the_admin_is_said(self, page: Client) -> None:
         RateRule.objects.define("all", "6000/m", applies_to="all", mode="enforce")
         RateRule.objects.define("search", "6000/m", path="/search/", mode="enforce")
-        snapshot.reload()
+        reading.reload()
         for rate, told in (("0/s", "always."), ("5/m", "after 5 requests in 1m."), ("900/m", "")):
             response = page.post(ADD, typed(action="rate", identity="ip:127.0.0.1", rate=rate), follow=True)
             warnings = [str(each) for each in response.context["messages"] if each.level_tag == "warning"]

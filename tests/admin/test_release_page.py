@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from ratewindow import hit
 from ratewindow.models import Override, RateRule
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +24,7 @@ def full() -> None:
     """A client that two rules refuse."""
     for name in ("mail", "export"):
         RateRule.objects.define(name, "1/h", key="user", mode="enforce")
-    snapshot.reload()
+    reading.reload()
     assert [bool(hit(name, "user:42")) for name in ("mail", "mail", "export", "export")] == [True, False, True, False]
 
 
@@ -37,7 +37,7 @@ def test_it_says_what_it_has_done_and_the_client_passes(admin_client: Client) ->
     response = admin_client.post(RELEASE, ANN, follow=True)
     assert response.redirect_chain == [(RELEASE, 302)]
     assert "what export, mail counted is forgotten, 1 block ended." in text_of(response)
-    snapshot.reload()
+    reading.reload()
     assert hit("mail", "user:42") and hit("export", "user:42")
 
 
@@ -115,7 +115,7 @@ def test_who_may_release_and_nothing_else_finds_the_way(client: Client) -> None:
 @pytest.mark.parametrize("granted, named", [([], False), (["view_identity"], True)])
 def test_a_wider_block_is_named_to_those_who_may_see_identities(client: Client, granted: list[str], named: bool) -> None:
     Override.objects.block("ip:198.51.100.0/24")
-    snapshot.reload()
+    reading.reload()
     user = User.objects.create_user("ann", is_staff=True)
     client.force_login(user)
     user.user_permissions.set(Permission.objects.filter(codename__in=["release_identity", *granted]))

@@ -15,7 +15,7 @@ from django.utils import timezone
 import ratewindow
 from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.reporting import minutes
-from ratewindow.rulebook import snapshot
+from ratewindow.rules import code_rates
 
 pytestmark = pytest.mark.django_db
 
@@ -132,7 +132,7 @@ def test_a_wrong_choice_is_named_beside_the_last_hour(page, query, error):
 
 
 def test_without_rules_it_tells_how_to_begin(page, monkeypatch):
-    monkeypatch.setattr(snapshot, "code_names", set)
+    monkeypatch.setattr(code_rates, "names", set)
     assert "There is no rule yet." in page()
     assert reverse("admin:ratewindow_raterule_add") in page()
 

@@ -16,7 +16,7 @@ from ratewindow.admin.wording import sentence
 from ratewindow.models import Override, RateRule, RuleWindow, ThrottleStat
 from ratewindow.reporting import minutes
 from ratewindow.reporting.sums import Sums
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
 
 pytestmark = pytest.mark.django_db
 
@@ -626,7 +626,7 @@ class TestLockout:
 
     def test_who_is_exempt_is_asked_nothing(self, page: Client, boss: User) -> None:
         Override.objects.allow(f"user:{boss.pk}", rule="login")
-        snapshot.reload()
+        reading.reload()
         response = page.post(ADD, typed(("5", "1m"), applies_to="all", pattern="", mode="enforce"))
         assert response.status_code == 302
 
@@ -731,10 +731,10 @@ def test_a_regular_expression_is_tried_with_the_others_and_one_left_out_says_so_
         answer = page.post(ADD, typed(("5", "1m"), applies_to="regex", pattern=pattern))
         assert problem in answer.content.decode()
         assert not RateRule.objects.filter(name="login").exists()
-    snapshot.reload()
+    reading.reload()
     listed = page.get(LIST).content.decode()
     assert listed.count("This rule is left out, it cannot be enforced: all regular expressions of the site together") == 6
-    left_out = next(rule for rule in RateRule.objects.order_by("name") if snapshot.problem_of(rule.name))
+    left_out = next(rule for rule in RateRule.objects.order_by("name") if reading.problem_of(rule.name))
     assert "But it is left out, it cannot be enforced" in page.get(change(left_out)).content.decode()
 
 

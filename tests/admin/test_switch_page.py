@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.operations import switch_off
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import kill_switch
 
 pytestmark = pytest.mark.django_db
 
@@ -44,12 +44,12 @@ def test_off_says_until_when_by_whom_and_why_and_is_undone_in_its_message(admin_
     assert "Limits are switched off until 13:00, by admin: a campaign." in text_of(response)
     assert text_of(response).count("a campaign") == text_of(response).count('class="rw-at-once"') == 1
     assert "Limits are OFF until 13:00, by admin: a campaign. Nothing is refused" in text_of(admin_client.get(REPORT))
-    assert snapshot._held.off
+    assert kill_switch.off
     response = admin_client.post(SWITCH, undo_of(response), follow=True)
     assert "Limits are switched on." in text_of(response)
-    assert not snapshot._held.off
+    assert not kill_switch.off
     admin_client.post(SWITCH, undo_of(response), follow=True)
-    assert snapshot._held.off
+    assert kill_switch.off
     row = LimitSwitch.objects.get()
     assert (row.reason, row.until.hour) == ("a campaign", 13)
 
@@ -90,7 +90,7 @@ def test_who_may_switch_and_nothing_else_can(client):
     staff(client, "switch_limits")
     response = client.post(SWITCH, OFF)
     assert (response.status_code, response["Location"]) == (302, reverse("admin:index"))
-    assert snapshot._held.off
+    assert kill_switch.off
 
 
 def test_who_may_switch_and_nothing_else_finds_the_way(client):

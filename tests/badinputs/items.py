@@ -164,7 +164,7 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
         "rules/test_regex.py::test_without_google_re2_the_line_to_install_it_is_told",
     ),
     "expressions that are too large, or too many, or take too long": (
-        "rulebook/test_snapshot.py::test_expressions_that_are_too_much_together_cost_no_other_rule_anything",
+        "rulebook/test_reading.py::test_expressions_that_are_too_much_together_cost_no_other_rule_anything",
         "rules/test_regex.py::test_a_pattern_that_is_too_large_is_named_with_what_to_write",
         "rules/test_regex.py::test_a_pattern_that_takes_long_beside_the_others_is_named",
         "rules/test_regex.py::test_a_process_grows_by_few_megabytes_whatever_the_patterns",

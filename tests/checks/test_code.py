@@ -16,7 +16,6 @@ from django.test.utils import CaptureQueriesContext
 
 from ratewindow import checks, ratelimit
 from ratewindow.models import RateRule
-from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
 from ratewindow.store import process_clients
 from tests.support.check_messages import found
@@ -24,7 +23,7 @@ from tests.support.check_messages import found
 
 @pytest.fixture(autouse=True)
 def _code(monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot.code_names()  # imports the site's views, whose names would be lost if this were the first time
+    code_rates.names()  # imports the site's views, whose names would be lost if this were the first time
     monkeypatch.setattr(code_rates, "_uses", {})
 
 

@@ -9,7 +9,6 @@ from django.test import override_settings
 from ratewindow import ratelimit
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
-from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
 from tests.support.check_messages import found
 
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _code(monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot.code_names()
+    code_rates.names()
     monkeypatch.setattr(code_rates, "_uses", {})
 
 

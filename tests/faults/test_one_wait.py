@@ -15,8 +15,8 @@ from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import counters
 from ratewindow.request import decide
-from ratewindow.rulebook import snapshot
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook import current
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.count_when import parse_count_when
 from ratewindow.rules.rule import Rule
 from tests.faults.conftest import site_on
@@ -60,19 +60,19 @@ def twice_decorated(is_async: bool) -> Callable[..., Any]:
 
 
 def with_a_row(is_async: bool) -> Callable[..., Any]:
-    snapshot._held.book = Rulebook([Rule("row", parse_rates("10/h"), applies_to="all")])
+    current._held.book = Rulebook([Rule("row", parse_rates("10/h"), applies_to="all")])
     return behind_middleware(ratelimit("one", "10/h")(doing(is_async, [])))
 
 
 def hit_and_charged(is_async: bool) -> Callable[..., Any]:
-    snapshot._held.book = Rulebook([Rule("row", parse_rates("10/h"))])
+    current._held.book = Rulebook([Rule("row", parse_rates("10/h"))])
     acts: Acts = [*[("hit", ("row", HttpRequest))] * 3, ("charge", (2,)), ("peek", ("row", HttpRequest)), ("refund", (1,))]
     return ratelimit("one", "10/h")(doing(is_async, acts))
 
 
 def counted_by_the_answer(is_async: bool) -> Callable[..., Any]:
     count_when = parse_count_when("404")
-    snapshot._held.book = Rulebook([Rule("row", parse_rates("10/h"), applies_to="all", count_when=count_when)])
+    current._held.book = Rulebook([Rule("row", parse_rates("10/h"), applies_to="all", count_when=count_when)])
     return behind_middleware(doing(is_async, []))
 
 
@@ -106,7 +106,7 @@ def test_so_it_is_where_redis_falls_silent_in_the_middle(proxy: Proxy, is_async:
     with site_on(f"redis://127.0.0.1:{proxy.port}/0", TIMEOUT):
         hole = proxy.black_hole()
         acts: Acts = [(first, (1,)), ("refund", (1,)), ("charge", (1,)), ("hit", ("two", HttpRequest))]
-        snapshot._held.book = Rulebook([Rule("two", parse_rates("10/h"))])
+        current._held.book = Rulebook([Rule("two", parse_rates("10/h"))])
         calls: list[int] = []
 
         def begin() -> None:
@@ -144,7 +144,7 @@ def test_a_fault_of_one_client_keeps_nobody_from_asking() -> None:
 @is_async
 def test_refunds_that_wait_in_vain_open_the_breaker_like_decisions(proxy: Proxy, is_async: bool) -> None:
     with site_on(f"redis://127.0.0.1:{proxy.port}/0", TIMEOUT):
-        snapshot._held.book = Rulebook([Rule("row", parse_rates("10/h"))])
+        current._held.book = Rulebook([Rule("row", parse_rates("10/h"))])
         ratewindow.hit("row", "user:1")
         with proxy.black_hole():
             for _ in range(3):

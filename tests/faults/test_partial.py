@@ -7,8 +7,8 @@ import ratewindow
 from ratewindow.health import overview, processes
 from ratewindow.limiter.types import Window
 from ratewindow.request import decide
-from ratewindow.rulebook import snapshot
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook import current
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
 from ratewindow.store import stores
 from ratewindow.store.breaker_evidence import FAILURES_TO_OPEN, LAST, PART
@@ -65,7 +65,7 @@ def test_a_rule_whose_script_lacks_a_right_is_told_and_the_others_go_on(
 ) -> None:
     server.tell("ACL", "SETUSER", "default", "-@list")
     with site_on(server.url, "5s"):
-        snapshot._held.book = Rulebook([Rule("log", (Window(5, 3_600_000, "sliding_log"),))])
+        current._held.book = Rulebook([Rule("log", (Window(5, 3_600_000, "sliding_log"),))])
         for _ in range(3):
             told = [ratewindow.hit("log", "user:1").cause for _ in range(FAILURES_TO_OPEN)]
             assert told == ["store:noperm"] * FAILURES_TO_OPEN
@@ -104,7 +104,7 @@ def test_a_single_failure_is_a_warning_and_some_that_come_again_a_problem(
 
         monkeypatch.setattr(store, "run", failing)
         monkeypatch.setattr(processes, "_self", processes._Self())
-        snapshot._held.book = Rulebook([Rule("broken", (Window(5, 3_600_000),))])
+        current._held.book = Rulebook([Rule("broken", (Window(5, 3_600_000),))])
         assert overview.status()["warnings"] == []
         for number in range(1, FEW + 1):
             visitor.ask(client=str(number))

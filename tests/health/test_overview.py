@@ -20,8 +20,8 @@ import ratewindow
 from ratewindow.health import overview, process_record, processes
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.request import decide
-from ratewindow.rulebook import edits, snapshot
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook import current, edits, reading
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
 from ratewindow.store import process_clients, server_info, state_keys
 from ratewindow.store.breaker import FAILURES_TO_OPEN
@@ -51,7 +51,7 @@ def another(host: str, pid: int, **changed: Any) -> None:
 
 
 def test_all_is_well_and_json_can_say_it() -> None:
-    snapshot._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
+    current._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
     processes.beat()
     told = json.loads(json.dumps(overview.status()))
     assert (told["ok"], told["state"], told["since"], told["problems"], told["warnings"]) == (True, "ok", None, [], [])
@@ -97,7 +97,7 @@ def test_a_redis_that_answers_but_cannot_be_used_is_told_apart_from_a_silent_one
 
 
 def test_what_holds_is_said_as_the_rules_say() -> None:
-    snapshot._held.book = Rulebook([Rule("login", parse_rates("5/m"), on_error="refuse")])
+    current._held.book = Rulebook([Rule("login", parse_rates("5/m"), on_error="refuse")])
     open_breaker()
     assert overview.status()["summary"].endswith(": requests are refused with 503.")
 
@@ -169,7 +169,7 @@ def test_a_wrong_type_under_its_key_is_no_silence_of_redis(redis_client: Any) ->
 
 
 def test_decisions_without_redis_are_counted_by_cause() -> None:
-    snapshot._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
+    current._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
     open_breaker()
     for _ in range(3):
         ratewindow.hit("api", "user:1")
@@ -178,7 +178,7 @@ def test_decisions_without_redis_are_counted_by_cause() -> None:
 
 def test_so_they_are_without_statistics() -> None:
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "STATS": False}):
-        snapshot._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
+        current._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
         open_breaker()
         for _ in range(3):
             ratewindow.hit("api", "user:1")
@@ -210,7 +210,7 @@ def test_decisions_that_fail_though_redis_is_there_are_a_problem_unless_they_may
 
 
 def test_what_was_decided_in_an_outage_that_is_over_is_no_problem_any_more() -> None:
-    snapshot._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
+    current._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
     decide.misses.note("store:timeout", "api", 2)
     open_breaker()
     ratewindow.hit("api", "user:1")
@@ -222,14 +222,14 @@ def test_what_was_decided_in_an_outage_that_is_over_is_no_problem_any_more() -> 
 
 
 def test_rules_that_cannot_be_read_are_a_problem() -> None:
-    snapshot._held.unreadable = "no such table"
+    reading._readings.rules_error = "no such table"
     told = overview.status()
     assert told["problems"] == ["The rules cannot be read, those held stay in force: no such table."]
 
 
 @pytest.mark.parametrize(("on_error", "processes_said", "warns"), [("local", 1, True), ("local", 2, False), ("allow", 1, False)])
 def test_more_processes_than_share_a_limit_are_warned_of(on_error: str, processes_said: int, warns: bool) -> None:
-    snapshot._held.book = Rulebook([Rule("api", parse_rates("5/m"), on_error=on_error)])
+    current._held.book = Rulebook([Rule("api", parse_rates("5/m"), on_error=on_error)])
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "LOCAL_PROCESSES": processes_said}):
         another("web", 100)
         another("web", 101, kind="manage.py ratewindow")

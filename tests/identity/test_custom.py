@@ -18,7 +18,7 @@ from ratewindow.identity import custom, recipe
 from ratewindow.identity.custom import ratekey
 from ratewindow.identity.simple import load_user
 from ratewindow.models import RateRule
-from ratewindow.rulebook import edits, snapshot
+from ratewindow.rulebook import current, edits, reading
 from tests.support.doors import decorated, get, plain, statuses
 
 
@@ -221,10 +221,10 @@ class TestReading:
         ratekey("tenant")(tenant)
         RateRule.objects.define("by.tenant", "5/m", key="tenant")
         RateRule.objects.define("by.ip", "5/m")
-        snapshot._held.book = snapshot.Rulebook(())
+        current._held.book = current.Rulebook(())
         custom._own.pop("tenant")
         custom._version += 1  # as in another process, which has not imported it
-        assert [rule.name for rule in snapshot.read_rules()] == ["by.ip"]
+        assert [rule.name for rule in reading.read_rules()] == ["by.ip"]
         assert "'by.tenant'" in caplog.text and "'tenant' is no key" in caplog.text
 
     def test_it_is_read_as_soon_as_the_key_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,14 +232,14 @@ class TestReading:
         RateRule.objects.filter(name="by.ip").update(key="tenant")
         monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
         monkeypatch.setattr(edits.connections["default"], "close", lambda: None)
-        snapshot._held.book = None
-        snapshot.reload()
-        assert "by.ip" not in snapshot.current().by_name
+        current._held.book = None
+        reading.reload()
+        assert "by.ip" not in current.rulebook().by_name
         edits._look()
-        assert "by.ip" not in snapshot.current().by_name
+        assert "by.ip" not in current.rulebook().by_name
         ratekey("tenant")(tenant)
         edits._look()
-        assert "by.ip" in snapshot.current().by_name
+        assert "by.ip" in current.rulebook().by_name
 
 
 def test_a_module_ratekeys_of_an_app_is_imported_when_django_starts(tmp_path: Any, program_environment: dict[str, str]) -> None:

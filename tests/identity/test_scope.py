@@ -13,7 +13,7 @@ import ratewindow
 from ratewindow.models import Override, RateRule
 from ratewindow.operations.release import release
 from ratewindow.overrides.subjects import parse_subject
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
 from tests.support.doors import answer, behind_middleware, plain
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -82,7 +82,7 @@ def test_a_block_of_a_user_names_the_tenant(users: list[User]) -> None:
     define("user", "9/h")
     ann = f"user:{users[0].pk}"
     Override.objects.block(f"scope:acme+{ann}")
-    snapshot.reload()
+    reading.reload()
     assert [status(ACME, users[0]), status(BETA, users[0]), status(None, users[0]), status(ACME, users[1])] == [
         429,
         200,
@@ -98,7 +98,7 @@ def test_one_without_a_tenant_holds_outside_of_all_tenants(users: list[User]) ->
     define("user", "9/h")
     ann = f"user:{users[0].pk}"
     Override.objects.block(ann)
-    snapshot.reload()
+    reading.reload()
     assert [status(None, users[0]), status(ACME, users[0])] == [429, 200]
     assert [bool(ratewindow.hit("api", who)) for who in (ann, ("scope:acme", ann))] == [False, True]
 
@@ -109,7 +109,7 @@ def test_addresses_are_blocked_in_every_tenant(subject: str, anonymize: str) -> 
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": anonymize}):
         define("ip", "9/h")
         Override.objects.block(subject)
-        snapshot.reload()
+        reading.reload()
         assert [status(ACME), status(None), status(ACME, ip="198.51.100.1")] == [429, 429, 200]
 
 
@@ -117,7 +117,7 @@ def test_a_whole_tenant_can_be_blocked_and_held_to_another_rate(users: list[User
     define("user", "1/h")
     Override.objects.block("scope:beta")
     Override.objects.rate("scope:acme", "3/h")
-    snapshot.reload()
+    reading.reload()
     assert status(BETA, users[0]) == 429
     assert [status(ACME, users[0]) for _ in range(4)] == [200, 200, 200, 429]
 

@@ -11,7 +11,7 @@ from ratewindow.models import RateRule
 from ratewindow.operations import clean_state, shared_prefix
 from ratewindow.operations.clean_state import Cleaned, clean_orphans
 from ratewindow.operations.shared_prefix import SharedPrefix, announce_site, refuse_when_shared
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
 from ratewindow.rules import code_rates
 from ratewindow.store import state_keys
 from tests.support.doors import behind_middleware, plain, statuses
@@ -34,7 +34,7 @@ FOREIGN = [
 
 @pytest.fixture
 def in_code(monkeypatch):
-    monkeypatch.setattr(snapshot, "code_names", lambda: {"export"})
+    monkeypatch.setattr(code_rates, "names", lambda: {"export"})
 
 
 def key(rule, window=MINUTE, client="ip:203.0.113.9", beside_code=False):
@@ -60,7 +60,7 @@ def keys(redis_client):
 def test_the_state_of_a_deleted_rule_goes_and_all_other_keys_stay(redis_client):
     for name in ("login", "search"):
         RateRule.objects.define(name, "5/m; 20/h", path=f"/{name}/", mode="enforce")
-    snapshot.reload()
+    reading.reload()
     site = behind_middleware(plain(False))
     assert statuses(site, 6, "/login/") == [200] * 5 + [429]
     before = set(redis_client.keys())
@@ -111,7 +111,7 @@ def test_the_state_of_a_deleted_shadow_beside_code_goes(keys, in_code):
 def test_a_row_that_cannot_be_read_as_a_rule_keeps_its_state(keys):
     RateRule.objects.define("login", "5/m")
     RateRule.objects.update(key="no such key")
-    assert snapshot.read_rules() == []
+    assert reading.read_rules() == []
     keys(key("login"))
     clean_orphans()
     assert keys.left() == {key("login")}
@@ -183,7 +183,7 @@ def test_nothing_is_deleted_when_the_rules_cannot_be_read(keys, monkeypatch):
     def unreadable():
         raise RuntimeError("no such table")
 
-    monkeypatch.setattr(snapshot, "read_rules", unreadable)
+    monkeypatch.setattr(reading, "read_rules", unreadable)
     keys(key("gone"))
     with pytest.raises(RuntimeError):
         clean_orphans()
@@ -233,7 +233,7 @@ def test_while_tests_run_on_a_database_of_their_own_no_second_site_is_announced(
 
 def test_names_with_a_rate_in_code_come_from_the_decorated_views():
     used = code_rates.uses()
-    assert snapshot.code_names() <= set(used)
+    assert code_rates.names() <= set(used)
 
 
 def test_in_memory_there_is_nothing_to_clean(settings):
@@ -272,7 +272,7 @@ def test_a_log_is_a_list_and_text_in_its_place_goes(keys, redis_client):
 
 def test_a_client_whose_state_was_overwritten_is_counted_again_after_cleaning(redis_client):
     RateRule.objects.define("login", "1/m", prefix="/", key="ip", mode="enforce")
-    snapshot.reload()
+    reading.reload()
     site = behind_middleware(plain(False))
     assert statuses(site, 1) == [200]
     (harmed,) = redis_client.keys("rw:s:*")
@@ -290,7 +290,7 @@ DAYS_MS = 10 * 86_400_000
 def test_what_was_counted_while_the_clock_was_far_ahead_goes_and_what_counts_now_stays(redis_client, algorithm):
     rule, _ = RateRule.objects.define("ahead", "5/m", prefix="/")
     rule.windows.update(algorithm=algorithm, buckets=None)
-    window = snapshot.read_rules()[0].windows[0]
+    window = reading.read_rules()[0].windows[0]
     now_ms, store = time.time_ns() // 1_000_000, RedisStore(redis_client)
     ahead, now, forced = (key("ahead", window, client) for client in ("ip:192.0.2.1", "ip:192.0.2.2", "ip:192.0.2.3"))
     store.run([Check("ahead", (window,), (ahead,))], "hit", now_ms + DAYS_MS)

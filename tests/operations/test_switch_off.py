@@ -19,8 +19,8 @@ from ratewindow.management.subcommands import off
 from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.operations import switch_off
 from ratewindow.request import decide
-from ratewindow.rulebook import edits, snapshot
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook import current, edits, kill_switch, reading
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.kill_switch import ON, Switch, from_text
 from ratewindow.rules.rule import Rule
 from ratewindow.store import state_keys
@@ -34,10 +34,9 @@ NOWHERE = "redis://127.0.0.1:1/0"
 
 def another_process() -> None:
     """As one that has heard of nothing so far."""
-    book = snapshot._held.book
-    snapshot._held, edits._heard = snapshot._Held(), edits._Heard()
-    snapshot._held.book = book
-    snapshot._held.read.set()
+    edits._heard = edits._Heard()
+    reading.reset()
+    kill_switch.reset()
 
 
 def enforce(*names: str) -> None:
@@ -73,7 +72,7 @@ def test_while_off_nothing_is_refused_and_nothing_charged(is_async: bool, redis_
 
 
 def test_a_refusal_that_is_known_does_not_outlive_the_switch() -> None:
-    snapshot._held.book = Rulebook([Rule("api", parse_rates("1/m"))])
+    current._held.book = Rulebook([Rule("api", parse_rates("1/m"))])
     assert [ratewindow.hit("api", "user:1").allowed for _ in range(2)] == [True, False]
     assert decide.refusals
     switch_off.turn_off()
@@ -85,12 +84,12 @@ def test_other_processes_hear_of_it_from_redis_at_their_next_look(caplog: pytest
     LimitSwitch.objects.all().delete()
     another_process()
     edits._listen()
-    assert snapshot._held.off
+    assert kill_switch.off
     with caplog.at_level(logging.WARNING, "ratewindow"):
         caplog.clear()
         edits._listen()
     assert not caplog.records
-    assert (snapshot.switch().reason, snapshot.switch().by) == ("too strict", "ann")
+    assert (kill_switch.turned.reason, kill_switch.turned.by) == ("too strict", "ann")
 
 
 def test_or_from_the_rows_when_redis_is_away(redis_away: None) -> None:
@@ -100,9 +99,9 @@ def test_or_from_the_rows_when_redis_is_away(redis_away: None) -> None:
     assert sentence.startswith("Redis was not reached")
     another_process()
     edits._listen()
-    assert not snapshot._held.off
-    snapshot.reload()
-    assert snapshot._held.off
+    assert not kill_switch.off
+    reading.reload()
+    assert kill_switch.off
 
 
 def test_the_row_is_read_while_redis_is_away_however_long_the_rules_rest(
@@ -111,12 +110,12 @@ def test_the_row_is_read_while_redis_is_away_however_long_the_rules_rest(
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     switch_off.turn_off(60)
     another_process()
-    snapshot._held.took_s, snapshot._held.read_at_s = 60.0, time.monotonic()
+    reading._readings.took_s, reading._readings.ended_at_s = 60.0, time.monotonic()
     edits._listen()
     edits._look()
-    assert not snapshot._held.off
+    assert not kill_switch.off
     edits._look_at_switch()
-    assert snapshot._held.off
+    assert kill_switch.off
 
 
 def test_or_from_redis_when_the_database_is_away(no_table: None) -> None:
@@ -126,13 +125,13 @@ def test_or_from_redis_when_the_database_is_away(no_table: None) -> None:
     assert sentence.startswith("The database was not reached")
     another_process()
     edits._listen()
-    snapshot.reload()
-    assert snapshot._held.off
+    reading.reload()
+    assert kill_switch.off
 
 
 def test_with_neither_nothing_is_done(no_table: None, redis_away: None) -> None:
     assert not switch_off.turn_off().done
-    assert not snapshot._held.off
+    assert not kill_switch.off
     with pytest.raises(CommandError, match="Neither Redis nor the database was reached"):
         call_command("ratewindow", "off")
 
@@ -140,14 +139,14 @@ def test_with_neither_nothing_is_done(no_table: None, redis_away: None) -> None:
 def test_it_lets_go_by_itself(redis_client: Any) -> None:
     switch_off.turn_off(60)
     edits._listen()
-    assert snapshot._held.off
+    assert kill_switch.off
     with time_machine.travel(time.time() + 61, tick=False):
         edits._listen()
-        assert not snapshot._held.off
+        assert not kill_switch.off
         another_process()
-        snapshot.reload()
+        reading.reload()
         edits._listen()
-        assert not snapshot._held.off
+        assert not kill_switch.off
     assert 86_000 < redis_client.ttl(state_keys.switch()) <= 86_460
 
 
@@ -156,7 +155,7 @@ def test_without_an_end_it_stays(redis_client: Any) -> None:
     assert redis_client.ttl(state_keys.switch()) == -1
     with time_machine.travel(time.time() + 30 * 86_400, tick=False):
         edits._listen()
-        assert snapshot._held.off
+        assert kill_switch.off
 
 
 @pytest.mark.parametrize("later", ["row", "key"])
@@ -169,9 +168,9 @@ def test_the_one_changed_last_holds(redis_client: Any, later: str) -> None:
         redis_client.set(state_keys.switch(), newer.to_text())
     another_process()
     edits._listen()
-    snapshot.reload()
+    reading.reload()
     edits._listen()
-    assert not snapshot._held.off
+    assert not kill_switch.off
 
 
 def test_a_clock_that_is_behind_still_turns_it(redis_client: Any) -> None:
@@ -180,8 +179,8 @@ def test_a_clock_that_is_behind_still_turns_it(redis_client: Any) -> None:
     switch_off.turn_on()
     another_process()
     edits._listen()
-    snapshot.reload()
-    assert not snapshot._held.off
+    reading.reload()
+    assert not kill_switch.off
 
 
 def test_so_does_one_that_finds_a_row_by_a_clock_that_is_ahead(redis_client: Any) -> None:
@@ -193,8 +192,8 @@ def test_so_does_one_that_finds_a_row_by_a_clock_that_is_ahead(redis_client: Any
     assert told is not None and not told.off
     another_process()
     edits._listen()
-    snapshot.reload()
-    assert not snapshot._held.off
+    reading.reload()
+    assert not kill_switch.off
 
 
 def test_redis_is_told_before_the_database_is_waited_for(monkeypatch: pytest.MonkeyPatch, redis_client: Any) -> None:
@@ -240,7 +239,7 @@ def test_a_redis_that_lost_its_data_is_told_again(redis_client: Any) -> None:
     switch_off.turn_off(60, "why")
     redis_client.flushall()
     edits._listen()
-    assert from_text(redis_client.get(state_keys.switch())) == snapshot.switch()
+    assert from_text(redis_client.get(state_keys.switch())) == kill_switch.turned
     assert redis_client.ttl(state_keys.switch()) > 0
 
 
@@ -268,7 +267,7 @@ def test_a_redis_that_lost_its_data_is_told_again(redis_client: Any) -> None:
 def test_what_another_program_wrote_there_turns_nothing(redis_client: Any, junk: str) -> None:
     redis_client.set(state_keys.switch(), junk)
     edits._listen()
-    assert snapshot.switch() == ON
+    assert kill_switch.turned == ON
 
 
 def test_a_list_under_its_key_does_not_stop_the_rules(redis_client: Any) -> None:
@@ -289,7 +288,7 @@ def test_a_row_that_somebody_saves_is_announced(redis_client: Any) -> None:
     before = redis_client.get(state_keys.token())
     switch_off._tell_database(Switch(True, None, "", "", time.time()))
     assert redis_client.get(state_keys.token()) != before
-    assert snapshot._held.off
+    assert kill_switch.off
 
 
 def test_a_rule_edited_meanwhile_holds_afterwards() -> None:

@@ -19,7 +19,7 @@ import ratewindow
 from ratewindow.models import Override, RateRule
 from ratewindow.reporting import counters
 from ratewindow.request import decide
-from ratewindow.rulebook import override_rows, snapshot
+from ratewindow.rulebook import current, override_rows, reading
 from ratewindow.rules.rule import BLOCKS
 from ratewindow.signals import throttled
 from ratewindow.store import state_keys, stores
@@ -144,11 +144,11 @@ class TestBlock:
         with override_settings(RATEWINDOW=told):
             made = Override.objects.block(f"ip:{address}{more}")
             assert address not in made.identity and "::" not in made.identity and "ip:#" in made.identity
-            snapshot.reload()
+            reading.reload()
             view = behind_middleware(plain(False))
             assert statuses(view, 1, REMOTE_ADDR=address, HTTP_X_CLIENT="one") == [429]
             assert statuses(view, 1, REMOTE_ADDR="198.51.100.7", HTTP_X_CLIENT="one") == [200]
-        snapshot.reload()
+        reading.reload()
 
     def test_with_block_off_the_view_decides(self) -> None:
         Override.objects.block("ip:203.0.113.9")
@@ -321,7 +321,7 @@ class TestTime:
     def test_it_begins_and_ends_by_the_clock_without_reading_anew(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = timezone.now()
         Override.objects.block("ip:203.0.113.9", starts_at=now + timedelta(hours=1), duration="1h")
-        monkeypatch.setattr(snapshot, "reload", None)
+        monkeypatch.setattr(reading, "reload", None)
         told = []
         for minutes in (0, 59, 61, 119, 121):
             with time_machine.travel(now + timedelta(minutes=minutes), tick=False):
@@ -330,9 +330,9 @@ class TestTime:
 
     def test_what_has_ended_is_not_read(self) -> None:
         override = Override.objects.block("ip:203.0.113.9", duration="1h")
-        assert snapshot.current().overrides is not None
+        assert current.rulebook().overrides is not None
         Override.objects.get_queryset().filter(pk=override.pk).end()
-        assert snapshot.current().overrides is None
+        assert current.rulebook().overrides is None
         assert from_me(site(), 1) == [200]
 
 
@@ -351,7 +351,7 @@ class TestEdits:
         with database.schema_editor() as editor:
             editor.alter_db_table(Override, "ratewindow_override", "elsewhere")
         try:
-            snapshot.reload()
+            reading.reload()
             assert from_me(site(), 1) == [429]
         finally:
             with database.schema_editor() as editor:
@@ -364,13 +364,13 @@ class TestEdits:
         read = override_rows.Reader.read
 
         def slowly(self: override_rows.Reader, after_edit: bool = False) -> Any:
-            limit = snapshot.current().by_name["all"].windows[0].limit
+            limit = current.rulebook().by_name["all"].windows[0].limit
             seen.append((limit, from_me(site(), 1)))
             return read(self, after_edit)
 
         monkeypatch.setattr(override_rows.Reader, "read", slowly)
         RateRule.objects.get(name="all").windows.update(limit=5)
-        snapshot.reload()
+        reading.reload()
         assert seen == [(5, [429])]  # the new limit, and the block of before
 
     def test_a_request_issues_no_sql_of_ours(self) -> None:
@@ -384,8 +384,8 @@ class TestEdits:
     def test_a_row_that_cannot_be_right_is_left_out_and_named_once(self, caplog: pytest.LogCaptureFixture) -> None:
         Override.objects.block("ip:203.0.113.9")
         Override.objects.bulk_create([Override(action="block", identity="shoe:42"), Override(action="panic", identity="*")])
-        snapshot.reload()
-        snapshot.reload()
+        reading.reload()
+        reading.reload()
         assert from_me(site(), 1) == [429]
         assert caplog.text.count("is left out: 'shoe' is no key") == 1
         assert caplog.text.count("is left out: action 'panic' is unknown") == 1
@@ -398,7 +398,7 @@ class TestEdits:
         for number in range(4):
             User.objects.create(username=f"user{number}").groups.add(staff)
         Override.objects.block("group:staff")
-        held = snapshot.current().overrides
+        held = current.rulebook().overrides
         assert held is not None
         users = User.objects.order_by("pk")
         assert [bool(held.of_identity(f"user:{user.pk}")) for user in users] == [True, True, False, False]
@@ -472,8 +472,8 @@ def test_a_hundred_thousand_are_read_and_each_finds_its_own() -> None:
             "VALUES ('block', '', %s, '', '', 'code', '2026-11-20 12:00:00', '2026-11-20 12:00:00')",
             made,
         )
-    snapshot.reload()
-    held = snapshot.current().overrides
+    reading.reload()
+    held = current.rulebook().overrides
     assert held is not None
     assert held.count == 100_000
     addresses = {"10.0.0.1": 429, "10.255.255.9": 429, "11.134.159.1": 429, "11.134.160.1": 200, "12.0.0.1": 200}

@@ -10,7 +10,7 @@ from django.urls import resolve, reverse
 
 from ratewindow.models import Override, RateRule
 from ratewindow.request import admin_pages
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current, reading
 
 INDEX, STATE, SWITCH = (reverse(f"admin:{name}") for name in ("index", "ratewindow_state", "ratewindow_switch"))
 OURS = [
@@ -51,7 +51,7 @@ def refuse_all(how: str) -> None:
         RateRule.objects.define("all", "9/m", applies_to="all", key="header:x-key", on_missing="refuse", mode="enforce")
     else:
         Override.objects.block("ip:127.0.0.1")
-    snapshot.reload()
+    reading.reload()
 
 
 @pytest.mark.parametrize("how", ["rule", "missing", "block"])
@@ -69,7 +69,7 @@ def test_who_may_switch_limits_reaches_our_pages_and_no_other(client: Client, st
 async def test_the_same_on_an_event_loop(transactional_db: None, staff: User, how: str) -> None:
     client = AsyncClient()
     await client.aforce_login(staff)
-    await snapshot.acurrent()
+    await current.arulebook()
     await sync_to_async(refuse_all)(how)
     assert (await client.get(SWITCH)).status_code == 200
     assert (await client.get(INDEX)).status_code == 429
@@ -86,7 +86,7 @@ def test_all_others_are_refused_there_too(client: Client, staff: User) -> None:
 def test_what_stays_open_is_neither_counted_nor_charged(client: Client, staff: User, redis_client: Any) -> None:
     client.force_login(staff)
     RateRule.objects.define("all", "1/m", applies_to="all", key="user", mode="enforce")
-    snapshot.reload()
+    reading.reload()
     assert [client.get(STATE).status_code for _ in range(3)] == [200] * 3
     assert client.get(STATE).wsgi_request.ratewindow.decisions == ()  # type: ignore[attr-defined]
 

@@ -16,7 +16,7 @@ from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
 from ratewindow.request import guard
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
 from ratewindow.signals import throttled
 from ratewindow.store import leasing, stores
 from tests.support.doors import answer, behind_middleware, get, plain, statuses
@@ -190,7 +190,7 @@ class TestWhatARuleFurtherInRefuses:
     def test_costs_nothing_by_any_algorithm(self, algorithm: str, is_async: bool) -> None:
         rule, _ = RateRule.objects.define("site", "9/m", prefix="/", mode="enforce")
         rule.windows.update(algorithm=algorithm)
-        snapshot.reload()
+        reading.reload()
         view = behind_middleware(ratelimit("inner", "1/h", cost=1)(plain(is_async)))
         assert statuses(view, 30) == [200] + [429] * 29
 

@@ -16,7 +16,7 @@ from ratewindow.limiter import Limiter, MemoryStore
 from ratewindow.limiter.types import Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
 from ratewindow.request import headers
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
 from ratewindow.testing import override_rules
 from tests.support.clock import Clock
 from tests.support.doors import answer, behind_middleware, decorated, get, plain
@@ -268,7 +268,7 @@ def test_who_is_refused_at_the_second_door_is_not_sent_back_before_the_first_has
     """The outer rule counts refused requests, too, and has no unit left for an hour; the inner one has one in a minute."""
     RateRule.objects.define("outer", "2/h", path="/", mode="enforce")
     RateRule.objects.update(count_refused=True)
-    snapshot.reload()
+    reading.reload()
     site = behind_middleware(decorated(is_async, "inner", "1/m"))
     assert get(site).status_code == 200
     refused = get(site)
@@ -283,7 +283,7 @@ def test_a_rule_that_only_looks_names_no_time_later_than_a_refused_client_is_to_
     site = behind_middleware(decorated(is_async, "refuses", "1/m"))
     assert get(site).status_code == 200
     RateRule.objects.filter(name="looks").update(cost=0)
-    snapshot.reload()
+    reading.reload()
     refused = get(site)
     limits = told(refused)[1]
     assert refused.status_code == 429

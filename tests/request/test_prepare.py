@@ -9,7 +9,7 @@ import ratewindow
 from ratewindow import ratelimit
 from ratewindow.models import RateRule
 from ratewindow.reporting import counters
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current
 from ratewindow.store import state_keys
 from tests.support.doors import behind_middleware, decorated, get, plain, statuses
 
@@ -24,7 +24,7 @@ def define(percent: int, rate: str = "2/m", mode: str = "enforce", **fields: Any
 
 def clients() -> tuple[str, str]:
     """An address that the first half is enforced for, and one that it is not."""
-    rule = snapshot.current().by_name["login"]
+    rule = current.rulebook().by_name["login"]
     told = {rule.enforces(state_keys.client_tag(f"ip:{address}")): address for address in (f"198.51.100.{n}" for n in range(50))}
     return told[True], told[False]
 

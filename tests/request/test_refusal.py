@@ -19,7 +19,7 @@ from ratewindow.limiter.types import Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
 from ratewindow.request import decide
 from ratewindow.request.refusal import refusal
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current, reading
 from ratewindow.testing import Rule, override_rules
 from tests.support.doors import answer, behind_middleware, decorated, get, plain
 
@@ -297,8 +297,8 @@ def test_a_rules_message_is_read_in_every_form_and_run_in_none() -> None:
 
 def test_a_message_that_cannot_be_written_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     with override_rules(Rule("login", "5/m")):
-        rule = snapshot.held().by_name["login"]
-        monkeypatch.setitem(snapshot.held().by_name, "login", replace(rule, message="\ud800"))
+        rule = current.held().by_name["login"]
+        monkeypatch.setitem(current.held().by_name, "login", replace(rule, message="\ud800"))
         assert refuse().content == refuse(Accept="text/html").content == b"Too many requests. Try again in 42 seconds.\n"
         assert json.loads(refuse(Accept="application/json").content)["detail"] == "\ud800"
     site_functions.failing.clear()
@@ -339,7 +339,7 @@ def test_a_name_that_only_raw_sql_can_write_reaches_neither_header_nor_log(name:
     RateRule.objects.define("login", "0/m", prefix="/", mode="enforce")
     RateRule.objects.update(name=name)
     with caplog.at_level(logging.INFO, "ratewindow"):
-        snapshot.reload()
+        reading.reload()
         told = get(behind_middleware(plain(False)))
     assert not [value for _, value in told.items() if "\n" in value or "\r" in value or (name and name in value)]
     assert not [line for line in caplog.messages if "\n" in line or "\x00" in line]

@@ -16,8 +16,8 @@ from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import counters
 from ratewindow.request import decide, local_counts, without_redis
-from ratewindow.rulebook import snapshot
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook import current
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.count_when import parse_count_when
 from ratewindow.rules.rule import Rule
 from ratewindow.store import stores
@@ -30,13 +30,13 @@ is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "asyn
 @pytest.fixture
 def rules() -> Iterator[Any]:
     """Puts rules in force; each is given as its name, rate and fields."""
-    before = snapshot._held.book
+    before = current._held.book
 
     def put(*made: Rule) -> None:
-        snapshot._held.book = Rulebook(made)
+        current._held.book = Rulebook(made)
 
     yield put
-    snapshot._held.book = before
+    current._held.book = before
 
 
 @pytest.fixture
@@ -273,5 +273,5 @@ def test_the_log_says_what_holds(rules: Any, caplog: pytest.LogCaptureFixture, p
 def _question(*names: str) -> Any:
     from ratewindow.request.prepare import ask
 
-    book = snapshot.current()
+    book = current.rulebook()
     return ask(RequestFactory().get("/"), [replace(book.by_name[name]) for name in names])

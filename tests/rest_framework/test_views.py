@@ -19,7 +19,6 @@ from rest_framework.viewsets import ViewSet
 
 from ratewindow.checks.rows import check_rules
 from ratewindow.rest_framework import AnonRateThrottle, RuleThrottle, ScopedRateThrottle, UserRateThrottle
-from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
 from tests.support.rest_views import rate_of, throttled
 
@@ -63,7 +62,7 @@ def test_rates_and_names_of_throttles_are_known_before_the_first_request(views: 
     router.register("shop", Shop, basename="shop")
     views += [path("api/", include(router.urls)), path("x/", throttled(RuleThrottle, throttle_rules=["named"]))]
     with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"shop.export": "2/h"}}):
-        assert snapshot.code_names() == {"shop", "shop.export"}
+        assert code_rates.names() == {"shop", "shop.export"}
     assert set(code_rates.uses()) == {"shop", "shop.export", "named"}
     assert {use.words for use in code_rates.uses()["shop.export"]} == {"2/h"}
 
@@ -71,7 +70,7 @@ def test_rates_and_names_of_throttles_are_known_before_the_first_request(views: 
 def test_a_rate_of_none_names_nothing(views: list[Any]) -> None:
     views.append(path("x/", throttled(AnonRateThrottle, UserRateThrottle)))
     with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"anon": None, "user": None}}):
-        snapshot.code_names()
+        code_rates.names()
     assert code_rates.uses() == {}
 
 
@@ -141,7 +140,7 @@ def test_a_rate_read_in_a_classes_own_way_is_called_a_function(views: list[Any])
             return 2, 60
 
     views.append(path("x/", throttled(Pairs)))
-    assert snapshot.code_names() == {"user"}
+    assert code_rates.names() == {"user"}
     assert code_rates.rule("user") is None
     assert found() == {}
 
@@ -158,7 +157,7 @@ def test_what_can_only_be_made_for_a_request_breaks_neither_lists_nor_checks(vie
             raise LookupError("no request")
 
     views.append(path("x/", Shop.as_view()))
-    assert snapshot.code_names() == {"known"}
+    assert code_rates.names() == {"known"}
     assert found() == {}
 
 

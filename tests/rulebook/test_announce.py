@@ -9,7 +9,7 @@ import pytest
 from ratewindow import background
 from ratewindow.health import outage_signals
 from ratewindow.models import RateRule
-from ratewindow.rulebook import announce, edits, snapshot
+from ratewindow.rulebook import announce, current, edits, reading
 from ratewindow.signals import rules_changed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,7 +31,7 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
 def edit_elsewhere(name: str) -> None:
     """Without a word in this process, whose reading it is that finds out."""
     RateRule.objects.bulk_create([RateRule(name=name)])
-    snapshot._held.read_at_s = float("-inf")
+    reading._readings.ended_at_s = float("-inf")
     edits._look()
 
 
@@ -39,7 +39,7 @@ def test_the_thread_that_reads_the_rows_calls_no_listener(heard: list[list[str]]
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     edit_elsewhere("one")
     edit_elsewhere("two")
-    assert set(snapshot.current().by_name) == {"one", "two"}
+    assert set(current.rulebook().by_name) == {"one", "two"}
     assert heard == []
     announce._send_aside()
     announce._send_aside()

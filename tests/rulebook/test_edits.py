@@ -9,7 +9,7 @@ from django.db import transaction
 from django.test import override_settings
 
 from ratewindow.models import RateRule
-from ratewindow.rulebook import edits, snapshot
+from ratewindow.rulebook import current, edits, reading
 from ratewindow.store import process_clients, state_keys
 from tests.support.doors import behind_middleware, plain, statuses
 
@@ -30,13 +30,13 @@ def define(name: str, rate: str, **fields: Any) -> RateRule:
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A line for each time that the rows are read, in whatever thread."""
     seen: list[str] = []
-    read = snapshot.read_rules
+    read = reading.read_rules
 
     def counting() -> Any:
         seen.append("read")
         return read()
 
-    monkeypatch.setattr(snapshot, "read_rules", counting)
+    monkeypatch.setattr(reading, "read_rules", counting)
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     return seen
 
@@ -56,9 +56,9 @@ def test_an_edit_is_announced_when_it_is_committed_and_not_before(redis_client: 
     with transaction.atomic():
         define("login", "1/m", path="/login/")
         assert redis_client.get(state_keys.token()) is None
-        assert "login" not in snapshot.current().by_name
+        assert "login" not in current.rulebook().by_name
     assert redis_client.get(state_keys.token())
-    assert "login" in snapshot.current().by_name
+    assert "login" in current.rulebook().by_name
 
 
 def test_a_deleted_rule_stops_at_once() -> None:
@@ -75,19 +75,19 @@ def test_a_new_token_is_a_reason_to_read_and_the_old_one_is_not(redis_client: An
     watch()
     RateRule.objects.bulk_create([RateRule(name="silent")])
     watch()
-    assert "silent" not in snapshot.current().by_name
+    assert "silent" not in current.rulebook().by_name
     redis_client.set(state_keys.token(), "two")
     watch()
-    assert "silent" in snapshot.current().by_name
+    assert "silent" in current.rulebook().by_name
 
 
 def test_what_no_signal_told_is_seen_after_half_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     watch()
     RateRule.objects.bulk_create([RateRule(name="silent")])
-    snapshot._held.read_at_s -= edits.REREAD_S
+    reading._readings.ended_at_s -= edits.REREAD_S
     watch()
-    assert "silent" in snapshot.current().by_name
+    assert "silent" in current.rulebook().by_name
 
 
 def test_an_announcement_that_redis_did_not_take_is_made_up_for(redis_client: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -119,7 +119,7 @@ def test_edits_of_one_transaction_are_read_and_announced_once(readings: list[str
             RateRule.objects.define(f"rule-{number}", "1/m; 5/h")
         assert readings == []
     assert readings == ["read"]
-    assert len(snapshot.current().by_name) == 5
+    assert len(current.rulebook().by_name) == 5
 
 
 def test_an_edit_is_announced_although_one_before_it_was_taken_back(readings: list[str]) -> None:
@@ -129,7 +129,7 @@ def test_an_edit_is_announced_although_one_before_it_was_taken_back(readings: li
             raise ZeroDivisionError
         RateRule.objects.define("kept", "1/m")
     assert readings == ["read"]
-    assert set(snapshot.current().by_name) == {"kept"}
+    assert set(current.rulebook().by_name) == {"kept"}
 
 
 def test_an_edit_while_redis_is_away_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:

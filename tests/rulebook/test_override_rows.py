@@ -13,7 +13,7 @@ from django.utils import timezone
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import Override
 from ratewindow.overrides import Overrides
-from ratewindow.rulebook import edits, override_rows, snapshot
+from ratewindow.rulebook import edits, override_rows, reading
 from ratewindow.rulebook.override_rows import Reader
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -148,7 +148,7 @@ def test_an_announcement_reads_what_changed_and_half_a_minute_later_all_are_read
     redis_client.set(state_keys.token(), "of another process")
     edits._listen()
     edits._look()
-    snapshot._held.read_at_s -= edits.REREAD_S
+    reading._readings.ended_at_s -= edits.REREAD_S
     edits._look()
     assert read == [False, True, True, False]
 

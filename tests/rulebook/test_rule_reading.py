@@ -8,7 +8,7 @@ from django.db import InterfaceError
 
 from ratewindow import background
 from ratewindow.models import RateRule
-from ratewindow.rulebook import edits, snapshot
+from ratewindow.rulebook import current, edits, reading
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -20,24 +20,24 @@ def watch() -> None:
 
 
 @pytest.fixture
-def new_process(monkeypatch: pytest.MonkeyPatch) -> Any:
+def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a process holds that has read nothing yet."""
-    monkeypatch.setattr(snapshot, "_held", snapshot._Held())
+    current.reset()
+    reading.reset()
     monkeypatch.setattr(edits, "_heard", edits._Heard())
-    return snapshot._held
 
 
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A line for each time that the rows are read, in whatever thread."""
     seen: list[str] = []
-    read = snapshot.read_rules
+    read = reading.read_rules
 
     def counting() -> Any:
         seen.append("read")
         return read()
 
-    monkeypatch.setattr(snapshot, "read_rules", counting)
+    monkeypatch.setattr(reading, "read_rules", counting)
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     return seen
 
@@ -50,23 +50,23 @@ def test_a_lost_connection_leaves_the_rules_in_force_too(
     def lost() -> None:
         raise InterfaceError("connection already closed")
 
-    monkeypatch.setattr(snapshot, "read_rules", lost)
-    snapshot.reload()
-    assert "login" in snapshot.current().by_name
+    monkeypatch.setattr(reading, "read_rules", lost)
+    reading.reload()
+    assert "login" in current.rulebook().by_name
     assert "the rules cannot be read, those held stay in force: connection already closed" in caplog.text
 
 
-def test_a_reading_that_failed_is_repeated_soon(readings: list[str], monkeypatch: pytest.MonkeyPatch, new_process: Any) -> None:
+def test_a_reading_that_failed_is_repeated_soon(readings: list[str], new_process: None) -> None:
     watch()
-    new_process.unreadable = "no such table"
-    new_process.read_at_s -= edits.REREAD_ALONE_S + 0.1
+    reading._readings.rules_error = "no such table"
+    reading._readings.ended_at_s -= edits.REREAD_ALONE_S + 0.1
     watch()
     watch()
     assert len(readings) == 2
 
 
 def test_requests_wait_for_the_first_reading_only_once(
-    new_process: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    new_process: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     waits: list[float] = []
 
@@ -75,25 +75,25 @@ def test_requests_wait_for_the_first_reading_only_once(
         return False
 
     monkeypatch.setattr(background, "ensure_running", lambda: None)  # as on a server that runs no threads
-    monkeypatch.setattr(new_process.read, "wait", never)
-    assert snapshot.current().by_name == {}
+    monkeypatch.setattr(current._held.ready, "wait", never)
+    assert current.rulebook().by_name == {}
     assert "requests pass: does this server run threads?" in caplog.text
-    assert new_process.read.is_set()
-    assert waits == [snapshot.FIRST_READING_S]
+    assert current._held.ready.is_set()
+    assert waits == [current.FIRST_READING_S]
 
 
 def test_a_bad_row_is_told_once_and_again_when_it_says_something_else(caplog: pytest.LogCaptureFixture) -> None:
     rule, _ = RateRule.objects.define("bad", "1/m")
     for key in ("shoe_size", "shoe_size", "hat_size"):
         RateRule.objects.filter(pk=rule.pk).update(key=key)
-        snapshot.reload()
+        reading.reload()
     assert [record.getMessage().partition(": '")[2].partition("'")[0] for record in caplog.records] == ["shoe_size", "hat_size"]
 
 
 def test_a_row_with_more_limits_than_a_rule_may_have_is_no_rule(caplog: pytest.LogCaptureFixture) -> None:
     rule, _ = RateRule.objects.define("many", ";".join(f"5/{seconds}s" for seconds in range(1, 21)))
-    snapshot.reload()
+    reading.reload()
     assert not caplog.text
     rule.windows.create(limit=5, period=timedelta(minutes=5))  # which no form and no rate would have let in
-    snapshot.reload()
+    reading.reload()
     assert "rule 'many' has 21 limits, of at most 20: give it fewer" in caplog.text

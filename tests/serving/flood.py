@@ -18,14 +18,14 @@ def site() -> Site:
     """A middleware and a decorator, with rules that see each client in three ways."""
     from ratewindow import ratelimit
     from ratewindow.limiter.types import Window
-    from ratewindow.rulebook import snapshot
-    from ratewindow.rulebook.snapshot import Rulebook
+    from ratewindow.rulebook import current
+    from ratewindow.rulebook.current import Rulebook
     from ratewindow.rules import code_rates
     from ratewindow.rules.rule import Rule
     from tests.support.doors import behind_middleware, plain
 
     hour = (Window(1, 3_600_000),)
-    snapshot.replace(
+    current.replace(
         Rulebook(
             [
                 Rule("flood.ip", hour, applies_to="all", on_error="local"),

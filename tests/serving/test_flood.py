@@ -14,7 +14,7 @@ from django.test import override_settings
 from ratewindow.limiter import refusals
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.request import decide, local_counts
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current
 from ratewindow.store import stores
 from tests.serving.flood import flood, site
 
@@ -29,9 +29,9 @@ def handler(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setattr(refusals, "MOST_KNOWN", KEPT)
     monkeypatch.setattr(local_counts, "MOST_STATES", KEPT)
     monkeypatch.setattr(stores._memory, "most_keys", KEPT)
-    before = snapshot.replace(None)
+    before = current.replace(None)
     yield site()
-    snapshot.replace(before)
+    current.replace(before)
 
 
 def entries() -> int:

@@ -19,12 +19,13 @@ settings.RATEWINDOW["TIMEOUT"] = "5s"
 import django
 django.setup()
 import ratewindow
-from ratewindow import coderules, rulebook
-from ratewindow.coderules import CodeRate
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import counters
-from ratewindow.rulebook import Rulebook
-coderules.register(CodeRate("forked", "1000000/h", "ip", frozenset(), "this test"))
+from ratewindow.rulebook import current
+from ratewindow.rulebook.current import Rulebook
+from ratewindow.rules import code_rates
+from ratewindow.rules.code_rates import CodeRate
+code_rates.register(CodeRate("forked", "1000000/h", "ip", frozenset(), "this test"))
 
 def sure(decision, left):
     "This client's own answer, decided by Redis: an answer of somebody else would have another number."
@@ -165,7 +166,9 @@ def test_a_fork_amid_the_traffic_of_an_event_loop_leaves_parent_and_child_well(e
 
 def test_no_lock_that_a_thread_of_the_parent_holds_is_held_in_the_child(environment: dict[str, str]) -> None:
     program = """
-        from ratewindow import gate, leasing, stores, userfunctions
+        from ratewindow import site_functions
+        from ratewindow.request import decide
+        from ratewindow.store import leasing, stores
 
         def locks():
             "Every lock that a module of ours keeps, or that an object keeps which a module of ours keeps."
@@ -219,11 +222,11 @@ def test_a_child_counts_for_itself_and_not_for_its_parent(environment: dict[str,
 def test_the_rules_that_a_parent_holds_hold_in_its_child_at_once(environment: dict[str, str]) -> None:
     """As when a site asks a limiter while it is imported, under --preload."""
     program = """
-        names = set(rulebook.current().by_name)
+        names = set(current.rulebook().by_name)
         assert "by.path" in names
         def work():
-            assert rulebook._held.read.is_set()
-            assert set(rulebook.current().by_name) == names
+            assert current._held.ready.is_set()
+            assert set(current.rulebook().by_name) == names
         print(child(work))
     """
     assert run(environment, program) == "0"
@@ -234,20 +237,21 @@ def test_a_child_that_no_hook_of_python_has_told_of_its_fork_counts_for_itself(e
     at that moment would leave the child waiting for it."""
     program = """
         import ctypes
-        from ratewindow import housekeeping, processes
-        from ratewindow.limiter.wire import refusal_code
+        from ratewindow import background
+        from ratewindow.health import processes
+        from ratewindow.limiter.redis.commands import refusal_code
         from ratewindow.reporting import minutes
 
         def counts(times):
-            rulebook.current()
+            current.rulebook()
             counters.record([Decision(rule="raw")] * times)
             counters.flush_last()
 
-        begin, housekeeping._Round.begin = housekeeping._Round.begin, lambda each: None
+        begin, background._Round.begin = background._Round.begin, lambda each: None
         counts(3)
         ask("ip:203.0.113.1", 1)
         def work():
-            housekeeping._Round.begin = begin
+            background._Round.begin = begin
             counts(4)
             ask(f"user:{os.getpid()}", 2)
             running = [thread for thread in threading.enumerate() if os.path.exists(f"/proc/self/task/{thread.native_id}")]

@@ -91,12 +91,13 @@ def test_all_commands_and_tasks_work(site: Place) -> None:
     program = """
         import time
         from django.core.management import call_command
-        from ratewindow import rulebook, tasks
+        from ratewindow import tasks
         from ratewindow.limiter.types import Decision
         from ratewindow.models import ThrottleStat
         from ratewindow.reporting import counters
-        rulebook.reload()
-        assert rulebook.current().overrides.count > 1500, rulebook.knowledge()
+        from ratewindow.rulebook import current, reading
+        reading.reload()
+        assert current.rulebook().overrides.count > 1500, reading.status()
         counters.record([Decision(rule="pooled")] * 3)
         counters.flush()
         for words in (

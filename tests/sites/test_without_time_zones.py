@@ -25,7 +25,7 @@ from ratewindow.reporting.collecting import collect_stats
 from ratewindow.reporting.periods import between
 from ratewindow.reporting.report import report
 from ratewindow.reporting.sums import Sums
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
 from tests.badinputs.test_pages import addresses
 from tests.support.doors import behind_middleware, plain, statuses
 
@@ -126,7 +126,7 @@ def test_a_block_lasts_as_long_as_it_says_and_is_extended_ended_and_given_back(a
 
 
 def statuses_at(hours: float) -> list[int]:
-    snapshot.reload()
+    reading.reload()
     with time_machine.travel(NOON + timedelta(hours=hours), tick=False):
         return statuses(behind_middleware(plain(False)), 1, REMOTE_ADDR=ME)
 

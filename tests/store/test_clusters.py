@@ -16,7 +16,7 @@ from ratewindow.operations import shared_prefix
 from ratewindow.operations.clean_state import Cleaned, clean_orphans
 from ratewindow.reporting import counters
 from ratewindow.reporting.collecting import collect_stats
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
 from ratewindow.store import process_clients, state_keys
 from tests.request.test_concurrency import admitted_by_eight_processes
 from tests.support.doors import behind_middleware, decorated, get, plain, statuses
@@ -60,7 +60,7 @@ def test_and_so_they_do_behind_sentinels(program_environment: dict[str, str], wa
 def test_two_rules_for_two_clients_of_one_request_hold_together_on_a_cluster(is_async: bool) -> None:
     RateRule.objects.define("address", "3/h", prefix="/", key="ip", mode="enforce")
     RateRule.objects.define("key", "2/h", prefix="/", key="header:x-api-key", mode="enforce")
-    snapshot.reload()
+    reading.reload()
     site = behind_middleware(plain(is_async))
     asked = [
         ("a", "192.0.2.1"),
@@ -81,7 +81,7 @@ def test_two_rules_for_two_clients_of_one_request_hold_together_on_a_cluster(is_
 def test_counts_are_collected_and_orphans_cleaned_on_a_cluster(cluster: redis.RedisCluster) -> None:
     RateRule.objects.define("login", "5/m", path="/login/", mode="enforce")
     RateRule.objects.define("gone", "5/m", path="/gone/", mode="enforce")
-    snapshot.reload()
+    reading.reload()
     site = behind_middleware(plain(False))
     for number in range(12):
         for path in ("/login/", "/gone/"):
@@ -91,7 +91,7 @@ def test_counts_are_collected_and_orphans_cleaned_on_a_cluster(cluster: redis.Re
     assert sum(ThrottleStat.objects.filter(rule="login", resolution="minute").values_list("passed", flat=True)) == 12
     shared_prefix.announce_site()
     RateRule.objects.get(name="gone").delete()
-    snapshot.reload()
+    reading.reload()
     assert clean_orphans() == Cleaned(seen=24, orphans=12)
     left = cluster.keys(f"{state_keys.state_prefix()}*", target_nodes=redis.RedisCluster.PRIMARIES)
     assert len(left) == 12

@@ -13,7 +13,7 @@ from django.test import override_settings
 
 import ratewindow
 from ratewindow.models import RateRule
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
 from ratewindow.store import address, process_clients, stores
 
 
@@ -246,7 +246,7 @@ def test_with_a_wrong_option_the_kill_switch_turns_and_requests_are_decided_as_w
             call_command("ratewindow", "check")
         call_command("ratewindow", "off")
         assert "which such a connection has not: leave it out" in capsys.readouterr().out
-        assert snapshot.knowledge().off
+        assert reading.status().off
 
 
 async def test_an_option_that_asyncio_does_not_take_is_a_server_that_does_not_answer() -> None:

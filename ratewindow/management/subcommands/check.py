@@ -17,7 +17,8 @@ from ratewindow.management.subcommands import rules
 from ratewindow.models import RateRule
 from ratewindow.operations import switch_off
 from ratewindow.request import without_redis
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import kill_switch, reading
+from ratewindow.rules import code_rates
 from ratewindow.store import address, permissions, process_clients, stores
 from ratewindow.store import url as redis_url
 
@@ -30,7 +31,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(options: dict[str, Any], stdout: Any) -> None:
-    snapshot.reload()
+    reading.reload()
     wrong = [_settings(stdout), _server(stdout), _rules(stdout)]
     state = _health(stdout)
     if not any(wrong):
@@ -40,7 +41,7 @@ def run(options: dict[str, Any], stdout: Any) -> None:
 
 
 def _settings(stdout: Any) -> str:
-    snapshot.code_names()  # imports the views, so that the checks see the names in code
+    code_rates.names()  # imports the views, so that the checks see the names in code
     databases = [router.db_for_read(RateRule)]
     messages = [*run_checks(tags=[TAG], include_deployment_checks=True)]
     messages += [*check_rules(None, databases=databases), *check_server(None, databases=databases)]
@@ -53,7 +54,7 @@ def _settings(stdout: Any) -> str:
 
 def _health(stdout: Any) -> str:
     """What the processes of the site tell; this one has just begun, and counts for nothing."""
-    snapshot.learn_switch(switch_off.current())
+    kill_switch.learn(switch_off.current())
     told = overview.status()
     for sentence in [told["summary"], *told.get("warnings", [])]:
         stdout.write(f"State: {sentence}")
@@ -62,7 +63,7 @@ def _health(stdout: Any) -> str:
         since = f" since {each['degraded_since']}" if each.get("degraded_since") else ""
         stdout.write(f"  {each['host']} {each['pid']} ({each['kind']}): {_BREAKERS.get(each['breaker'], each['breaker'])}{since}")
     if told.get("switch", {}).get("off"):
-        stdout.write(f"Limits are {snapshot.switch().words() if told['switch']['setting'] else 'off by the settings'}.")
+        stdout.write(f"Limits are {kill_switch.turned.words() if told['switch']['setting'] else 'off by the settings'}.")
     return "" if told["ok"] else "Limiting is degraded."
 
 

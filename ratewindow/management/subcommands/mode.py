@@ -11,7 +11,8 @@ from django.db import DatabaseError
 from ratewindow.management.subcommands.rules import mode_of
 from ratewindow.models import RateRule
 from ratewindow.operations import lockout
-from ratewindow.rulebook import rule_rows, snapshot
+from ratewindow.rulebook import rule_rows
+from ratewindow.rules import code_rates
 from ratewindow.rules.rule import MODES
 
 NAME = "mode"
@@ -49,7 +50,7 @@ def _question(rule: RateRule) -> str:
 
 
 def _unknown(name: str) -> str:
-    if name in snapshot.code_names():
+    if name in code_rates.names():
         return f"{name!r} has a rate in code and no rule: add a rule of that name, whose mode then holds."
     names = list(RateRule.objects.values_list("name", flat=True))
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)

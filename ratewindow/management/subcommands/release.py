@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 from ratewindow.management.subcommands.quiet_log import by_itself
 from ratewindow.operations import release
 from ratewindow.overrides.subjects import EXAMPLES
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
 
 NAME = "release"
 ALIASES = ("reset",)
@@ -26,7 +26,7 @@ def add_arguments(parser: CommandParser) -> None:
 def run(options: dict[str, Any], stdout: Any) -> None:
     try:
         with by_itself():
-            snapshot.reload()
+            reading.reload()
             released = release.release(options["identity"], options["rule"])
     except PROBLEMS as error:
         raise CommandError(f"Not released: {error}") from None

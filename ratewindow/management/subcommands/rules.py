@@ -8,7 +8,6 @@ from django.db import DatabaseError
 
 from ratewindow.management.subcommands.table import table
 from ratewindow.models import RateRule, RuleWindow
-from ratewindow.rulebook import snapshot
 from ratewindow.rules import code_rates
 from ratewindow.rules.count_when import counts_always
 
@@ -58,5 +57,5 @@ def mode_of(rule: RateRule) -> str:
 
 
 def _in_code() -> list[tuple[str, ...]]:
-    names, uses = snapshot.code_names(), code_rates.uses()
+    names, uses = code_rates.names(), code_rates.uses()
     return [(name, "in code", use.place, "", use.key, use.words) for name in names for use in uses[name] if use.rate]

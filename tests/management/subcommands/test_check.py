@@ -14,7 +14,7 @@ from ratewindow import api
 from ratewindow.health import overview
 from ratewindow.models import LimitSwitch
 from ratewindow.operations import switch_off
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import kill_switch
 from ratewindow.rules.kill_switch import ON
 from ratewindow.store import state_keys, stores
 from ratewindow.store.breaker import FAILURES_TO_OPEN
@@ -81,7 +81,7 @@ def test_a_database_without_tables_says_what_to_run():
 def test_it_says_that_limits_are_off_also_where_only_redis_knows(redis_client):
     switch_off.turn_off(None, "a trial", "ann")
     LimitSwitch.objects.all().delete()
-    snapshot._held.switch, snapshot._held.off = ON, False
+    kill_switch.turned, kill_switch.off = ON, False
     said, complaint = check()
     assert "Limits are off until somebody switches them on, by ann: a trial." in said
     assert complaint is None

@@ -12,7 +12,7 @@ from django.test import RequestFactory, override_settings
 import ratewindow
 from ratewindow import ratelimit
 from ratewindow.models import Override, RateRule
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import reading
 from tests.support.doors import behind_middleware, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -187,7 +187,7 @@ class TestRelease:
         assert told.startswith("Released only in part ip:203.0.113.9: 1 block ended. What was counted stays, since Redis")
         assert "nothing was counted" not in told
         assert not Override.objects.in_force().exists()
-        snapshot.reload()
+        reading.reload()
 
     @pytest.mark.parametrize(("then", "now"), [("all", "secrets"), ("secrets", "all"), ("none", "all")])
     @pytest.mark.parametrize("who", ["ip:203.0.113.9", "ip:2001:db8::1", "user:42", "ip:203.0.113.9+header:x-api-key:horse"])

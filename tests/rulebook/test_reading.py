@@ -13,7 +13,8 @@ from django.test import TransactionTestCase, override_settings
 
 import ratewindow
 from ratewindow.models import RateRule
-from ratewindow.rulebook import snapshot
+from ratewindow.rulebook import current, reading
+from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule
 from ratewindow.signals import rules_changed
 from ratewindow.store import state_keys
@@ -32,8 +33,8 @@ def test_a_missing_table_leaves_the_rules_in_force_and_is_told_once(caplog: pyte
         editor.alter_db_table(RateRule, "ratewindow_raterule", "elsewhere")
     try:
         with caplog.at_level(logging.ERROR, "ratewindow"):
-            snapshot.reload()
-            snapshot.reload()
+            reading.reload()
+            reading.reload()
         assert statuses(behind_middleware(plain(False)), 2, "/login/") == [200, 429]
         assert len(caplog.records) == 1
         assert "no such table" in caplog.text
@@ -47,7 +48,7 @@ def test_of_a_row_that_went_bad_the_last_good_reading_stays_and_so_do_the_others
     define("bad", "1/m", path="/bad/")
     RateRule.objects.filter(name="bad").update(key="shoe_size")
     RateRule.objects.get(name="good").windows.update(limit=2)
-    snapshot.reload()
+    reading.reload()
     assert statuses(behind_middleware(plain(False)), 3, "/good/") == [200, 200, 429]
     assert statuses(behind_middleware(plain(False)), 2, "/bad/") == [200, 429]
     assert "rule 'bad' stays as it was, it cannot be enforced as it is now: 'shoe_size' is no key" in caplog.text
@@ -56,7 +57,7 @@ def test_of_a_row_that_went_bad_the_last_good_reading_stays_and_so_do_the_others
 def test_a_row_that_went_bad_can_still_be_switched_off() -> None:
     define("bad", "1/m", path="/bad/")
     RateRule.objects.filter(name="bad").update(key="shoe_size", mode="off")
-    snapshot.reload()
+    reading.reload()
     assert statuses(behind_middleware(plain(False)), 2, "/bad/") == [200, 200]
 
 
@@ -81,8 +82,8 @@ def test_a_row_that_this_process_never_saw_good_is_left_out_and_the_others_hold(
 ) -> None:
     define("good", "1/m", path="/good/")
     of_a_newer_version(define("bad", "1/m", path="/bad/"))
-    snapshot._held.book = None
-    snapshot.reload()
+    current._held.book = None
+    reading.reload()
     assert statuses(behind_middleware(plain(False)), 2, "/good/") == [200, 429]
     assert statuses(behind_middleware(plain(False)), 2, "/bad/") == [200, 200]
     assert "rule 'bad' is left out, it cannot be enforced: " in caplog.text
@@ -105,20 +106,20 @@ def test_a_table_that_is_not_migrated_yet_is_told_once_and_a_process_that_starts
     with database.schema_editor() as editor:
         editor.remove_field(RateRule, field)
     try:
-        snapshot.reload()
+        reading.reload()
         assert statuses(behind_middleware(plain(False)), 2, "/login/") == [200, 429]  # the last good rules
-        snapshot._held.book = None
-        snapshot.reload()
+        current._held.book = None
+        reading.reload()
         assert statuses(behind_middleware(decorated(False, rate="1/h")), 2, "/login/") == [200, 429]  # rates in code
-        snapshot.reload()
+        reading.reload()
         assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]  # one for each of the two processes
         assert "the rules cannot be read, those held stay in force: no such column" in caplog.text
         assert "the rules cannot be read, and this process holds none but rates in code: no such column" in caplog.text
     finally:
         with database.schema_editor() as editor:
             editor.add_field(RateRule, field)
-    snapshot.reload()
-    assert "login" in snapshot.current().by_name
+    reading.reload()
+    assert "login" in current.rulebook().by_name
 
 
 def test_of_two_readings_at_the_same_moment_the_one_that_began_later_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,15 +130,15 @@ def test_of_two_readings_at_the_same_moment_the_one_that_began_later_stays(monke
         assert second_is_done.wait(10)
         return [Rule("old", ())]
 
-    monkeypatch.setattr(snapshot, "read_rules", slowly)
-    first = threading.Thread(target=snapshot.reload)
+    monkeypatch.setattr(reading, "read_rules", slowly)
+    first = threading.Thread(target=reading.reload)
     first.start()
     assert first_has_read.wait(10)
-    monkeypatch.setattr(snapshot, "read_rules", lambda: [Rule("new", ())])
-    snapshot.reload()
+    monkeypatch.setattr(reading, "read_rules", lambda: [Rule("new", ())])
+    reading.reload()
     second_is_done.set()
     first.join()
-    assert set(snapshot.current().by_name) == {"new"}
+    assert set(current.rulebook().by_name) == {"new"}
 
 
 STORED = r"^/(\pL{1,200}/)+y%d$"
@@ -160,14 +161,14 @@ def test_expressions_that_are_too_much_together_cost_no_other_rule_anything(
     define("small", "1/m", regex="^/small/")
     store_regexes(*patterns)
     if is_new:
-        snapshot._held.book = None
+        current._held.book = None
     with caplog.at_level(logging.ERROR, "ratewindow"):
-        snapshot.reload()
-        snapshot.reload()
+        reading.reload()
+        reading.reload()
     assert statuses(behind_middleware(plain(False)), 2, "/good/") == [200, 429]
     assert statuses(behind_middleware(plain(False)), 2, "/small/") == [200, 429]
     RateRule.objects.get(name="good").windows.update(limit=2)
-    snapshot.reload()
+    reading.reload()
     assert statuses(behind_middleware(plain(False)), 2, "/good/") == [200, 429]  # of two, one is used
     named = [record.getMessage() for record in caplog.records]
     assert all("is too large" in told or "are too large" in told for told in named)
@@ -180,8 +181,8 @@ def test_a_regular_expression_that_cannot_be_read_here_is_left_out_and_named(
     define("good", "1/m", path="/good/")
     RateRule.objects.define("expressed", "1/m", regex="^/expressed/", mode="enforce")
     monkeypatch.setitem(sys.modules, "re2", None)
-    snapshot._held.book = None  # as in a process that has read nothing yet
-    snapshot.reload()
+    current._held.book = None  # as in a process that has read nothing yet
+    reading.reload()
     assert statuses(behind_middleware(plain(False)), 2, "/expressed/") == [200, 200]
     assert statuses(behind_middleware(plain(False)), 2, "/good/") == [200, 429]
     assert "rule 'expressed' is left out, it cannot be enforced: regular expressions need google-re2" in caplog.text
@@ -229,12 +230,12 @@ def test_counts_stay_when_only_the_limit_is_edited() -> None:
     site = behind_middleware(plain(False))
     assert statuses(site, 6, "/login/") == [200] * 5 + [429]
     rule.windows.update(limit=8)
-    snapshot.reload()
+    reading.reload()
     assert statuses(site, 4, "/login/") == [200, 200, 200, 429]
 
 
 def test_the_names_that_code_limits_are_known_once_the_urls_are_loaded() -> None:
-    assert "demo.limited" in snapshot.code_names()
+    assert "demo.limited" in code_rates.names()
 
 
 class AfterAFlush(TransactionTestCase):
@@ -242,10 +243,10 @@ class AfterAFlush(TransactionTestCase):
 
     def test_one_rules_do_not_outlive_the_test_that_made_them(self) -> None:
         define("everywhere", "1/m", applies_to="all")
-        assert "everywhere" in snapshot.current().by_name
+        assert "everywhere" in current.rulebook().by_name
 
     def test_two_rules_do_not_outlive_the_test_that_made_them(self) -> None:
-        assert "everywhere" not in snapshot.current().by_name
+        assert "everywhere" not in current.rulebook().by_name
 
 
 def test_listeners_hear_which_rules_have_changed() -> None:
@@ -259,8 +260,8 @@ def test_listeners_hear_which_rules_have_changed() -> None:
         RateRule.objects.define("login", "5/m")
         RateRule.objects.define("api", "5/m")
         RateRule.objects.filter(name="api").update(mode="enforce")
-        snapshot.reload()
-        snapshot.reload()
+        reading.reload()
+        reading.reload()
         RateRule.objects.get(name="login").delete()
     finally:
         rules_changed.disconnect(listener)

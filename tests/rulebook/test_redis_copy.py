@@ -15,8 +15,8 @@ from ratewindow.health import overview, processes
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.models import RateRule
-from ratewindow.rulebook import edits, rule_copy, snapshot
-from ratewindow.rulebook.snapshot import Rulebook
+from ratewindow.rulebook import current, edits, reading, redis_copy
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.count_when import CountWhen
 from ratewindow.rules.rule import Rule
 from ratewindow.store import state_keys
@@ -55,15 +55,16 @@ def away(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused() -> None:
         raise DatabaseError("connection refused")
 
-    monkeypatch.setattr(snapshot, "_held", snapshot._Held())
-    monkeypatch.setattr(snapshot, "read_rules", refused)
+    current.reset()
+    reading.reset()
+    monkeypatch.setattr(reading, "read_rules", refused)
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
 
 
 def test_every_field_of_a_rule_is_kept() -> None:
     assert all(getattr(ODD, each.name) != each.default or each.name == "beside_code" for each in fields(Rule))
-    rule_copy.keep([USUAL, ODD, Rule("guesses", parse_rates("3/h"), count_when=CountWhen(login_failed=True))])
-    found = rule_copy.find()
+    redis_copy.keep([USUAL, ODD, Rule("guesses", parse_rates("3/h"), count_when=CountWhen(login_failed=True))])
+    found = redis_copy.find()
     assert found is not None and found.read_at_s == pytest.approx(time.time(), abs=60)
     assert found.rules[:2] == [USUAL, ODD]
     assert found.rules[2].count_when == CountWhen(login_failed=True)
@@ -72,11 +73,11 @@ def test_every_field_of_a_rule_is_kept() -> None:
 def test_a_process_that_starts_without_a_database_holds_what_another_has_read(
     away: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rule_copy.keep([USUAL])
+    redis_copy.keep([USUAL])
     edits._look()
-    assert snapshot.current().by_name == {"login": USUAL}
+    assert current.rulebook().by_name == {"login": USUAL}
     assert "1 rules hold as another process read them at" in caplog.text
-    told = snapshot.knowledge()
+    told = reading.status()
     assert told.error == "The rules cannot be read, those that another process read last hold: connection refused"
     assert told.read_at_s == pytest.approx(time.time(), abs=60)
     edits._look()
@@ -88,21 +89,22 @@ def test_what_a_process_reads_itself_takes_the_place_of_the_copy_and_is_the_next
     monkeypatch: pytest.MonkeyPatch, redis_client: redis.Redis
 ) -> None:
     RateRule.objects.define("own", "1/m")
-    rule_copy.keep([USUAL])
-    monkeypatch.setattr(snapshot, "_held", snapshot._Held())
+    redis_copy.keep([USUAL])
+    current.reset()
+    reading.reset()
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     edits._look()
-    assert set(snapshot.current().by_name) == {"own"}
-    found = rule_copy.find()
+    assert set(current.rulebook().by_name) == {"own"}
+    found = redis_copy.find()
     assert found is not None and [rule.name for rule in found.rules] == ["own"]
-    assert 0 < redis_client.ttl(state_keys.rules()) <= rule_copy.KEPT_S
+    assert 0 < redis_client.ttl(state_keys.rules()) <= redis_copy.KEPT_S
 
 
 def test_a_database_that_hangs_does_not_keep_the_copy_back(away: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    rule_copy.keep([USUAL])
-    snapshot.offer(rule_copy.find())  # what the thread does before it waits for the database
-    monkeypatch.setattr(snapshot, "FIRST_READING_S", 0.01)
-    assert snapshot.current().by_name == {"login": USUAL}
+    redis_copy.keep([USUAL])
+    current.offer(redis_copy.find())  # what the thread does before it waits for the database
+    monkeypatch.setattr(current, "FIRST_READING_S", 0.01)
+    assert current.rulebook().by_name == {"login": USUAL}
 
 
 def test_without_a_copy_log_health_and_state_say_that_the_process_holds_no_rules(
@@ -125,7 +127,7 @@ def test_of_other_processes_without_rules_health_tells_too(redis_client: redis.R
 
 
 def _signed(value: Any) -> str:
-    return signing.dumps(value, salt=rule_copy._salt())
+    return signing.dumps(value, salt=redis_copy._salt())
 
 
 @pytest.mark.parametrize(
@@ -140,31 +142,31 @@ def _signed(value: Any) -> str:
 )
 def test_what_this_site_has_not_signed_is_no_copy(text: str, redis_client: redis.Redis) -> None:
     redis_client.set(state_keys.rules(), text)
-    assert rule_copy.find() is None
+    assert redis_copy.find() is None
 
 
 def test_what_this_site_has_signed_for_something_else_is_no_copy(redis_client: redis.Redis) -> None:
     redis_client.set(state_keys.rules(), signing.dumps({}))
-    assert rule_copy.find() is None
+    assert redis_copy.find() is None
 
 
 def test_another_site_s_copy_is_none(redis_client: redis.Redis) -> None:
     with override_settings(SECRET_KEY="another"):
-        rule_copy.keep([USUAL])
-    assert rule_copy.find() is None
+        redis_copy.keep([USUAL])
+    assert redis_copy.find() is None
 
 
 def test_another_type_under_the_key_is_no_copy_and_is_replaced(redis_client: redis.Redis) -> None:
     redis_client.hset(state_keys.rules(), "a", "b")
-    assert rule_copy.find() is None
-    rule_copy.keep([USUAL])
-    assert rule_copy.find() is not None
+    assert redis_copy.find() is None
+    redis_copy.keep([USUAL])
+    assert redis_copy.find() is not None
 
 
 def test_a_rule_that_this_version_does_not_understand_is_left_out_alone(
     redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    good = rule_copy._to_json(USUAL)
+    good = redis_copy._to_json(USUAL)
     odd = [
         {**good, "colour": "red"},
         {**good, "name": "No Name"},
@@ -174,26 +176,27 @@ def test_a_rule_that_this_version_does_not_understand_is_left_out_alone(
         {},
     ]
     redis_client.set(state_keys.rules(), _signed({"read": 1.0, "rules": [*odd, good]}))
-    found = rule_copy.find()
+    found = redis_copy.find()
     assert found is not None and found.rules == [USUAL]
     assert "6 rules of the copy in Redis are left out, such as" in caplog.text
 
 
 def test_failing_to_read_blocks_keeps_no_rule_back(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(snapshot, "_held", snapshot._Held())
-    monkeypatch.setattr(snapshot, "read_rules", lambda: [USUAL])
+    current.reset()
+    reading.reset()
+    monkeypatch.setattr(reading, "read_rules", lambda: [USUAL])
 
     def lost(after_edit: bool) -> None:
         raise DatabaseError('cursor "_django_curs_1" does not exist')
 
-    monkeypatch.setattr(snapshot._held.overrides, "read", lost)
-    snapshot.reload()
-    snapshot.reload()
-    assert snapshot.current().by_name == {"login": USUAL}
+    monkeypatch.setattr(reading._readings.overrides, "read", lost)
+    reading.reload()
+    reading.reload()
+    assert current.rulebook().by_name == {"login": USUAL}
     said = 'locks and exemptions cannot be read, those held stay in force: cursor "_django_curs_1" does not exist'
     assert caplog.text.count(f"b{said}") == 1
     assert overview.status()["problems"] == [f"B{said}."]
-    assert snapshot.last_reading().failed
-    monkeypatch.setattr(snapshot._held.overrides, "read", lambda after_edit: None)
-    snapshot.reload()
-    assert snapshot.knowledge().error == "" and isinstance(snapshot._held.book, Rulebook)
+    assert reading.last().failed
+    monkeypatch.setattr(reading._readings.overrides, "read", lambda after_edit: None)
+    reading.reload()
+    assert reading.status().error == "" and isinstance(current._held.book, Rulebook)

@@ -1,0 +1,216 @@
+"""The rules in force in this process: the last good reading of the rows, replaced as a whole.
+
+`edits` decides when they are read again, and `reading` does it.
+"""
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from copy import copy
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from ratewindow import background
+from ratewindow.limiter import forks
+from ratewindow.overrides import Overrides
+from ratewindow.rulebook import kill_switch, redis_copy
+from ratewindow.rules import code_rates
+from ratewindow.rules.kill_switch import clock
+from ratewindow.rules.matching import Index
+from ratewindow.rules.rule import Rule
+
+logger = logging.getLogger("ratewindow")
+
+MOST_LOGGED = 100  # names that nobody has defined: code may make them of what clients send
+FIRST_READING_S = 1.0  # how long the first request of a process waits for the rules
+
+
+class Rulebook:
+    """One reading of the rules, with the blocks and exemptions where there are any; never changed after it was made.
+
+    `alone`: rates in code do not hold beside it.
+    """
+
+    def __init__(self, rules: Iterable[Rule], alone: bool = False, overrides: Overrides | None = None) -> None:
+        self.alone = alone
+        self.overrides = overrides
+        self.by_name = {rule.name: rule for rule in rules}
+        self.counts_later = any(rule.count_when is not None for rule in self.by_name.values())
+        self._index = Index(self.by_name.values())
+
+    def match(self, request: HttpRequest) -> list[Rule]:
+        """The rules that apply by path. Whether code gives a rate is checked here, since views are imported late."""
+        rules = self._index.match(request)
+        return [rule.beside if rule.mode == "shadow" and code_rates.has_rate(rule.name) else rule for rule in rules]
+
+    def named(self, name: str, code: Rule | None, method: str | None, warn: bool) -> list[Rule]:
+        """The rules where code names one: the row once it is enforced or off, else the rate in code, beside a row in
+        shadow. `warn` if code gives no rate, so that without a row nothing holds."""
+        row = self.by_name.get(name)
+        if row is None:
+            found = [code] if code is not None else []
+            if warn:
+                self.log_missing(name)
+        elif row.mode == "shadow" and code is not None:
+            found = [code, row.beside]
+        else:
+            found = [row] if row.mode != "off" else []
+        return [rule for rule in found if rule.windows and rule.meets_method(method)]
+
+    def log_missing(self, name: str, instead: str = "requests pass") -> None:
+        """Log, once, that code names a rule that nobody has defined, and what happens `instead`."""
+        if self.alone or name in _held.missing or len(_held.missing) > MOST_LOGGED:
+            return
+        _held.missing.add(name)
+        if len(_held.missing) <= MOST_LOGGED:
+            logger.warning("ratewindow: code names rule %r, which nobody has defined: %s", name, instead)
+        else:
+            logger.warning("ratewindow: code names more than %d such rules, the others are not logged: %s", MOST_LOGGED, instead)
+
+    def with_overrides(self, overrides: Overrides | None) -> "Rulebook":
+        """These rules, with these blocks and exemptions."""
+        book = copy(self)
+        book.overrides = overrides
+        return book
+
+    def prepare(self) -> None:
+        """Index the URLconf's routes, if it has been imported by now; otherwise the first request does."""
+        urlconf = sys.modules.get(getattr(settings, "ROOT_URLCONF", ""))
+        if urlconf is not None and hasattr(urlconf, "urlpatterns"):
+            with suppress(Exception):  # the first request reports a URLconf that is wrong
+                self._index.prepare()
+
+
+class _Held:
+    """The rules that this process holds, and where they are from."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.ready = threading.Event()  # requests need not wait any longer
+        self.book: Rulebook | None = None
+        self.number = 0  # of the reading that `book` is from
+        self.read_at_s = time.monotonic()  # when `book` was read
+        self.is_copy = False  # whether another process read it
+        self.copy: redis_copy.Copy | None = None  # what another process has read, until this one has
+        self.missing: set[str] = set()  # logged names in code that no row defines
+
+
+_held = _Held()
+_of_test: Rulebook | None = None
+_EMPTY = Rulebook(())
+_OFF = Rulebook((), alone=True)  # while the limits are switched off nothing holds, not even rates in code
+
+
+def rulebook() -> Rulebook:
+    """The rules in force. Only the first request of a process waits, for a moment, until they have been read."""
+    if _of_test is not None:
+        return _of_test
+    background.ensure_running()
+    if _held.book is None and not _held.ready.wait(FIRST_READING_S):
+        if not hold_copy():
+            logger.error("ratewindow: no rules after %.0f s, requests pass: does this server run threads?", FIRST_READING_S)
+        _held.ready.set()  # later requests must not wait for a thread that does not run
+    return _OFF if kill_switch.off else _held.book or _EMPTY
+
+
+async def arulebook() -> Rulebook:
+    """`rulebook` without blocking the event loop."""
+    if _of_test is not None:
+        return _of_test
+    if _held.book is None:
+        return await asyncio.to_thread(rulebook)
+    background.ensure_running()
+    return _OFF if kill_switch.off else _held.book
+
+
+def held() -> Rulebook:
+    """The rules in force without waiting for a reading: for messages about them."""
+    return _of_test or _held.book or _EMPTY
+
+
+def of_site() -> Rulebook:
+    """The rules that have been read, whatever a test has put in their place."""
+    return _held.book or _EMPTY
+
+
+def replace(book: Rulebook | None) -> Rulebook | None:
+    """Let `book` hold instead of the site's rules, for tests; None ends that. Returns what held instead before."""
+    global _of_test
+    before, _of_test = _of_test, book
+    return before
+
+
+def is_empty() -> bool:
+    """Whether this process holds no rules yet."""
+    return _held.book is None
+
+
+def is_copy() -> bool:
+    """Whether the rules held are those that another process has read."""
+    return _held.is_copy
+
+
+def read_at_s() -> float | None:
+    """When the rules held were read, in seconds since the epoch."""
+    return None if _held.book is None else time.time() - (time.monotonic() - _held.read_at_s)
+
+
+def names_groups() -> bool:
+    """Whether a block or exemption names a group."""
+    overrides = of_site().overrides
+    return overrides is not None and bool(overrides.groups)
+
+
+def hold(book: Rulebook, number: int) -> tuple[Rulebook | None, Rulebook | None]:
+    """Hold this book, unless a reading with a higher number, which has seen more, is held. Returns what was held before, and
+    what is held now."""
+    with _held.lock:
+        before = _held.book
+        if number >= _held.number:
+            _held.number, _held.book = number, book
+            _held.read_at_s, _held.is_copy, _held.copy = time.monotonic(), False, None
+        return before, _held.book
+
+
+def offer(copy: redis_copy.Copy | None) -> None:
+    """Keep what another process has read, for this one to hold if it cannot read the rows itself."""
+    _held.copy = copy
+
+
+def hold_copy() -> bool:
+    """Hold the offered copy, if there is one and no rules are held."""
+    with _held.lock:
+        offered = _held.copy
+        if offered is None or _held.book is not None:
+            return False
+        _held.book, _held.is_copy, _held.copy = Rulebook(offered.rules), True, None
+        _held.read_at_s = time.monotonic() - (time.time() - offered.read_at_s)
+    moment = clock(offered.read_at_s)
+    logger.warning("ratewindow: %d rules hold as another process read them at %s", len(offered.rules), moment)
+    return True
+
+
+def stop_waiting() -> None:
+    """Let requests pass that wait for the first reading."""
+    _held.ready.set()
+
+
+def reset() -> None:
+    """Hold nothing, as a process that has just started."""
+    global _held
+    _held = _Held()
+
+
+def renew() -> None:
+    """In a fork: the rules held stay good, but a thread that does not exist here may hold the locks."""
+    _held.lock, _held.ready = threading.Lock(), threading.Event()
+    if _held.book is not None:
+        _held.ready.set()
+
+
+forks.after_fork(renew)
