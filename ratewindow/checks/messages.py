@@ -5,7 +5,7 @@ from django.core import checks
 from ratewindow.conf.docs import page
 
 TAG = "ratewindow"
-PAGE = page("checks.md")
+PAGE = page("developers/checks.md")
 
 Told = list[checks.CheckMessage]
 

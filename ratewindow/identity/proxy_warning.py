@@ -100,7 +100,7 @@ def _of(sample: _Sample) -> str:
     return ""
 
 
-_DOCS = f"({page('keys.md')}, Addresses)"
+_DOCS = f"({page('developers/keys.md')}, Addresses)"
 _NAME = f"name your proxies, or how many there are, in RATEWINDOW['TRUSTED_PROXIES'] {_DOCS}"
 _COUNT = f"set RATEWINDOW['TRUSTED_PROXIES'] to the number of your proxies, since one at a unix socket has no address {_DOCS}"
 _WAITRESS = "waitress removes X-Forwarded-For unless it is started with --no-clear-untrusted-proxy-headers; let it pass"

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 @pytest.mark.parametrize("name", WINDOWS)
 def test_a_picture_is_as_the_engine_would_draw_it_now(name: str) -> None:
     told = story(WINDOWS[name])
-    again = "run python -m benchmarks.pictures, and read what docs/algorithms.md says beside it"
+    again = "run python -m benchmarks.pictures, and read what docs/developers/algorithms.md says beside it"
     assert FOLDER.joinpath(f"edge-{name}.svg").read_text("utf-8") == drawn(WINDOWS[name].algorithm, told), again
 
 

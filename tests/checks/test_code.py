@@ -171,5 +171,5 @@ def test_every_check_is_explained_where_its_hint_says() -> None:
         for module in package.glob("*.py")
         for kind, number in re.findall(r"\b(error|warning)\(\s*(\d+),", module.read_text(encoding="utf-8"))
     }
-    page = (Path(__file__).parents[2] / "docs" / "checks.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "developers" / "checks.md").read_text(encoding="utf-8")
     assert numbers == set(re.findall(r"^### (\w+)$", page, re.MULTILINE))

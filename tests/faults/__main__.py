@@ -18,7 +18,7 @@ from tests.serving.edits import editing, time_edits
 from tests.serving.servers import CHECKOUT, place
 from tests.support.servers import cluster_with_replicas
 
-PAGE = CHECKOUT / "docs" / "faults.md"
+PAGE = CHECKOUT / "docs" / "operators" / "faults.md"
 TIMEOUT_MS, WAITED_MS = 100, 150  # the default, and what nobody waits longer than when Redis hangs
 STALL_MS = 10
 EDITS, OBEYED_S = 20, 1.5  # REFRESH and half a second

@@ -15,7 +15,7 @@ from tests.faults.ground import Ground, ground
 from tests.faults.soak import LIMIT, PERIOD_S, Soaked, soak
 from tests.serving.servers import CHECKOUT
 
-PAGE = CHECKOUT / "docs" / "soak.md"
+PAGE = CHECKOUT / "docs" / "operators" / "soak.md"
 TIMEOUT = "500ms"  # so long that other programs on the machine make no fault of their own
 EVERY_S, HOLD_S = 20.0, (2.0, 5.0)
 BACK_S, GROWTH_MB = 2.0, 2
@@ -33,7 +33,7 @@ decided without Redis (*alone*), or not answered. A `503 alone` is what the rule
 
 
 def connections_allowed(site: Ground) -> int:
-    """As docs/operations.md says: for each thread that decides, or each event loop, and for housekeeping."""
+    """As docs/operators/servers.md says: for each thread that decides, or each event loop, and for housekeeping."""
     return sum(served.workers_wanted * ((1 if served.is_asgi else THREADS) + HOUSEKEEPING) for served in site.served)
 
 

@@ -149,7 +149,7 @@ def test_without_the_header_clients_count_by_address_and_not_each_request_anew()
 
 
 def test_every_key_is_in_the_docs() -> None:
-    told = (Path(__file__).parents[2] / "docs" / "keys.md").read_text()
+    told = (Path(__file__).parents[2] / "docs" / "developers" / "keys.md").read_text()
     rows = [line.split("|")[1] for line in told.splitlines() if line.startswith("| `")]
     for key in [*_PLAIN, *(f"{kind}:{'CLAIM' if kind == 'jwt' else 'NAME'}" for kind in _NAMED)]:
         assert any(f"`{key}`" in row for row in rows), key

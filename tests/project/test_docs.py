@@ -78,8 +78,8 @@ def test_examples_are_python_and_import_what_there_is(name: str) -> None:
 
 
 def test_what_messages_say_to_read_is_there() -> None:
-    """Checks, help texts and comments name pages as ``docs/checks.md#w001``."""
-    texts = [re.sub(r"page\(.(\w+\.md).\)", r"docs/\1", path.read_text()) for path in (CHECKOUT / "ratewindow").rglob("*.py")]
+    """Checks, help texts and comments name pages as ``docs/developers/checks.md#w001``."""
+    texts = [re.sub(r"page\(.([\w/]+\.md).\)", r"docs/\1", path.read_text()) for path in (CHECKOUT / "ratewindow").rglob("*.py")]
     named = {each for text in texts for each in re.findall(r"(docs/[\w/]+\.md)(?:#([\w-]+))?", text)}
     assert named
     for place, anchor in named:
@@ -88,12 +88,12 @@ def test_what_messages_say_to_read_is_there() -> None:
 
 
 def test_an_installed_package_names_the_page_that_came_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert docs.page("checks.md") == "docs/checks.md"
-    installed = tmp_path / "docs" / "checks.md"
-    installed.parent.mkdir()
+    assert docs.page("developers/checks.md") == "docs/developers/checks.md"
+    installed = tmp_path / "docs" / "developers" / "checks.md"
+    installed.parent.mkdir(parents=True)
     installed.touch()
     monkeypatch.setattr(docs, "__file__", str(tmp_path / "conf" / "docs.py"))
-    assert docs.page("checks.md") == str(installed)
+    assert docs.page("developers/checks.md") == str(installed)
 
 
 def words(name: str) -> str:
@@ -101,19 +101,20 @@ def words(name: str) -> str:
 
 
 def test_every_setting_is_explained() -> None:
-    missing = [key for key in conf._READERS if f"`{key}`" not in words("settings.md")]
+    missing = [key for key in conf._READERS if f"`{key}`" not in words("developers/settings.md")]
     assert not missing
 
 
 def test_every_command_is_explained() -> None:
-    names = {path.stem for path in (CHECKOUT / "ratewindow" / "commands").glob("*.py") if "NAME = " in path.read_text()}
+    subcommands = (CHECKOUT / "ratewindow" / "management" / "subcommands").glob("*.py")
+    names = {path.stem for path in subcommands if "NAME = " in path.read_text()}
     assert names
-    assert not [name for name in names if not re.search(rf"`{name}\b", words("commands.md"))]
+    assert not [name for name in names if not re.search(rf"`{name}\b", words("operators/commands.md"))]
 
 
 def test_every_field_of_a_rule_is_explained() -> None:
     """By the word that its form has for it, or its own name."""
-    explained = " ".join(re.findall(r"^\| ([^`|]+?) \|", words("rules.md"), flags=re.MULTILINE)).lower()
+    explained = " ".join(re.findall(r"^\| ([^`|]+?) \|", words("staff/rules.md"), flags=re.MULTILINE)).lower()
     fields = [
         field for field in RateRule._meta.get_fields() if field.concrete and field.name not in ("id", "description", "pattern")
     ]

@@ -56,12 +56,12 @@ def test_the_source_has_all_that_its_tests_and_documents_speak_of(wheel):
         names = {name.partition("/")[2] for name in packed.getnames()}
     tracked = run("git", "ls-files").split() if (CHECKOUT / ".git").exists() else []
     assert not {name for name in tracked if name not in names} - {".gitignore"}
-    assert "docs/settings.md" in names
+    assert "docs/developers/settings.md" in names
 
 
 def test_the_wheel_carries_the_lua_the_pages_that_messages_name_and_nothing_else_of_the_checkout(wheel):
     names = zipfile.ZipFile(wheel).namelist()
-    assert {"ratewindow/docs/checks.md", "ratewindow/docs/keys.md"} <= set(names)
+    assert {"ratewindow/docs/developers/checks.md", "ratewindow/docs/developers/keys.md"} <= set(names)
     for path in (CHECKOUT / "lua").rglob("*.lua"):
         assert f"ratewindow/{path.relative_to(CHECKOUT)}" in names
     for path in (CHECKOUT / "ratewindow").rglob("*.*"):

@@ -1,4 +1,4 @@
-"""Under django-unfold, with our pages registered anew on its own classes, as docs/admin.md shows."""
+"""Under django-unfold, with our pages registered anew on its own classes, as docs/developers/admin.md shows."""
 
 from tests.sites.unfold import *  # noqa: F403
 from tests.sites.unfold import INSTALLED_APPS

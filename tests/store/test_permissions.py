@@ -28,12 +28,12 @@ from tests.faults.injectors import OwnServer, own_server
 from tests.support.doors import plain
 
 USER, PASSWORD = "ratewindow", "secret"
-OPERATIONS = Path(ratewindow.__file__).parent.parent / "docs" / "operations.md"
+PAGE = Path(ratewindow.__file__).parent.parent / "docs" / "operators" / "redis.md"
 
 
 def documented() -> list[str]:
     """The line as it stands in the documentation."""
-    (line,) = re.findall(r"^ACL SETUSER ratewindow .*$", OPERATIONS.read_text("utf-8"), re.MULTILINE)
+    (line,) = re.findall(r"^ACL SETUSER ratewindow .*$", PAGE.read_text("utf-8"), re.MULTILINE)
     return line.replace("PASSWORD", PASSWORD).split()
 
 
@@ -139,7 +139,7 @@ def test_a_wrong_password_is_said_and_not_shown(boss: OwnServer) -> None:
 def test_on_a_cluster_two_more_are_enough(cluster_ports: list[int], cluster: redis.RedisCluster) -> None:
     servers = [redis.Redis(port=port, decode_responses=True, protocol=2) for port in cluster_ports]
     more = [f"+{name}" for name in permissions.OF_A_CLUSTER]
-    assert " ".join(more) in OPERATIONS.read_text("utf-8")
+    assert " ".join(more) in PAGE.read_text("utf-8")
     for each in servers:
         each.execute_command(*documented(), *more)
         each.execute_command("ACL", "LOG", "RESET")

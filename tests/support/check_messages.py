@@ -20,5 +20,5 @@ def found(databases: Any = None, deploy: bool = False, **setting: Any) -> dict[s
         ]
     for each in messages:
         assert each.id is not None and each.hint is not None
-        assert each.hint.endswith(f"See docs/checks.md#{each.id.rpartition('.')[2].lower()}."), each
-    return {each.id: f"{each.msg} {each.hint.partition('See docs/checks.md')[0]}".strip() for each in messages}
+        assert each.hint.endswith(f"See docs/developers/checks.md#{each.id.rpartition('.')[2].lower()}."), each
+    return {each.id: f"{each.msg} {each.hint.partition('See docs/developers/checks.md')[0]}".strip() for each in messages}
