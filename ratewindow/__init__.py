@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from ratewindow.api import aacquire, acquire, ahit, apeek, arefund, areset, hit, peek, refund, reset
     from ratewindow.decorators import ratelimit
     from ratewindow.exceptions import RateLimited
-    from ratewindow.identity.custom import ratekey
+    from ratewindow.identity.custom_keys import ratekey
     from ratewindow.limiter.types import Decision
     from ratewindow.request.charge_later import RequestDecision
 
@@ -33,7 +33,7 @@ _HOMES = {
     "Decision": "limiter.types",
     "RateLimited": "exceptions",
     "RequestDecision": "request.charge_later",
-    "ratekey": "identity.custom",
+    "ratekey": "identity.custom_keys",
     "ratelimit": "decorators",
 }
 

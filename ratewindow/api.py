@@ -16,7 +16,7 @@ from django.http import HttpRequest
 
 from ratewindow import conf
 from ratewindow.exceptions import RateLimited
-from ratewindow.identity import named, original
+from ratewindow.identity import original, parse_identity
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost, payable
 from ratewindow.limiter.types import Decision, Refunds, What
@@ -135,7 +135,7 @@ async def aacquire(
 
 def _give(name: str, rate: str | None) -> None:
     if rate is not None:
-        code_rates.give(name, rate)
+        code_rates.register_call(name, rate)
 
 
 async def _aquestion(name: str, who: Who, cost: int, force: bool = False) -> Question:
@@ -180,7 +180,7 @@ def _counted(book: current.Rulebook, name: str, who: Who, cost: int) -> Question
 def _nothing(who: Who) -> Question:
     """No rule holds; an identity that is none would come out on the day that one does."""
     if not _is_request(who):
-        named(cast("str | tuple[str, ...]", who))
+        parse_identity(cast("str | tuple[str, ...]", who))
     return NOTHING
 
 
@@ -188,14 +188,14 @@ def _rulings(overrides: Overrides, who: Who) -> list[Ruling]:
     if _is_request(who):
         return overrides.of_request(who)
     identity = cast("str | tuple[str, ...]", who)
-    named(identity)  # says what is wrong with it
+    parse_identity(identity)  # says what is wrong with it
     return overrides.of_identity(identity)
 
 
 def _asked(who: Who, rule: Rule, cost: int) -> Question:
     if _is_request(who):
         return ask(who, [rule], cost)
-    return ask_about(named(cast("str | tuple[str, ...]", who), rule.recipe.spelling), rule, cost)
+    return ask_about(parse_identity(cast("str | tuple[str, ...]", who), rule.recipe.normaliser), rule, cost)
 
 
 def _is_request(who: Any) -> TypeGuard[HttpRequest]:
@@ -214,10 +214,10 @@ def _rule(book: current.Rulebook, name: str) -> Rule | None:
         if code is None and not code_rates.has_rate(name) and conf.current().enabled:
             book.log_missing(name)
     elif row.mode == "shadow" and not book.alone and code_rates.has_rate(name):
-        row = code or row.beside  # a rate by a function is known to its view alone
+        row = code or row.counting_beside_code  # a rate by a function is known to its view alone
     if row is None or not row.windows or row.mode == "off" or not conf.current().enabled:
         return None
-    return row if row.count_when is None else row.at_once
+    return row if row.count_when is None else row.unconditional
 
 
 def _vain(who: Who) -> str:

@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 from django.http import HttpRequest
 
 from ratewindow import site_functions
-from ratewindow.identity import custom_in_code, recipe
-from ratewindow.identity.custom_in_code import Key
+from ratewindow.identity import key_argument, recipe
+from ratewindow.identity.key_argument import Key
 from ratewindow.limiter.keys import digest
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.request import handlers
@@ -87,7 +87,7 @@ def ratelimit(
         raise ValueError('ratelimit() needs a rule\'s name, a rate, or both: @ratelimit("login") or @ratelimit(rate="5/m")')
     if called is not None:
         check_name(called)
-    key = custom_in_code.as_text(key, called or "")
+    key = key_argument.as_text(key, called or "")
     recipe(key, normalise)
     allowed_methods = _methods(_one_of("methods", methods, "method", method))
     if site_functions.is_async(cost):
@@ -164,7 +164,7 @@ def _register_methods() -> None:
         register(place)
 
 
-code_rates.seek_with(_register_methods)
+code_rates.add_finder(_register_methods)
 
 
 def _guarded(view: Any, door: "_Door") -> Any:

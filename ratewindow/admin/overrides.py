@@ -147,7 +147,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             if (
                 override.rule in ("", name)
                 and rule.mode == "enforce"
-                and (found := lockout.lockout(rule.held_to(windows), request))
+                and (found := lockout.lockout(rule.with_windows(windows), request))
             ):
                 yield found
 

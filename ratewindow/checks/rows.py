@@ -16,7 +16,7 @@ from ratewindow.checks.settings import MIDDLEWARE
 from ratewindow.rulebook import rule_rows
 from ratewindow.rules import code_rates
 from ratewindow.rules.matching import TOO_MANY, without_room
-from ratewindow.rules.path_variants import Spellings
+from ratewindow.rules.path_variants import PathVariants
 from ratewindow.rules.rule import Rule
 
 # What a client chooses by itself: a fresh value each time is a fresh limit each time.
@@ -87,7 +87,7 @@ def leading_nowhere(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
     """Of rules for one path or route, those that the URLconf does not have."""
     if not getattr(settings, "ROOT_URLCONF", None):
         return
-    known, spellings = set(_names(get_resolver())), Spellings(None, ())
+    known, spellings = set(_names(get_resolver())), PathVariants(None, ())
     missing: dict[str, Callable[[str], bool]] = {
         "path": lambda path: not spellings.leads_anywhere(path),
         "route": lambda name: name not in known,

@@ -3,26 +3,26 @@
 An identity is always typed, ``ip:203.0.113.9``, so that a user named like an address is not that address.
 """
 
-from ratewindow.identity.custom import paths_in, ratekey
-from ratewindow.identity.named import named
+from ratewindow.identity.custom_keys import paths_in, ratekey
 from ratewindow.identity.privacy import forms, hashed, is_hashed, shown, stored
 from ratewindow.identity.recipe import Recipe, canonical, recipe
+from ratewindow.identity.request_attributes import had_failure, ip, original
 from ratewindow.identity.scope import scope, scoped
-from ratewindow.identity.simple import has_failed, ip, original
-from ratewindow.identity.text import split
+from ratewindow.identity.typed_values import split
+from ratewindow.identity.who_argument import parse_identity
 from ratewindow.limiter.keys import joined
 
 __all__ = [
     "Recipe",
     "canonical",
     "forms",
-    "has_failed",
+    "had_failure",
     "hashed",
     "ip",
     "is_hashed",
     "joined",
-    "named",
     "original",
+    "parse_identity",
     "paths_in",
     "ratekey",
     "recipe",

@@ -16,44 +16,44 @@ from django.http import HttpRequest, QueryDict
 from django.http.multipartparser import MultiPartParser, MultiPartParserError
 from django.http.request import RawPostDataException
 
-from ratewindow.identity.normalise import Spelling
+from ratewindow.identity.normalise import Normaliser
+from ratewindow.identity.request_attributes import original
 from ratewindow.identity.sent_fields import Extractor
-from ratewindow.identity.simple import original
-from ratewindow.identity.text import beginning, typed
+from ratewindow.identity.typed_values import beginning, typed
 
 MOST_BYTES = 64 * 1024
 _NO_FORM = QueryDict()
 
 
-def post(name: str, spelling: Spelling) -> Extractor:
+def post(name: str, normaliser: Normaliser) -> Extractor:
     """Of a field that is sent twice the last, which is what a view sees."""
     prefix = beginning("post", name)
 
     def value(request: HttpRequest) -> str | None:
         sent = _form(original(request)).get(name)
-        return typed(prefix, sent, spelling) if isinstance(sent, str) else None
+        return typed(prefix, sent, normaliser) if isinstance(sent, str) else None
 
     return value
 
 
-def in_json(name: str, spelling: Spelling) -> Extractor:
+def in_json(name: str, normaliser: Normaliser) -> Extractor:
     """``json:user.email`` is ``{"user": {"email": ...}}``. Text and numbers are values, lists and objects are none."""
     prefix, steps = beginning("json", name), name.split(".")
 
     def value(request: HttpRequest) -> str | None:
-        return typed(prefix, _member(_json(original(request)), steps), spelling)
+        return typed(prefix, _member(_json(original(request)), steps), normaliser)
 
     return value
 
 
-def either(name: str, spelling: Spelling) -> Extractor:
+def either(name: str, normaliser: Normaliser) -> Extractor:
     """For views that take a form and JSON: the field, or else the member, whatever the body is said to be."""
     prefix, steps = beginning("body", name), name.split(".")
 
     def value(request: HttpRequest) -> str | None:
         request = original(request)
         sent = _form(request).get(name)
-        return typed(prefix, sent if isinstance(sent, str) and sent.strip() else _member(_any_json(request), steps), spelling)
+        return typed(prefix, sent if isinstance(sent, str) and sent.strip() else _member(_any_json(request), steps), normaliser)
 
     return value
 

@@ -12,15 +12,15 @@ from django.utils.functional import LazyObject
 
 from ratewindow import conf
 from ratewindow.identity.body_fields import scalar
-from ratewindow.identity.normalise import Spelling
+from ratewindow.identity.normalise import Normaliser
+from ratewindow.identity.request_attributes import original
 from ratewindow.identity.sent_fields import Extractor
-from ratewindow.identity.simple import original
-from ratewindow.identity.text import beginning, typed
+from ratewindow.identity.typed_values import beginning, typed
 
 MOST_CHARACTERS = 16 * 1024  # of a token
 
 
-def claim(name: str, spelling: Spelling) -> Extractor:
+def claim(name: str, normaliser: Normaliser) -> Extractor:
     prefix = beginning("jwt", name)
 
     def value(request: HttpRequest) -> str | None:
@@ -28,7 +28,7 @@ def claim(name: str, spelling: Spelling) -> Extractor:
         claims = _from_authentication(request)
         if claims is None:
             claims = _from_header(request)
-        return typed(prefix, scalar(claims.get(name)), spelling) if claims else None
+        return typed(prefix, scalar(claims.get(name)), normaliser) if claims else None
 
     return value
 

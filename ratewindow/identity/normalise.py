@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Callable
 
-Spelling = Callable[[str], str]
+Normaliser = Callable[[str], str]
 MOST_NORMALISED = 1024  # characters; composing letters of longer ones takes long, and no name or address is as long
 
 

@@ -11,7 +11,7 @@ from django.conf import settings as django_settings
 
 from ratewindow import conf
 from ratewindow.identity.address import is_one_client
-from ratewindow.identity.text import kind_and_name, split
+from ratewindow.identity.typed_values import kind_and_name, split
 from ratewindow.limiter.keys import digest
 
 ALWAYS_SECRET = frozenset(("session", "cookie", "jwt"))

@@ -6,30 +6,34 @@ from functools import lru_cache
 
 from django.http import HttpRequest
 
-from ratewindow.identity import custom, simple
+from ratewindow.identity import custom_keys, request_attributes
 from ratewindow.identity.body_fields import either, in_json, post
 from ratewindow.identity.jwt_claims import claim
-from ratewindow.identity.normalise import Spelling, as_sent, normalised
+from ratewindow.identity.normalise import Normaliser, as_sent, normalised
 from ratewindow.identity.scope import scope
 from ratewindow.identity.sent_fields import Extractor, cookie, header, query
-from ratewindow.identity.text import ALIASES
+from ratewindow.identity.typed_values import ALIASES
 from ratewindow.limiter.keys import joined
 
 Loader = Callable[[HttpRequest], Awaitable[None]]
 
 _PLAIN: dict[str, Extractor] = {
-    "ip": simple.ip,
-    "user": simple.user,
-    "user_or_ip": simple.user_or_ip,
-    "session": simple.session,
-    "global": simple.everybody,
-    "route": simple.route,
-    "path": simple.path,
-    "method": simple.method,
+    "ip": request_attributes.ip,
+    "user": request_attributes.user,
+    "user_or_ip": request_attributes.user_or_ip,
+    "session": request_attributes.session,
+    "global": request_attributes.everybody,
+    "route": request_attributes.route,
+    "path": request_attributes.path,
+    "method": request_attributes.method,
     "scope": scope,
 }
-_LOADERS: dict[str, Loader] = {"user": simple.load_user, "user_or_ip": simple.load_user, "session": simple.load_session}
-_NAMED: dict[str, tuple[Callable[[str, Spelling], Extractor], str]] = {  # and an example of a name
+_LOADERS: dict[str, Loader] = {
+    "user": request_attributes.load_user,
+    "user_or_ip": request_attributes.load_user,
+    "session": request_attributes.load_session,
+}
+_NAMED: dict[str, tuple[Callable[[str, Normaliser], Extractor], str]] = {  # and an example of a name
     "header": (header, "x-api-key"),
     "cookie": (cookie, "basket"),
     "query": (query, "token"),
@@ -49,7 +53,7 @@ class Recipe:
     text: str
     parts: tuple[Extractor, ...]
     loaders: tuple[Loader, ...] = ()
-    spelling: Spelling = as_sent
+    normaliser: Normaliser = as_sent
 
     def identity(self, request: HttpRequest) -> str | None:
         """The client as one typed text; None when one part is missing."""
@@ -76,22 +80,22 @@ def recipe(key: str, normalise: bool = False) -> Recipe:
     """
     if not isinstance(key, str):
         raise ValueError(f"{key!r} is no key: write text such as ip, or user+header:x-api-key")
-    return _parsed(key, normalise, custom.version())
+    return _parsed(key, normalise, custom_keys.version())
 
 
 @lru_cache(maxsize=1024)
 def _parsed(key: str, normalise: bool, version: int) -> Recipe:
-    spelling = normalised if normalise else as_sent
+    normaliser = normalised if normalise else as_sent
     parts, loaders = [], []
     for part in key.split("+"):
-        extractor, loader = _extractor(part.strip(), spelling)
+        extractor, loader = _extractor(part.strip(), normaliser)
         parts.append(extractor)
         if loader is not None and loader not in loaders:
             loaders.append(loader)
-    return Recipe(key, tuple(parts), tuple(loaders), spelling)
+    return Recipe(key, tuple(parts), tuple(loaders), normaliser)
 
 
-def _extractor(part: str, spelling: Spelling) -> tuple[Extractor, Loader | None]:
+def _extractor(part: str, normaliser: Normaliser) -> tuple[Extractor, Loader | None]:
     if part in _PLAIN:
         return _PLAIN[part], _LOADERS.get(part)
     kind, colon, name = part.partition(":")
@@ -100,12 +104,12 @@ def _extractor(part: str, spelling: Spelling) -> tuple[Extractor, Loader | None]
         make, example = _NAMED[kind]
         if not _is_name(kind, name):
             raise ValueError(f"{part!r} names no {kind}: write for example {kind}:{example}")
-        return make(name.lower() if kind == "header" else name, spelling), None
-    key = custom.find(part)
+        return make(name.lower() if kind == "header" else name, normaliser), None
+    key = custom_keys.find(part)
     if key is not None:
-        return custom.extractor(key, spelling), simple.load_user if key.needs_user else None
+        return custom_keys.extractor(key, normaliser), request_attributes.load_user if key.needs_user else None
     known = ", ".join(
-        [*_PLAIN, *(f"{kind}:NAME" for kind in _NAMED), *sorted(name for name in custom.known() if "." not in name)]
+        [*_PLAIN, *(f"{kind}:NAME" for kind in _NAMED), *sorted(name for name in custom_keys.known() if "." not in name)]
     )
     raise ValueError(f"{part!r} is no key: choose from {known}, the dotted path of a function, or join several with +")
 

@@ -10,11 +10,11 @@ from typing import Any
 from django.http import HttpRequest
 
 from ratewindow import conf
-from ratewindow.identity import custom
+from ratewindow.identity import custom_keys
 from ratewindow.identity.normalise import as_sent
+from ratewindow.identity.request_attributes import report_failure
 from ratewindow.identity.sent_fields import Extractor
-from ratewindow.identity.simple import could_not
-from ratewindow.identity.text import split
+from ratewindow.identity.typed_values import split
 from ratewindow.limiter.keys import joined
 
 SCOPE = "scope"
@@ -45,19 +45,19 @@ def scope_of(values: tuple[str, ...]) -> str | None:
 
 def resolve(given: str | Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """The function that the setting means; ValueError says why it is none."""
-    function = custom.imported(given) if isinstance(given, str) else given
-    custom.check(given if isinstance(given, str) else custom.place_of(given), function)
+    function = custom_keys.imported(given) if isinstance(given, str) else given
+    custom_keys.check(given if isinstance(given, str) else custom_keys.place_of(given), function)
     return function
 
 
 @lru_cache(maxsize=8)
 def _extractor(given: str | Callable[[HttpRequest], Any]) -> Extractor:
     try:
-        return custom.extractor(custom.OwnKey(SCOPE, resolve(given), needs_user=False), as_sent)
+        return custom_keys.extractor(custom_keys.CustomKey(SCOPE, resolve(given), needs_user=False), as_sent)
     except ValueError as error:
         problem = error  # `check` says so, too; a server that runs no checks serves on
 
     def failing(request: HttpRequest) -> None:
-        could_not(request, f"RATEWINDOW['SCOPE'] ({given})", problem)
+        report_failure(request, f"RATEWINDOW['SCOPE'] ({given})", problem)
 
     return failing

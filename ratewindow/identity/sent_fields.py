@@ -5,20 +5,20 @@ from collections.abc import Callable
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest
 
-from ratewindow.identity.normalise import Spelling, as_sent
-from ratewindow.identity.text import beginning, typed
+from ratewindow.identity.normalise import Normaliser, as_sent
+from ratewindow.identity.typed_values import beginning, typed
 
 Extractor = Callable[[HttpRequest], str | None]
 
 
-def header(name: str, spelling: Spelling) -> Extractor:
+def header(name: str, normaliser: Normaliser) -> Extractor:
     """A header that is sent twice is one value, its parts joined by a comma, as servers do."""
     meta = "HTTP_" + name.upper().replace("-", "_")
     meta = {"HTTP_CONTENT_TYPE": "CONTENT_TYPE", "HTTP_CONTENT_LENGTH": "CONTENT_LENGTH"}.get(meta, meta)
     prefix = beginning("header", name)
-    if spelling is as_sent:
+    if normaliser is as_sent:
         return lambda request: typed(prefix, request.META.get(meta), as_sent)
-    return lambda request: typed(prefix, _in_unicode(request.META.get(meta)), spelling)
+    return lambda request: typed(prefix, _in_unicode(request.META.get(meta)), normaliser)
 
 
 def _in_unicode(sent: str | None) -> str | None:
@@ -29,13 +29,13 @@ def _in_unicode(sent: str | None) -> str | None:
         return sent
 
 
-def cookie(name: str, spelling: Spelling) -> Extractor:
+def cookie(name: str, normaliser: Normaliser) -> Extractor:
     """Of two cookies of one name the last, which is what a view sees."""
     prefix = beginning("cookie", name)
-    return lambda request: typed(prefix, request.COOKIES.get(name), spelling)
+    return lambda request: typed(prefix, request.COOKIES.get(name), normaliser)
 
 
-def query(name: str, spelling: Spelling) -> Extractor:
+def query(name: str, normaliser: Normaliser) -> Extractor:
     """Of a field that is sent twice the last, which is what a view sees."""
     prefix = beginning("query", name)
 
@@ -44,6 +44,6 @@ def query(name: str, spelling: Spelling) -> Extractor:
             sent = request.GET.get(name)
         except SuspiciousOperation:  # more fields than Django takes: the view's answer is a 400
             return None
-        return typed(prefix, sent, spelling)
+        return typed(prefix, sent, normaliser)
 
     return value

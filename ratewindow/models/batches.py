@@ -9,13 +9,13 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-AT_ONCE = 5000  # rows
+SIZE = 5000  # rows
 
 
-def in_pieces(rows: "QuerySet[Any]", *columns: str, at_once: int = AT_ONCE) -> Iterator[tuple[Any, ...]]:
+def in_batches(rows: "QuerySet[Any]", *columns: str, size: int = SIZE) -> Iterator[tuple[Any, ...]]:
     """The primary key and `columns` of each row, by rising keys. No two rows may have the same key, by a join say."""
     rows = rows.order_by("pk").values_list("pk", *columns)
-    piece = list(rows[:at_once])
+    piece = list(rows[:size])
     while piece:
         yield from piece
-        piece = list(rows.filter(pk__gt=piece[-1][0])[:at_once]) if len(piece) == at_once else []
+        piece = list(rows.filter(pk__gt=piece[-1][0])[:size]) if len(piece) == size else []

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from redis.exceptions import RedisError
 
-from ratewindow.identity import named, split
+from ratewindow.identity import parse_identity, split
 from ratewindow.models import Override
 from ratewindow.overrides import BLOCK
 from ratewindow.overrides.subjects import EVERYBODY, Subject, in_words, parse_subject, stored
@@ -128,7 +128,7 @@ def _forget(book: current.Rulebook, name: str, who: tuple[str, ...]) -> bool:
         rules += [each for each in adapted(book.overrides.of_identity(who), rules) if each not in rules]
     counted = False
     for rule in rules:
-        question = ask_about(named(who, rule.recipe.spelling), rule, 1)
+        question = ask_about(parse_identity(who, rule.recipe.normaliser), rule, 1)
         for told in decide.decide(question, "peek").decisions:
             counted = counted or told.reason == "penalty" or any(answer.reset_ms > 0 for answer in told.windows)
         stores.store().reset([key for check in question.checks for key in (*check.keys, *filter(None, [check.lock]))])
@@ -138,5 +138,5 @@ def _forget(book: current.Rulebook, name: str, who: tuple[str, ...]) -> bool:
 
 def _rules(book: current.Rulebook, name: str) -> Iterator[Rule]:
     row, code = book.by_name.get(name), code_rates.rule(name)
-    found = ([row, row.beside] if row is not None else []) + ([code] if code is not None else [])
+    found = ([row, row.counting_beside_code] if row is not None else []) + ([code] if code is not None else [])
     yield from (rule for rule in found if rule.windows)

@@ -128,7 +128,7 @@ def _tell_redis(switch: Switch) -> list[str]:
         return []
     try:
         with limited(REDIS_S):
-            process_clients.patient_client().set(state_keys.switch(), switch.to_text(), pxat=switch.forgotten_ms)
+            process_clients.patient_client().set(state_keys.switch(), switch.to_text(), pxat=switch.kept_until_ms)
     except (RedisError, OSError) as error:
         within_s = f"{edits.REREAD_ALONE_S:.0f} s, those that reach it within {edits.REREAD_S:.0f} s"
         return [f"Redis was not reached ({error}): processes that do not reach it either learn of it within {within_s}."]

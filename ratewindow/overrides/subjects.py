@@ -9,8 +9,8 @@ from itertools import product
 from typing import NamedTuple
 
 from ratewindow import conf
-from ratewindow.identity import forms, hashed, is_hashed, joined, named, privacy, recipe, split
-from ratewindow.identity.text import kind_and_name, scope_first
+from ratewindow.identity import forms, hashed, is_hashed, joined, parse_identity, privacy, recipe, split
+from ratewindow.identity.typed_values import kind_and_name, scope_first
 from ratewindow.overrides.networks import Network, parse_network
 from ratewindow.overrides.users import canonical
 
@@ -100,7 +100,7 @@ def stored(subject: Subject) -> str:
     if subject.network is not None:
         if not subject.counts_as_one:
             return subject.text
-        kept = privacy.stored(named(subject.text))
+        kept = privacy.stored(parse_identity(subject.text))
         return kept if is_hashed(kept) else subject.text
     parts = [privacy.stored(part) for part in split(subject.text)]
     return joined(parts) if len(parts) > 1 else parts[0]
@@ -111,7 +111,7 @@ def spellings(subject: Subject) -> set[str]:
     if subject.group or subject.everybody:
         return {subject.text}
     if subject.network is not None:
-        return {subject.text, *(forms(named(subject.text)) if subject.counts_as_one else ())}
+        return {subject.text, *(forms(parse_identity(subject.text)) if subject.counts_as_one else ())}
     parts = split(subject.text)
     kept = product(*(((part,) if is_hashed(part) else forms(part)) for part in parts))
     return {joined(each) if len(parts) > 1 else each[0] for each in kept}
@@ -165,7 +165,7 @@ def _identity(part: str) -> str:
     if is_hashed(part):
         _key_of(part)
         return part
-    made = named(part)
+    made = parse_identity(part)
     _key_of(made)
     kind, _, value = part.partition(":")
     if kind == "ip" and "/" in value and not Subject(part, network_of(value)).counts_as_one:

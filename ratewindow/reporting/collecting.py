@@ -8,7 +8,7 @@ from itertools import islice
 
 from ratewindow import conf
 from ratewindow.models import ThrottleStat
-from ratewindow.models.batches import in_pieces
+from ratewindow.models.batches import in_batches
 from ratewindow.reporting import minutes
 from ratewindow.reporting.stored import SPANS, Resolution, minute_start, set_rows, span_start
 from ratewindow.reporting.sums import NOTHING, Sums, of_columns
@@ -75,7 +75,7 @@ def _fold(start: datetime, finer: Resolution, coarser: Resolution) -> int:
     """Add up the finer rows of one span. If some are deleted already, the sum is too small; `set_rows` lowers nothing."""
     rows = ThrottleStat.objects.filter(resolution=finer, start__gte=start, start__lt=start + SPANS[coarser])
     totals: dict[tuple[datetime, str], Sums] = {}
-    for _, rule, *columns in in_pieces(rows, "rule", *Sums._fields):  # not added up there: databases cannot add JSON
+    for _, rule, *columns in in_batches(rows, "rule", *Sums._fields):  # not added up there: databases cannot add JSON
         sums = of_columns(dict(zip(Sums._fields, columns, strict=True)))
         totals[start, rule] = totals.get((start, rule), NOTHING).plus(sums)
     return set_rows(coarser, totals)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q, QuerySet
 
 from ratewindow.models import ThrottleStat
-from ratewindow.models.batches import in_pieces
+from ratewindow.models.batches import in_batches
 from ratewindow.reporting.periods import HOUR, Period
 from ratewindow.reporting.stored import SPANS, Resolution, span_start
 from ratewindow.reporting.sums import NOTHING, Sums
@@ -32,7 +32,7 @@ def details(period: Period, rows: "QuerySet[ThrottleStat]", waiting: Mapping[tup
     for level in _LEVELS[_LEVELS.index(Resolution.HOUR if in_hours else period.resolution) :]:
         news = {span_start(start, level) for start, _ in fresh}
         whole, edges = _divided(period, SPANS[level]) if in_hours and level == Resolution.HOUR else (spans, [])
-        found = in_pieces(rows.filter(_within(whole), resolution=level), "start", "rule", "reasons", "latency")
+        found = in_batches(rows.filter(_within(whole), resolution=level), "start", "rule", "reasons", "latency")
         for _, start, rule, reasons, latency in found:
             sums = NOTHING._replace(reasons=of_json(reasons), latency=of_json(latency))
             if level == Resolution.MINUTE:

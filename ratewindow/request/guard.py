@@ -77,7 +77,7 @@ class Visit:
         if not self.outermost:
             parts = met.decisions_of(self.request)
             self.vain, told = decide.waited(parts), {(part.rule, part.mode) for part in parts}
-            self.rules = [rule for rule in self.rules if told.isdisjoint(rule.told_as)]
+            self.rules = [rule for rule in self.rules if told.isdisjoint(rule.decision_keys)]
         return bool(self.rules) or self.overrides is not None
 
     def question(self) -> Question:

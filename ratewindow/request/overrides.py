@@ -46,7 +46,7 @@ def adapted(rulings: Iterable[Ruling], rules: Sequence[Rule]) -> Sequence[Rule]:
     if not given:
         return rules
     rates = {ruling.rule: ruling.windows for ruling in sorted(given, key=_age)}  # a newer one replaces
-    return [rule.held_to(windows) if (windows := rates.get(rule.name, rates.get(""))) else rule for rule in rules]
+    return [rule.with_windows(windows) if (windows := rates.get(rule.name, rates.get(""))) else rule for rule in rules]
 
 
 def _age(ruling: Ruling) -> int:

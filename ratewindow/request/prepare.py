@@ -6,7 +6,7 @@ from typing import NamedTuple
 from django.http import HttpRequest
 
 from ratewindow import conf, site_functions
-from ratewindow.identity import has_failed, ip, scope, scoped
+from ratewindow.identity import had_failure, ip, scope, scoped
 from ratewindow.limiter.limiter import MOST_UNITS, check_cost
 from ratewindow.limiter.merging import merged
 from ratewindow.limiter.reply import refusal_code
@@ -62,7 +62,7 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1, overrides: 
     for rule in rules:
         identity = rule.recipe.identity(request)
         if identity is None:
-            if has_failed(request):
+            if had_failure(request):
                 site_functions.count("key", rule.name)
             if rule.on_missing == "refuse":
                 settled.append(_missing(rule, request))

@@ -12,4 +12,4 @@ from ratewindow.rules import code_rates
 
 __all__ = ["AnonRateThrottle", "RuleThrottle", "ScopedRateThrottle", "SimpleRateThrottle", "UserRateThrottle"]
 
-code_rates.seek_with(views.register)
+code_rates.add_finder(views.register)

@@ -159,7 +159,7 @@ class _Door:
 
     def rules(self, book: Rulebook, request: Any) -> list[Rule]:
         found = [rule for throttle in self._throttles for rule in throttle.rules(book, request, self._view)]
-        self.names = {told for rule in found for told in rule.told_as}
+        self.names = {told for rule in found for told in rule.decision_keys}
         return found
 
 

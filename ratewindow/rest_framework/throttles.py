@@ -15,7 +15,7 @@ from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
 
 from ratewindow.identity.address import client_address
-from ratewindow.identity.simple import user
+from ratewindow.identity.request_attributes import user
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision, Window
 from ratewindow.request.handlers import name_of
@@ -134,7 +134,7 @@ class SimpleRateThrottle(_Throttle):
         code = self.code_rule(name)
         unsaid = self.rate is None and not self.is_unlimited
         found = book.named(name, None if book.alone else code, request.method, warn=unsaid)
-        return [rule.seen_as(identity) if rule is code or book.alone else rule for rule in found]
+        return [rule.with_identity(identity) if rule is code or book.alone else rule for rule in found]
 
     def code_rule(self, name: str) -> Rule | None:
         """The rate as a rule, and known to be one; None without a rate."""

@@ -46,7 +46,7 @@ class Rulebook:
     def match(self, request: HttpRequest) -> list[Rule]:
         """The rules that apply by path. Whether code gives a rate is checked here, since views are imported late."""
         rules = self._index.match(request)
-        return [rule.beside if rule.mode == "shadow" and code_rates.has_rate(rule.name) else rule for rule in rules]
+        return [rule.counting_beside_code if rule.mode == "shadow" and code_rates.has_rate(rule.name) else rule for rule in rules]
 
     def named(self, name: str, code: Rule | None, method: str | None, warn: bool) -> list[Rule]:
         """The rules where code names one: the row once it is enforced or off, else the rate in code, beside a row in
@@ -57,7 +57,7 @@ class Rulebook:
             if warn:
                 self.log_missing(name)
         elif row.mode == "shadow" and code is not None:
-            found = [code, row.beside]
+            found = [code, row.counting_beside_code]
         else:
             found = [row] if row.mode != "off" else []
         return [rule for rule in found if rule.windows and rule.meets_method(method)]

@@ -99,7 +99,7 @@ def _listen() -> None:
         if turned is None and kill_switch.off:  # a server that has lost its data: processes that start shall hear of it
             held = kill_switch.turned
             with limited(conf.current().timeout_s):
-                process_clients.client().set(state_keys.switch(), held.to_text(), nx=True, pxat=held.forgotten_ms)
+                process_clients.client().set(state_keys.switch(), held.to_text(), nx=True, pxat=held.kept_until_ms)
     except (RedisError, OSError):
         _heard.alone = True
         return

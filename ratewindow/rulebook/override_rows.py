@@ -15,7 +15,7 @@ from ratewindow.conf import time_zone
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override
-from ratewindow.models.batches import in_pieces
+from ratewindow.models.batches import in_batches
 from ratewindow.overrides import ACTIONS, RATE, Overrides, Ruling
 from ratewindow.overrides.subjects import Subject, read_subject
 
@@ -88,7 +88,7 @@ class Reader:
             return None
         gone = pks.intersection(whole.pks)
         if _count(whole.last_pk) != whole.rows:
-            gone |= set(whole.pks).difference(pk for (pk,) in in_pieces(Override.objects.all(), at_once=MOST_CHANGED))
+            gone |= set(whole.pks).difference(pk for (pk,) in in_batches(Override.objects.all(), size=MOST_CHANGED))
         rows = _not_ended(time_zone.now()).filter(pk__in=pks)
         above = Overrides(_entries(rows, wrong, array("q")), lambda groups: _members(groups, wrong))
         return above.above(whole.overrides, frozenset(gone))
@@ -104,7 +104,7 @@ def _not_ended(now: datetime) -> QuerySet[Override]:
 
 def _entries(rows: QuerySet[Override], wrong: list[str], pks: "array[int]") -> Iterator[tuple[Subject, Ruling]]:
     """Subject and ruling of each row that is right, oldest first; `pks` takes theirs."""
-    for number, (pk, identity, *fields) in enumerate(in_pieces(rows, *_FIELDS, at_once=_ROWS_OF_A_QUERY), 1):
+    for number, (pk, identity, *fields) in enumerate(in_batches(rows, *_FIELDS, size=_ROWS_OF_A_QUERY), 1):
         try:
             entry = read_subject(identity), _ruling(pk, *fields)
             if entry[0].everybody and not (entry[1].rule and entry[1].expires_s < _NEVER_S):
@@ -145,7 +145,7 @@ def _members(groups: Collection[str], wrong: list[str]) -> dict[str, tuple[str, 
     if not groups or not hasattr(users, "groups"):
         return {}
     found: dict[str, tuple[str, ...]] = {}
-    members = ((group, pk) for group in sorted(groups) for (pk,) in in_pieces(users._base_manager.filter(groups__name=group)))
+    members = ((group, pk) for group in sorted(groups) for (pk,) in in_batches(users._base_manager.filter(groups__name=group)))
     for number, (group, pk) in enumerate(members):
         if number == MOST_MEMBERS:
             wrong.append(

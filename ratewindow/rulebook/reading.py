@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from django.db import Error as DatabaseError  # InterfaceError, a lost connection, is no django.db.DatabaseError
 
-from ratewindow.identity import custom
+from ratewindow.identity import custom_keys
 from ratewindow.rulebook import announce, current, kill_switch, override_rows
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rulebook.rule_rows import read_switch, readings
@@ -78,7 +78,7 @@ def read_rules() -> list[Rule]:
     before = current.of_site().by_name
     rules: list[Rule] = []
     wrong: dict[str, str] = {}
-    _readings.custom_keys = custom.version()
+    _readings.custom_keys = custom_keys.version()
     for row, rule in readings():
         if isinstance(rule, Rule):
             rules.append(rule)
@@ -140,7 +140,7 @@ class Last(NamedTuple):
 
 
 def last() -> Last:
-    finds_more = bool(_readings.wrong) and _readings.custom_keys != custom.version()
+    finds_more = bool(_readings.wrong) and _readings.custom_keys != custom_keys.version()
     failed = bool(_readings.rules_error or _readings.overrides_error)
     return Last(time.monotonic() - _readings.ended_at_s, _readings.took_s, failed, finds_more)
 

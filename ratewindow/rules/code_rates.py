@@ -33,14 +33,14 @@ MOST_BY_CALLS = 1000
 
 _uses: dict[str, set[CodeRate]] = {}
 _by_calls: deque[CodeRate] = deque()
-_seekers: list[Callable[[], None]] = []
+_finders: list[Callable[[], None]] = []
 
 
 def register(use: CodeRate) -> None:
     _uses.setdefault(use.name, set()).add(use)
 
 
-def give(name: str, rate: str) -> None:
+def register_call(name: str, rate: str) -> None:
     """Make known the rate that a call by name gives, such as `hit`. ValueError names a bad one, and another rate of that
     name. Of names without end, as requests make them, the newest are kept."""
     use = _given(name, rate)
@@ -69,9 +69,9 @@ def _given(name: str, rate: str) -> CodeRate:
     return CodeRate(name, rate, "ip", frozenset(), "a call of ratewindow.hit")
 
 
-def seek_with(seeker: Callable[[], None]) -> None:
-    """Call `seeker` when all names in code are asked for: it registers those that a view has in its attributes."""
-    _seekers.append(seeker)
+def add_finder(finder: Callable[[], None]) -> None:
+    """Call `finder` when all names in code are asked for: it registers those that a view has in its attributes."""
+    _finders.append(finder)
 
 
 def uses() -> dict[str, set[CodeRate]]:
@@ -103,6 +103,6 @@ def names() -> set[str]:
     from django.urls import get_resolver
 
     _ = get_resolver().url_patterns
-    for seeker in _seekers:
-        seeker()
+    for finder in _finders:
+        finder()
     return {name for name, each in list(_uses.items()) if any(use.rate is not None for use in list(each))}

@@ -34,7 +34,7 @@ class Switch:
         return self.off and (self.until_s is None or now_s < self.until_s)
 
     @property
-    def forgotten_ms(self) -> int | None:
+    def kept_until_ms(self) -> int | None:
         """When a key in Redis that says so may go: long after what it says has ended."""
         return None if self.until_s is None else int((self.until_s + REMEMBERED_S) * 1000)
 

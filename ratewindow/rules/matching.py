@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import ResolverMatch
 
 from ratewindow.identity.routes import match_of
-from ratewindow.rules.path_variants import Spellings, folded
+from ratewindow.rules.path_variants import PathVariants, folded
 from ratewindow.rules.regex import RegexSet
 from ratewindow.rules.regex import without_room as regexes_without_room
 from ratewindow.rules.rule import Rule
@@ -96,7 +96,7 @@ class _ByText:
                 break
             yield from self.prefixes.get(path[:length], ())
 
-    def spelt(self, spellings: Spellings) -> "_ByText":
+    def spelt(self, spellings: PathVariants) -> "_ByText":
         """The same with all the texts that mean the same."""
         return _ByText(_with_others(self.paths, spellings.paths), _with_others(self.prefixes, spellings.prefixes))
 
@@ -107,7 +107,7 @@ class _ByText:
 
 def _finder(by_text: _ByText, urlconf: Any) -> Finder:
     """What finds the rules for paths and prefixes under a URLconf, however a path is written that leads there."""
-    spellings = Spellings(urlconf, by_text.paths, by_text.prefixes)
+    spellings = PathVariants(urlconf, by_text.paths, by_text.prefixes)
     every = by_text.spelt(spellings)
     if not spellings.ignores_case and not spellings.destinations:
         return every.find
@@ -117,7 +117,7 @@ def _finder(by_text: _ByText, urlconf: Any) -> Finder:
 class _Resolving:
     """The same where texts alone do not say which page is meant."""
 
-    def __init__(self, by_path: dict[str, Rules], by_text: _ByText, spellings: Spellings) -> None:
+    def __init__(self, by_path: dict[str, Rules], by_text: _ByText, spellings: PathVariants) -> None:
         self._by_path, self._by_text, self._spellings = by_path, by_text, spellings
         self._without_case = by_text.folded() if spellings.ignores_case else None
 

@@ -28,7 +28,7 @@ _EXACT = (PathConverter, SlugConverter, StringConverter, UUIDConverter)
 _PARAMETER = re.compile(r"<(?:[^>:]+:)?([^>]+)>")
 
 
-class Spellings:
+class PathVariants:
     """What a URLconf makes of the paths and prefixes of some rules."""
 
     def __init__(self, urlconf: Any, paths: Iterable[str], prefixes: Iterable[str] = ()) -> None:

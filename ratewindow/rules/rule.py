@@ -89,33 +89,33 @@ class Rule:
         return int.from_bytes(place) % 100 < self.enforce_percent
 
     @cached_property
-    def told_as(self) -> frozenset[tuple[str, str]]:
+    def decision_keys(self) -> frozenset[tuple[str, str]]:
         """Name and mode, as decisions of this rule have them."""
         modes = (self.mode, "shadow") if self.mode == "enforce" and self.enforce_percent < 100 else (self.mode,)
         return frozenset((self.name, mode) for mode in modes)
 
     @cached_property
-    def at_once(self) -> "Rule":
+    def unconditional(self) -> "Rule":
         """This rule, counting whatever the answer will be: code that charges it by name knows what it counts."""
         return replace(self, count_when=None, hold=False)
 
     @cached_property
-    def beside(self) -> "Rule":
+    def counting_beside_code(self) -> "Rule":
         """This rule, counting apart from the rate in code under the same name."""
         return replace(self, beside_code=True)
 
-    def held_to(self, windows: tuple[Window, ...]) -> "Rule":
+    def with_windows(self, windows: tuple[Window, ...]) -> "Rule":
         """This rule, with other limits; who it sees in a request stays."""
         held = copy(self)
         object.__setattr__(held, "windows", windows)
-        for other in ("state_names", "at_once", "beside"):
+        for other in ("state_names", "unconditional", "counting_beside_code"):
             vars(held).pop(other, None)
         return held
 
-    def seen_as(self, identity: str) -> "Rule":
+    def with_identity(self, identity: str) -> "Rule":
         """This rule, seeing that client in every request, whatever its key says."""
         seen = copy(self)  # with its keys' names, which are not made anew
-        for other in ("at_once", "beside"):  # which would see whom this rule saw
+        for other in ("unconditional", "counting_beside_code"):  # which would see whom this rule saw
             vars(seen).pop(other, None)
         vars(seen)["recipe"] = Recipe(self.key, (lambda request: identity,))
         return seen

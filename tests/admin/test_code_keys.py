@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from ratewindow import ratekey
-from ratewindow.identity import custom
+from ratewindow.identity import custom_keys
 from ratewindow.models import Override, RateRule
 from tests.admin.test_overrides import ADD as ADD_OVERRIDE
 from tests.admin.test_overrides import typed as override
@@ -35,7 +35,7 @@ def editor(client: Client) -> Client:
 @pytest.mark.parametrize("key", [CODE, f"ip+{CODE}"])
 def test_an_editor_cannot_name_code_in_a_rule(editor: Client, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     imported: list[Any] = []
-    monkeypatch.setattr(custom, "import_module", imported.append)
+    monkeypatch.setattr(custom_keys, "import_module", imported.append)
     told = errors(editor.post(ADD, typed(("5", "1m"), key=key)))
     assert told == [
         f"'{key.removeprefix('ip+')}' is code, which only superusers may name. A developer can give it a name by @ratekey."
@@ -53,7 +53,7 @@ def test_nor_in_a_block_nor_to_release_anybody(editor: Client, identity: str) ->
 
 
 def test_a_key_that_a_developer_has_named_is_for_everybody(editor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(custom, "_own", {})
+    monkeypatch.setattr(custom_keys, "_registered", {})
     ratekey("tenant")(tenant)
     assert errors(editor.post(ADD, typed(("5", "1m"), key="ip+tenant"))) == []
 

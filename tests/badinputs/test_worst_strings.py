@@ -146,9 +146,9 @@ def test_what_is_shown_and_stored_is_printable_short_and_one_for_each() -> None:
 
 
 def test_an_own_function_may_return_any_of_them(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ratewindow.identity import custom
+    from ratewindow.identity import custom_keys
 
-    monkeypatch.setattr(custom, "_own", {})
+    monkeypatch.setattr(custom_keys, "_registered", {})
     ratekey("worst")(lambda request: request.META["HTTP_X_API_KEY"])
     told = [recipe("worst").identity(in_header(text)) for text in WORST]
     assert [each for each in told if each] == [f"worst:{text}" for text in WORST if not text.isspace()]

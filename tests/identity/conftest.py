@@ -3,10 +3,10 @@
 import pytest
 
 from ratewindow import site_functions
-from ratewindow.identity import custom
+from ratewindow.identity import custom_keys
 
 
 @pytest.fixture(autouse=True)
 def _no_keys_of_earlier_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(custom, "_own", dict(custom._own))
+    monkeypatch.setattr(custom_keys, "_registered", dict(custom_keys._registered))
     monkeypatch.setattr(site_functions, "failing", set())

@@ -1,4 +1,4 @@
-"""Spellings: what is one client where a rule normalises."""
+"""PathVariants: what is one client where a rule normalises."""
 
 import unicodedata
 

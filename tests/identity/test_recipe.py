@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ratewindow.identity import recipe
 from ratewindow.identity.recipe import _NAMED, _PLAIN
-from ratewindow.identity.simple import load_user
+from ratewindow.identity.request_attributes import load_user
 from ratewindow.store import state_keys
 from tests.support.doors import decorated, get, statuses
 

@@ -104,5 +104,5 @@ def test_the_rate_for_a_rule_goes_before_one_for_all_and_the_newest_before_older
 
 
 def test_a_rule_that_sees_somebody_of_its_own_still_does_with_another_rate() -> None:
-    (rule,) = adapted([Ruling(RATE, windows=parse_rates("9/m"))], [LOGIN.seen_as("user:42")])
+    (rule,) = adapted([Ruling(RATE, windows=parse_rates("9/m"))], [LOGIN.with_identity("user:42")])
     assert rule.recipe.identity(None) == "user:42"  # type: ignore[arg-type]

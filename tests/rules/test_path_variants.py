@@ -16,7 +16,7 @@ from django.views.generic import TemplateView, View
 from ratewindow.limiter.types import Window
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.rules.matching import Index
-from ratewindow.rules.path_variants import Spellings
+from ratewindow.rules.path_variants import PathVariants
 from ratewindow.rules.rule import Rule
 
 
@@ -284,7 +284,7 @@ def test_of_languages_that_nobody_speaks_none_is_loaded(monkeypatch: pytest.Monk
     spoken: list[str] = []
     monkeypatch.setattr(translation, "activate", spoken.append)
     urls = urlconf(*i18n_patterns(account, prefix_default_language=False))
-    spellings = Spellings(urls, ["/account/"], ["/account/"])
+    spellings = PathVariants(urls, ["/account/"], ["/account/"])
     assert spellings.paths["/nb/account/"] == {"/account/"}
     assert set(spoken) <= {"en", None}
 

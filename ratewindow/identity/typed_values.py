@@ -3,18 +3,18 @@
 import re
 from collections.abc import Iterable
 
-from ratewindow.identity.normalise import Spelling, as_sent
+from ratewindow.identity.normalise import Normaliser, as_sent
 
 TEXTS = ("header", "cookie", "query", "post", "json", "body", "jwt")  # kinds with a name: post:username:ann
 ALIASES = {"get": "query"}
 _LENGTH = re.compile(r"(\d{1,7}):")
 
 
-def typed(prefix: str, sent: str | None, spelling: Spelling) -> str | None:
+def typed(prefix: str, sent: str | None, normaliser: Normaliser) -> str | None:
     """A part such as ``post:username:ann`` of its beginning and what the client sent; None for nothing but blanks."""
     if not sent or sent.isspace():
         return None
-    return prefix + (sent if spelling is as_sent else spelling(sent))
+    return prefix + (sent if normaliser is as_sent else normaliser(sent))
 
 
 def beginning(kind: str, name: str) -> str:

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.http import HttpRequest
 
-from ratewindow.identity import custom
-from ratewindow.identity.custom import OwnKey, arguments_of, place_of
+from ratewindow.identity import custom_keys
+from ratewindow.identity.custom_keys import CustomKey, arguments_of, place_of
 
 Key = str | Callable[..., str | int | UUID | None]
 
@@ -34,23 +34,23 @@ class Late:
 
     def __call__(self, request: HttpRequest) -> Any:
         if self._function is None:
-            found = custom.imported(self._path)
+            found = custom_keys.imported(self._path)
             function = partial(found, self._group) if callable(found) and arguments_of(found) == 2 else found
-            custom.check(self._path, function)
+            custom_keys.check(self._path, function)
             self._function = function
         return self._function(request)
 
 
 def _found(part: str, group: str) -> str:
-    if not custom.is_path(part) or part in custom.known():
+    if not custom_keys.is_path(part) or part in custom_keys.known():
         return part
     try:
-        function = custom.imported(part)
+        function = custom_keys.imported(part)
     except ValueError as error:
         if not _is_too_early(part, error):
             raise
         name = f"{part}@{group or 'code'}"
-        custom.remember(OwnKey(part, Late(part, group)), name)
+        custom_keys.remember(CustomKey(part, Late(part, group)), name)
         return name
     return _anonymous(function, group) if callable(function) and arguments_of(function) == 2 else part
 
@@ -68,12 +68,12 @@ def _anonymous(function: Callable[..., Any], group: str) -> str:
     made: Callable[[HttpRequest], Any] = function
     if arguments_of(function) == 2:
         name, made = f"{name}@{group}", partial(function, group)
-    custom.check(name, made)
-    base, number = name, 1
-    while name in custom.known() and _undone(custom.known()[name].function) != function:  # of one line, made again and again
+    custom_keys.check(name, made)
+    base, number = name, 1  # several lambdas may stand in one line
+    while name in custom_keys.known() and _undone(custom_keys.known()[name].function) != function:
         number += 1
         name = f"{base}-{number}"
-    custom.remember(OwnKey(name, made))
+    custom_keys.remember(CustomKey(name, made))
     return name
 
 

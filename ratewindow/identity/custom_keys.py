@@ -12,10 +12,10 @@ from uuid import UUID
 from django.http import HttpRequest
 
 from ratewindow import site_functions
-from ratewindow.identity.normalise import Spelling
+from ratewindow.identity.normalise import Normaliser
+from ratewindow.identity.request_attributes import report_failure
 from ratewindow.identity.sent_fields import Extractor
-from ratewindow.identity.simple import could_not
-from ratewindow.identity.text import typed
+from ratewindow.identity.typed_values import typed
 
 Function = TypeVar("Function", bound=Callable[[HttpRequest], Any])
 RESERVED = frozenset(
@@ -24,7 +24,7 @@ RESERVED = frozenset(
 
 
 @dataclass(frozen=True)
-class OwnKey:
+class CustomKey:
     """A project's function. `needs_user`: on an event loop the user is loaded before it is called."""
 
     name: str
@@ -32,7 +32,7 @@ class OwnKey:
     needs_user: bool = True
 
 
-_own: dict[str, OwnKey] = {}
+_registered: dict[str, CustomKey] = {}
 _version = 0
 
 
@@ -51,10 +51,10 @@ def ratekey(name: str, *, needs_user: bool = True) -> Callable[[Function], Funct
 
     def register(function: Function) -> Function:
         check(name, function)
-        known = _own.get(name)
+        known = _registered.get(name)
         if known is not None and place_of(known.function) != place_of(function):
             raise ValueError(f"key {name!r} is {place_of(known.function)} already: choose another name")
-        remember(OwnKey(name, function, needs_user))
+        remember(CustomKey(name, function, needs_user))
         return function
 
     return register
@@ -65,20 +65,20 @@ def version() -> int:
     return _version
 
 
-def known() -> dict[str, OwnKey]:
+def known() -> dict[str, CustomKey]:
     """The functions that have a name by now."""
-    return dict(_own)
+    return dict(_registered)
 
 
-def find(name: str) -> OwnKey | None:
+def find(name: str) -> CustomKey | None:
     """The key of that name or dotted path; None where it is neither. ValueError says why a path leads nowhere."""
-    if name in _own:
-        return _own[name]
+    if name in _registered:
+        return _registered[name]
     if not is_path(name):
         return None
     function = imported(name)
     check(name, function)
-    return OwnKey(name, function)
+    return CustomKey(name, function)
 
 
 def is_path(name: str) -> bool:
@@ -88,7 +88,7 @@ def is_path(name: str) -> bool:
 def paths_in(text: str) -> list[str]:
     """The dotted paths in a key, or in an identity of one, that name code which nobody has made a key by `ratekey`."""
     names = (part.partition(":")[0].strip() for part in text.split("+"))
-    return [name for name in names if is_path(name) and name not in _own]
+    return [name for name in names if is_path(name) and name not in _registered]
 
 
 def imported(name: str) -> Any:
@@ -104,7 +104,7 @@ def imported(name: str) -> Any:
     return function
 
 
-def extractor(key: OwnKey, spelling: Spelling) -> Extractor:
+def extractor(key: CustomKey, normaliser: Normaliser) -> Extractor:
     """The function as a part of a recipe. What it raises, and what it must not return, makes the part missing."""
     prefix, function, where = f"{key.name}:", key.function, f"{key.name} ({place_of(key.function)})"
 
@@ -114,19 +114,19 @@ def extractor(key: OwnKey, spelling: Spelling) -> Extractor:
             if told is not None and not isinstance(told, str):
                 told = _as_text(told)
         except Exception as error:
-            could_not(request, where, error)
+            report_failure(request, where, error)
             return None
         if site_functions.failing:
             site_functions.worked("key", where)
-        return typed(prefix, told, spelling)
+        return typed(prefix, told, normaliser)
 
     return value
 
 
-def remember(key: OwnKey, name: str = "") -> None:
+def remember(key: CustomKey, name: str = "") -> None:
     """Make it a key under its name, or under another."""
     global _version
-    _own[name or key.name] = key
+    _registered[name or key.name] = key
     _version += 1
 
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.test import RequestFactory
 
 from ratewindow import ratelimit
-from ratewindow.identity import custom_in_code, recipe
+from ratewindow.identity import key_argument, recipe
 from tests.support.doors import decorated, get, statuses
 
 
@@ -36,20 +36,20 @@ def test_a_function_of_group_and_request_is_called_as_django_ratelimit_does() ->
     seen: list[HttpRequest] = []
     assert statuses(decorated(False, "search", "1/m", key=of_two, seen=seen), 2) == [200, 429]
     assert (
-        recipe(custom_in_code.as_text(of_two, "search")).identity(seen[0])
-        == "tests.identity.test_custom_in_code.of_two@search:search GET"
+        recipe(key_argument.as_text(of_two, "search")).identity(seen[0])
+        == "tests.identity.test_key_argument.of_two@search:search GET"
     )
 
 
 def test_functions_of_one_line_are_several_keys() -> None:
-    made = [custom_in_code.as_text(lambda request, value=value: value, "") for value in "ab"]
+    made = [key_argument.as_text(lambda request, value=value: value, "") for value in "ab"]
     assert len(set(made)) == 2
     assert [who(name, HTTP_X="1") for name in made] == [f"{made[0]}:a", f"{made[1]}:b"]
-    assert custom_in_code.as_text(tenant, "") == custom_in_code.as_text(tenant, "") == "tests.identity.test_custom_in_code.tenant"
+    assert key_argument.as_text(tenant, "") == key_argument.as_text(tenant, "") == "tests.identity.test_key_argument.tenant"
 
 
 def test_a_decorator_takes_the_path_of_a_function_of_group_and_request() -> None:
-    view = decorated(False, group="shop", rate="1/m", key="tests.identity.test_custom_in_code.of_two")
+    view = decorated(False, group="shop", rate="1/m", key="tests.identity.test_key_argument.of_two")
     assert statuses(view, 2) == [200, 429]
     assert statuses(view, 2, method="POST") == [200, 429]
 
@@ -60,11 +60,11 @@ def test_a_path_that_leads_nowhere_is_told_by_the_decorator_as_ever() -> None:
 
 
 def test_a_path_may_be_a_part_of_a_key() -> None:
-    key = custom_in_code.as_text("method + tests.identity.test_custom_in_code.of_two", "search")
-    assert who(key) == "10:method:GET+59:tests.identity.test_custom_in_code.of_two@search:search GET"
+    key = key_argument.as_text("method + tests.identity.test_key_argument.of_two", "search")
+    assert who(key) == "10:method:GET+57:tests.identity.test_key_argument.of_two@search:search GET"
 
 
-@pytest.mark.parametrize("key", ["no.such.function", "tests.identity.test_custom_in_code.nobody", "ip+no.such.function"])
+@pytest.mark.parametrize("key", ["no.such.function", "tests.identity.test_key_argument.nobody", "ip+no.such.function"])
 def test_a_path_that_leads_nowhere_is_told_at_import(key: str) -> None:
     with pytest.raises(ValueError, match=r"is no key: .* (cannot be imported|has no)"):
         ratelimit(rate="1/m", key=key)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from ratewindow.identity import forms, joined, named, recipe, scope, split
+from ratewindow.identity import forms, joined, parse_identity, recipe, scope, split
 from ratewindow.identity.address import whole_address
 from ratewindow.identity.scope import holds_in, scope_of
-from ratewindow.identity.text import scope_first
+from ratewindow.identity.typed_values import scope_first
 from ratewindow.limiter.types import Window
 from ratewindow.overrides.networks import Networks
 from ratewindow.overrides.subjects import Subject, network_of
@@ -130,7 +130,7 @@ class Overrides:
                 found += self._networks.containing(*network_of(value[3:]))
         within = scope_of(values)
         parts = [value if not within or holds_in(value.partition(":")[0], within) else (within, value) for value in values]
-        for identity in {named(values), *map(named, parts)}:
+        for identity in {parse_identity(values), *map(parse_identity, parts)}:
             for text in _spellings(identity):
                 found += self._by_identity.get(text, ())
         return found

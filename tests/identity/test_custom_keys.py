@@ -14,9 +14,9 @@ from django.test import AsyncRequestFactory, RequestFactory
 
 import ratewindow
 from ratewindow import site_functions
-from ratewindow.identity import custom, recipe
-from ratewindow.identity.custom import ratekey
-from ratewindow.identity.simple import load_user
+from ratewindow.identity import custom_keys, recipe
+from ratewindow.identity.custom_keys import ratekey
+from ratewindow.identity.request_attributes import load_user
 from ratewindow.models import RateRule
 from ratewindow.rulebook import current, edits, reading
 from tests.support.doors import decorated, get, plain, statuses
@@ -63,9 +63,9 @@ def test_a_decorated_function_is_a_key() -> None:
 
 
 def test_a_function_is_a_key_by_its_dotted_path() -> None:
-    assert who("tests.identity.test_custom.tenant", HTTP_X_TENANT="acme") == "tests.identity.test_custom.tenant:acme"
-    assert who("tests.identity.test_custom.tenant") is None
-    assert who("tests.identity.test_custom.an_object") == "tests.identity.test_custom.an_object:acme"
+    assert who("tests.identity.test_custom_keys.tenant", HTTP_X_TENANT="acme") == "tests.identity.test_custom_keys.tenant:acme"
+    assert who("tests.identity.test_custom_keys.tenant") is None
+    assert who("tests.identity.test_custom_keys.an_object") == "tests.identity.test_custom_keys.an_object:acme"
 
 
 def test_what_clients_type_is_normalised_in_own_keys_too() -> None:
@@ -94,7 +94,7 @@ def test_a_function_that_fails_makes_the_key_missing_with_one_logged_error(numbe
     (record,) = caplog.records
     assert record.levelname == "ERROR"
     assert record.getMessage().startswith(
-        "ratewindow: the key function of own (tests.identity.test_custom.returning.<locals>.told) is wrong, requests count as if"
+        "ratewindow: the key function of own (tests.identity.test_custom_keys.returning.<locals>.told) is wrong,"
     )
 
 
@@ -114,7 +114,7 @@ def test_what_a_client_sends_and_an_error_repeats_begins_no_line_of_the_log(capl
     assert len(caplog.text.splitlines()) == len(caplog.records) == 2
     assert caplog.text.isascii()
     assert len(caplog.text) < 1000
-    assert "test_custom.py:" in caplog.text
+    assert "test_custom_keys.py:" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -122,13 +122,13 @@ def test_what_a_client_sends_and_an_error_repeats_begins_no_line_of_the_log(capl
     [
         ("no.such.module", "'no.such.module' is no key: no.such cannot be imported, ModuleNotFoundError: No module named 'no'"),
         (
-            "tests.identity.test_custom.nobody",
-            "'tests.identity.test_custom.nobody' is no key: tests.identity.test_custom has no 'nobody'",
+            "tests.identity.test_custom_keys.nobody",
+            "'tests.identity.test_custom_keys.nobody' is no key: tests.identity.test_custom_keys has no 'nobody'",
         ),
-        ("tests.identity.test_custom.atenant", "is async, and a key is asked for without waiting"),
-        ("tests.identity.test_custom.of_two", "needs more than the request"),
-        ("tests.identity.test_custom.Tenant", "is no function of a request"),
-        ("tests.identity.test_custom.FORTY_TWO", "has no 'FORTY_TWO'"),
+        ("tests.identity.test_custom_keys.atenant", "is async, and a key is asked for without waiting"),
+        ("tests.identity.test_custom_keys.of_two", "needs more than the request"),
+        ("tests.identity.test_custom_keys.Tenant", "is no function of a request"),
+        ("tests.identity.test_custom_keys.FORTY_TWO", "has no 'FORTY_TWO'"),
         ("builtins.eval", "is no function of a request"),
         ("os.system", "is no function of a request"),
         ("tests.broken_key.tenant", "tests.broken_key cannot be imported, ZeroDivisionError: division by zero"),
@@ -178,7 +178,7 @@ def test_two_functions_of_one_name_are_told_and_one_that_is_imported_anew_is_not
     ratekey("tenant")(tenant)
     again = types.FunctionType(tenant.__code__, tenant.__globals__, "tenant")
     assert ratekey("tenant")(again) is again
-    with pytest.raises(ValueError, match=r"key 'tenant' is tests.identity.test_custom.tenant already"):
+    with pytest.raises(ValueError, match=r"key 'tenant' is tests.identity.test_custom_keys.tenant already"):
         ratekey("tenant")(returning("x"))
 
 
@@ -193,7 +193,7 @@ def test_on_an_event_loop_the_user_is_loaded_first_unless_the_function_says_that
     ratekey("by_user")(returning("x"))
     ratekey("by_header", needs_user=False)(returning("x"))
     assert recipe("by_user").loaders == (load_user,)
-    assert recipe("tests.identity.test_custom.tenant").loaders == (load_user,)
+    assert recipe("tests.identity.test_custom_keys.tenant").loaders == (load_user,)
     assert recipe("by_header").loaders == ()
 
 
@@ -222,8 +222,8 @@ class TestReading:
         RateRule.objects.define("by.tenant", "5/m", key="tenant")
         RateRule.objects.define("by.ip", "5/m")
         current._held.book = current.Rulebook(())
-        custom._own.pop("tenant")
-        custom._version += 1  # as in another process, which has not imported it
+        custom_keys._registered.pop("tenant")
+        custom_keys._version += 1  # as in another process, which has not imported it
         assert [rule.name for rule in reading.read_rules()] == ["by.ip"]
         assert "'by.tenant'" in caplog.text and "'tenant' is no key" in caplog.text
 

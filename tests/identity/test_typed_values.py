@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ratewindow.identity import joined, named, split
+from ratewindow.identity import joined, parse_identity, split
 from ratewindow.identity.normalise import normalised
-from ratewindow.identity.text import beginning, kind_and_name
+from ratewindow.identity.typed_values import beginning, kind_and_name
 
 kinds = st.sampled_from(["ip:", "user:", "header:x-a:", "post:a:", "jwt:a%3Ab:", "shop.limits.tenant:"])
 parts = st.tuples(kinds, st.text(min_size=1, max_size=20)).map("".join)
@@ -47,7 +47,7 @@ def test_the_name_of_a_claim_may_have_colons_and_stays_apart_from_the_value(name
     ],
 )
 def test_an_identity_that_is_named_is_the_one_of_requests(who: str | tuple[str, ...], expected: str) -> None:
-    assert named(who) == expected
+    assert parse_identity(who) == expected
 
 
 @pytest.mark.parametrize(
@@ -55,17 +55,17 @@ def test_an_identity_that_is_named_is_the_one_of_requests(who: str | tuple[str, 
 )
 def test_what_is_no_identity_is_named(who: object) -> None:
     with pytest.raises(ValueError, match=r"is no (identity|address): write"):
-        named(who)  # type: ignore[arg-type]
+        parse_identity(who)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("who", "meant"), [("usr:42", "user:42"), ("users:42", "user:42"), ("heder:x:1", "header:x:1")])
 def test_a_kind_that_is_one_letter_off_is_told_which_was_meant(who: str, meant: str) -> None:
     with pytest.raises(ValueError, match=f"'{who}' is of no kind that is known: did you mean {meant}\\?"):
-        named(who)
+        parse_identity(who)
 
 
 def test_for_a_rule_that_normalises_what_clients_type_is_named_so_too() -> None:
-    assert named("post:email: Ann@Example.COM ", normalised) == "post:email:ann@example.com"
-    assert named("tenant:ACME", normalised) == "tenant:acme"
-    assert named("user:A", normalised) == "user:A"
-    assert named("path:/A/", normalised) == "path:/A/"
+    assert parse_identity("post:email: Ann@Example.COM ", normalised) == "post:email:ann@example.com"
+    assert parse_identity("tenant:ACME", normalised) == "tenant:acme"
+    assert parse_identity("user:A", normalised) == "user:A"
+    assert parse_identity("path:/A/", normalised) == "path:/A/"

@@ -17,13 +17,13 @@ def original(request: HttpRequest) -> HttpRequest:
     return getattr(request, "_request", request)
 
 
-def could_not(request: HttpRequest, where: str, error: Exception) -> None:
+def report_failure(request: HttpRequest, where: str, error: Exception) -> None:
     """Tell that code of the site's could not say who is asking, and mark the request, so that its rules are counted."""
     request._ratewindow_key_failed = True  # type: ignore[attr-defined]
     site_functions.failed("key", where, error, "requests count as if they had none")
 
 
-def has_failed(request: HttpRequest) -> bool:
+def had_failure(request: HttpRequest) -> bool:
     """Whether a key is missing because code of the site's could not tell it; asked once."""
     return bool(vars(request).pop("_ratewindow_key_failed", False))
 
@@ -38,7 +38,7 @@ def user(request: HttpRequest) -> str | None:
         who: Any = getattr(request, "user", None)
         key = getattr(who, "pk", None) if who is not None and who.is_authenticated else None
     except Exception as error:  # the site's sessions, database and backends
-        could_not(request, _USER, error)
+        report_failure(request, _USER, error)
         return None
     if site_functions.failing:
         site_functions.worked("key", _USER)
@@ -62,7 +62,7 @@ def session(request: HttpRequest) -> str | None:
             held.get("_")  # loads it, for us and for the view; a key that the store does not know becomes None
         key = held.session_key
     except Exception as error:  # the site's sessions
-        could_not(request, _SESSION, error)
+        report_failure(request, _SESSION, error)
         return None
     if site_functions.failing:
         site_functions.worked("key", _SESSION)
@@ -84,7 +84,7 @@ async def load_user(request: HttpRequest) -> None:
         try:
             request.user = await auser()
         except Exception as error:
-            could_not(request, _USER, error)
+            report_failure(request, _USER, error)
 
 
 async def load_session(request: HttpRequest) -> None:
@@ -94,7 +94,7 @@ async def load_session(request: HttpRequest) -> None:
         try:
             await held.aget("_")
         except Exception as error:
-            could_not(request, _SESSION, error)
+            report_failure(request, _SESSION, error)
 
 
 def everybody(request: HttpRequest) -> str:

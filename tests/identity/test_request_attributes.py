@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.test import AsyncClient, AsyncRequestFactory, Client, RequestFactory
 
 from ratewindow.identity import recipe
-from ratewindow.identity.simple import load_session
+from ratewindow.identity.request_attributes import load_session
 from ratewindow.models import RateRule
 from tests.support.doors import behind_middleware, decorated, get, plain, statuses
 
