@@ -25,6 +25,8 @@ from tests.support.servers import cluster, cluster_ports, cluster_url, watched, 
 
 __all__ = ["cluster", "cluster_ports", "cluster_url", "recorder", "start_demo", "watched", "watched_session"]
 
+QUICK = "django.contrib.auth.hashers.MD5PasswordHasher"  # the usual one takes longer than most tests
+
 # pytest shows the log of a test that fails; without a handler, Python would print what comes after the last test.
 logging.getLogger("ratewindow").addHandler(logging.NullHandler())
 
@@ -36,7 +38,7 @@ def redis_url() -> Iterator[str]:
         if client.dbsize():
             pytest.exit(f"{url} is not empty, and every test empties it: name another database in RATEWINDOW_REDIS_URL", 2)
         # A busy machine may pause a test for longer than a site would wait; what TIMEOUT does has tests of its own.
-        with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": "5s"}):
+        with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": "5s"}, PASSWORD_HASHERS=[QUICK]):
             yield url
         client.flushdb()
         # What this process still does until its end needs no server.

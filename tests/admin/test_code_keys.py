@@ -11,9 +11,9 @@ from django.urls import reverse
 from ratewindow import ratekey
 from ratewindow.identity import custom_keys
 from ratewindow.models import Override, RateRule
-from tests.admin.test_overrides import ADD as ADD_OVERRIDE
-from tests.admin.test_overrides import typed as override
-from tests.admin.test_rules import ADD, errors, typed
+from tests.support.override_pages import ADD as ADD_OVERRIDE
+from tests.support.override_pages import typed as override
+from tests.support.rule_pages import ADD, errors, typed
 
 pytestmark = pytest.mark.django_db
 

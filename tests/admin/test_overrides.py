@@ -14,39 +14,12 @@ from django.utils import timezone
 
 from ratewindow.models import Override, RateRule
 from ratewindow.rulebook import reading
-from tests.admin.test_rules import boss, errors, page
-
-__all__ = ["boss", "page"]  # fixtures
+from tests.support.override_pages import ADD, LIST, UNDO, change, quick, typed
+from tests.support.rule_pages import errors
 
 pytestmark = pytest.mark.django_db
 
-LIST = reverse("admin:ratewindow_override_changelist")
-ADD = reverse("admin:ratewindow_override_add")
-UNDO = reverse("admin:ratewindow_override_undo")
 EVIL = "<img src=x onerror=alert(1)>"
-
-
-def change(override: Override) -> str:
-    return reverse("admin:ratewindow_override_change", args=[override.pk])
-
-
-def quick(name: str, override: Override) -> str:
-    return reverse(f"admin:ratewindow_override_{name}", args=[override.pk])
-
-
-def typed(**fields: str) -> dict[str, str]:
-    """What a browser sends for a new block."""
-    when = dict.fromkeys(("expires_at_0", "expires_at_1", "starts_at_0", "starts_at_1"), "")
-    return {
-        "action": "block",
-        "identity": "ip:203.0.113.9",
-        "rule": "",
-        "rate": "",
-        "lasts": "1h",
-        "reason": "",
-        **when,
-        **fields,
-    }
 
 
 def text(response: Any) -> str:

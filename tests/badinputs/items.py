@@ -5,6 +5,7 @@ Those of ADDRESS and SERVED run through gunicorn and uvicorn. An item without te
 
 _WALK, _TRICKS, _DOORS = "serving/test_address_walk.py", "serving/test_path_tricks.py", "serving/test_doors_served.py"
 _RULES, _OVERRIDES, _REPORT = "admin/test_rules.py", "admin/test_overrides.py", "admin/test_report_page.py"
+_LIST, _LOCKOUT, _PERMISSIONS = "admin/test_rule_list.py", "admin/test_lockout.py", "admin/test_rule_permissions.py"
 _ADDRESS, _SENT, _METHODS = "badinputs/test_address.py", "badinputs/test_identity.py", "badinputs/test_paths_and_methods.py"
 _NUMBERS, _PAGES, _BROWSER = "badinputs/test_numbers.py", "badinputs/test_pages.py", "badinputs/test_markup_in_browser.py"
 _SPELLINGS = "rules/test_path_variants.py"
@@ -185,13 +186,13 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
         "limiter/test_rates.py::test_anything_else_is_named_with_the_remedy",
     ),
     "a rule that locks the admin out of /admin/": (
-        f"{_RULES}::test_nothing_is_saved_before_they_say_that_they_know",
+        f"{_LOCKOUT}::test_nothing_is_saved_before_they_say_that_they_know",
         "management/subcommands/test_mode.py::test_a_rule_that_locks_everybody_out_is_undone_from_the_command_line",
     ),
     "staff that may only look": (
         f"{_PAGES}::test_staff_that_may_only_look_is_forbidden_every_change",
         f"{_PAGES}::test_nor_does_any_action_of_a_list_run_for_them",
-        f"{_RULES}::test_they_cannot_save_add_or_delete",
+        f"{_PERMISSIONS}::test_they_cannot_save_add_or_delete",
     ),
     "every change is a POST with a token": (
         f"{_PAGES}::test_looking_at_any_page_changes_nothing_whatever_its_address_says",
@@ -200,7 +201,7 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
     "markup as identity, reason, description, message and rule": (
         f"{_BROWSER}::test_markup_that_people_and_clients_wrote_runs_nowhere",
         f"{_OVERRIDES}::test_what_people_wrote_is_shown_and_not_run",
-        f"{_RULES}::test_what_people_wrote_is_shown_and_not_run",
+        f"{_LIST}::test_what_people_wrote_is_shown_and_not_run",
         f"{_REPORT}::test_nothing_stored_is_ever_markup",
         "request/test_refusal.py::test_a_rules_message_is_read_in_every_form_and_run_in_none",
     ),

@@ -155,7 +155,6 @@ def test_an_own_function_may_return_any_of_them(caplog: pytest.LogCaptureFixture
     assert caplog.records == []
 
 
-@override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"])
 def test_as_a_user_name_at_the_login_page() -> None:
     RateRule.objects.define("login", "1/m", path="/login/", methods="POST", key="post:username", mode="enforce")
     client, seen = Client(raise_request_exception=True), set()

@@ -2,7 +2,7 @@
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.test import Client, override_settings
+from django.test import Client
 
 import ratewindow
 from ratewindow.models import RateRule
@@ -10,7 +10,6 @@ from testproject import visitors
 
 
 @pytest.mark.django_db(transaction=True)
-@override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"])
 def test_the_password_thief_gets_as_far_as_a_wrong_password_and_is_refused_then() -> None:
     get_user_model().objects.create_superuser("admin", "admin@example.com", "admin")
     RateRule.objects.define("login", "5/m", path="/login/", methods="POST", count_when="login_failed", mode="enforce")

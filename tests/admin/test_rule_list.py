@@ -1,0 +1,135 @@
+"""The list of rules in the admin, and its actions."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from ratewindow import ratelimit
+from ratewindow.models import RateRule, ThrottleStat
+from ratewindow.reporting.sums import Sums
+from tests.support.rule_pages import LIST, change, count, define, said, typed
+
+pytestmark = pytest.mark.django_db
+
+
+class TestList:
+    def test_it_reads_as_sentences(self, page: Client) -> None:
+        define(rate="5/m; 20/h", path="/login/", key="ip+user", methods="POST", mode="enforce")
+        text = page.get(LIST).content.decode()
+        assert "Each address + user: at most 5 in 1 minute and 20 in 1 hour, on POST /login/." in text
+        assert '<span class="rw-mode rw-mode-enforce">Enforce</span>' in text
+
+    def test_it_asks_the_database_as_often_for_many_rules_as_for_one(
+        self, page: Client, django_assert_num_queries: Any, django_assert_max_num_queries: Any
+    ) -> None:
+        define("first")
+        with django_assert_max_num_queries(12) as few:
+            page.get(LIST)
+        for number in range(20):
+            define(f"rule-{number}", "5/m; 20/h")
+        with django_assert_num_queries(len(few)):
+            page.get(LIST)
+
+    def test_it_tells_what_the_last_hour_brought_and_begins_with_what_refuses_most(self, page: Client) -> None:
+        for name in ("api", "login", "quiet", "search"):
+            define(name)
+        count(login=Sums(passed=100, refused=300), api=Sums(passed=9, refused=1), search=Sums(passed=100, would_refuse=2))
+        listed = said(page.get(LIST))
+        assert re.findall(r"(login|api|search|quiet) Each", listed) == ["login", "api", "search", "quiet"]
+        for told in ("100 passed · 300 refused, 75 %", "9 passed · 1 refused, 10 %", "100 passed · 2 would be refused, 2.0 %"):
+            assert told in listed
+        assert re.findall(r"(login|api|search|quiet) Each", said(page.get(LIST, {"o": "2"})))[0] == "api"
+
+    def test_it_is_there_while_redis_is_away_with_what_was_collected(self, page: Client, settings: Any) -> None:
+        define()
+        define("other")
+        assert "not met" in said(page.get(LIST))
+        now = timezone.now().replace(second=0, microsecond=0)
+        ThrottleStat.objects.create(rule="login", resolution="minute", start=now, passed=7, refused=3)
+        settings.RATEWINDOW = {**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}
+        listed = said(page.get(LIST))
+        assert "7 passed · 3 refused, 30 %" in listed
+        assert "not known" in listed and "not met" not in listed
+
+    def test_what_only_code_knows_stands_below_and_can_be_edited_here(self, page: Client) -> None:
+        ratelimit("code.only", "7/m; 70/h", key="user", methods=["POST"])(lambda request: None)
+        ratelimit("code.and.row", "7/m")(lambda request: None)
+        define("code.and.row")
+        count(**{"code.only": Sums(passed=5)})
+        below = said(page.get(LIST)).partition("In code alone")[2]
+        assert "code.only Each user: at most 7 in 1 minute and 70 in 1 hour, on POST where code names it." in below
+        assert "5 passed" in below
+        assert "code.and.row" not in below
+        (url,) = re.findall(r'href="([^"]*name=code.only[^"]*)"', page.get(LIST).content.decode())
+        form = page.get(url.replace("&amp;", "&")).content.decode()
+        for field, value in {"name": "code.only", "key": "user", "methods": "POST", "windows-0-limit": "7",
+                             "windows-0-period": "1m", "windows-1-limit": "70", "windows-1-period": "1h"}.items():  # fmt: skip
+            assert re.search(rf'name="{field}"[^>]*value="{value}"|value="{value}"[^>]*name="{field}"', form), field
+        sent = typed(("7", "1m"), ("70", "1h"), name="code.only", applies_to="named", pattern="", key="user")
+        assert page.post(url.replace("&amp;", "&"), sent).status_code == 302
+        assert RateRule.objects.get(name="code.only").windows.count() == 2
+
+    def test_who_looks_for_something_is_not_shown_what_code_has_besides(self, page: Client) -> None:
+        assert "In code alone" in said(page.get(LIST))
+        assert "In code alone" not in said(page.get(LIST, {"q": "login"}))
+        assert "In code alone" not in said(page.get(LIST, {"mode__exact": "off"}))
+
+    def test_a_period_that_raw_sql_has_broken_can_be_seen_and_put_right(self, page: Client) -> None:
+        from django.db import connection
+
+        rule = define(path="/login/")
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE ratewindow_rulewindow SET period = 0")
+        assert page.get(LIST).status_code == page.get(change(rule)).status_code == 200
+        assert page.post(change(rule), typed(("5", "1m"), stored=rule)).status_code == 302
+
+    @pytest.mark.parametrize(
+        ("action", "mode", "said"),
+        [
+            ("enforce", "enforce", "Now enforced: login (was: shadow)."),
+            ("switch_off", "off", "Now off: login (was: shadow)."),
+            ("shadow", "shadow", "Nothing to change: all selected rules were in shadow already."),
+        ],
+    )
+    def test_an_action_changes_the_mode_and_says_what_it_was(self, page: Client, action: str, mode: str, said: str) -> None:
+        rule = define()
+        response = page.post(LIST, {"action": action, "_selected_action": [rule.pk]}, follow=True)
+        rule.refresh_from_db()
+        assert rule.mode == mode
+        assert said in response.content.decode()
+
+    def test_only_the_selected_rules_change_and_each_in_its_own_history(self, page: Client) -> None:
+        chosen, other = define("chosen"), define("other")
+        page.post(LIST, {"action": "enforce", "_selected_action": [chosen.pk]})
+        other.refresh_from_db()
+        assert other.mode == "shadow"
+        (entry,) = LogEntry.objects.all()
+        assert (entry.object_id, entry.get_change_message()) == (str(chosen.pk), "Changed Mode.")
+        assert "Changed Mode." in page.get(reverse("admin:ratewindow_raterule_history", args=[chosen.pk])).content.decode()
+
+    def test_an_action_is_a_post_with_a_token(self, page: Client, boss: User) -> None:
+        rule = define()
+        page.get(LIST, {"action": "enforce", "_selected_action": rule.pk})
+        strict = Client(enforce_csrf_checks=True)
+        strict.force_login(boss)
+        assert strict.post(LIST, {"action": "enforce", "_selected_action": [rule.pk]}).status_code == 403
+        rule.refresh_from_db()
+        assert rule.mode == "shadow"
+
+
+def test_what_people_wrote_is_shown_and_not_run(page: Client) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    rule = define()
+    RateRule.objects.update(description=evil, pattern=evil, key=f"header:{evil}", applies_to="path", methods=evil)
+    page.post(LIST, {"action": "enforce", "_selected_action": [rule.pk]})
+    history = reverse("admin:ratewindow_raterule_history", args=[rule.pk])
+    for url in (LIST, f"{LIST}?q={evil}", change(rule), history, reverse("admin:ratewindow_raterule_delete", args=[rule.pk])):
+        text = page.get(url).content.decode()
+        assert "<img src=x" not in text
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page.get(LIST).content.decode()

@@ -1,0 +1,32 @@
+"""The pages of blocks and exemptions in the admin: their addresses, and what a browser sends to them."""
+
+from django.urls import reverse
+
+from ratewindow.models import Override
+
+LIST = reverse("admin:ratewindow_override_changelist")
+ADD = reverse("admin:ratewindow_override_add")
+UNDO = reverse("admin:ratewindow_override_undo")
+
+
+def change(override: Override) -> str:
+    return reverse("admin:ratewindow_override_change", args=[override.pk])
+
+
+def quick(name: str, override: Override) -> str:
+    return reverse(f"admin:ratewindow_override_{name}", args=[override.pk])
+
+
+def typed(**fields: str) -> dict[str, str]:
+    """What a browser sends for a new block."""
+    when = dict.fromkeys(("expires_at_0", "expires_at_1", "starts_at_0", "starts_at_1"), "")
+    return {
+        "action": "block",
+        "identity": "ip:203.0.113.9",
+        "rule": "",
+        "rate": "",
+        "lasts": "1h",
+        "reason": "",
+        **when,
+        **fields,
+    }
