@@ -28,7 +28,7 @@ from ratewindow.request.prepare import NOTHING, Question, ask, ask_about
 from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule, check_name
-from ratewindow.store import stores
+from ratewindow.store import outage, stores
 
 logger = logging.getLogger("ratewindow")
 
@@ -69,7 +69,7 @@ def reset(rule: str, who: Who) -> None:
     """
     if keys := _states(current.rulebook(), rule, who):
         stores.store().reset(keys)
-        decide.refusals.forget()
+        outage.refusals.forget()
 
 
 def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta, rate: str | None = None) -> Decision:
@@ -112,7 +112,7 @@ async def areset(rule: str, who: Who) -> None:
     """`reset`, awaited."""
     if keys := _states(await _abook(rule, who), rule, who):
         await stores.answered((await stores.astore()).reset(keys))
-        decide.refusals.forget()
+        outage.refusals.forget()
 
 
 async def aacquire(

@@ -44,7 +44,7 @@ def failed(what: str, where: str, error: BaseException, holds: str, rules: Itera
         if is_news:
             failing.add((what, where))
     if is_news:
-        logger.error("ratewindow: the %s function of %s is wrong, %s (told once): %s", what, where, holds, _in_a_line(error))
+        logger.error("ratewindow: the %s function of %s is wrong, %s (logged once): %s", what, where, holds, _in_a_line(error))
     return cause
 
 

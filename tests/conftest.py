@@ -14,10 +14,9 @@ from django.urls import get_resolver
 from ratewindow import background, site_functions
 from ratewindow.limiter.redis.connections import Server
 from ratewindow.reporting import counters
-from ratewindow.request import decide
 from ratewindow.rulebook import current, edits, kill_switch, reading
 from ratewindow.rules import code_rates
-from ratewindow.store import malformed, stores
+from ratewindow.store import malformed, outage
 from testproject.redis_server import redis_server
 from tests.support.demo import start_demo
 from tests.support.recorder import recorder
@@ -80,11 +79,7 @@ def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(code_rates, "_uses", code_rates.uses())
     site_functions.failing.clear()
     malformed.forget()
-    decide.breaker.reset()
-    decide._reported.clear()
-    decide.misses.forget()
-    stores.shards.reset()
-    decide.refusals.forget()
+    outage.reset()
     with counters._process._sending:
         counters._process.reset()
 

@@ -5,10 +5,9 @@ from collections import deque
 from datetime import UTC, datetime
 
 from ratewindow import background
-from ratewindow.health import processes
 from ratewindow.request import without_redis
 from ratewindow.signals import degraded, recovered
-from ratewindow.store import breaker
+from ratewindow.store import breaker, outage
 from ratewindow.store.breaker import Breaker, State
 
 LOOK_S = 1.5  # a turn makes it due at once
@@ -33,7 +32,7 @@ class Turns:
                 self._since = at
                 told = {"server": state.server, "cause": state.cause, "holds": without_redis.in_words()}
                 degraded.send_robust(Breaker, since=at, **told)
-            elif not state.open and self._since is not None and not processes.open_breakers():
+            elif not state.open and self._since is not None and not outage.open_breakers():
                 since, self._since = self._since, None
                 recovered.send_robust(Breaker, since=since)
 

@@ -22,10 +22,9 @@ from ratewindow.identity import proxy_warning
 from ratewindow.limiter import forks
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.reporting import counters
-from ratewindow.request import decide, without_redis
+from ratewindow.request import without_redis
 from ratewindow.rulebook import reading
-from ratewindow.store import malformed, process_clients, state_keys, stores
-from ratewindow.store.breaker import State
+from ratewindow.store import malformed, outage, process_clients, state_keys, stores
 from ratewindow.store.failures import MINUTE_S
 from ratewindow.store.repair import mended
 
@@ -63,7 +62,7 @@ _self = _Self()
 
 def own() -> dict[str, Any]:
     """What this process tells of itself. Times are text by ISO 8601, in UTC."""
-    away, held = open_breakers(), reading.status()
+    away, held = outage.open_breakers(), reading.status()
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
@@ -79,16 +78,11 @@ def own() -> dict[str, Any]:
         "rules_error": held.error,
         "switch": "off" if held.off else "on",
         "fallback": counters.causes(),
-        "lately": {"decisions": _self.decided(), "failed": decide.misses.by_cause()},
+        "lately": {"decisions": _self.decided(), "failed": outage.failures.by_cause()},
         "warnings": [*proxy_warning.address_warnings(), *stores.warnings()],
         "secret": state_keys.secret_fingerprint(),
         "database": state_keys.database_fingerprint(),
     }
-
-
-def open_breakers() -> list[State]:
-    """Those of this process that are open: one, or on a cluster one for each server that is away."""
-    return [each for each in (decide.breaker.state, *stores.shards.states) if each.open]
 
 
 def last_known() -> int:
@@ -126,7 +120,7 @@ def beat() -> None:
 def leave() -> None:
     """Say that this process ends, so that it is not missed."""
     forks.notice()
-    if not _self.has_told or process_clients.in_memory() or decide.breaker.open:
+    if not _self.has_told or process_clients.in_memory() or outage.breaker.open:
         return
     try:
         with limited(process_clients.PATIENT_S), process_clients.patient_client().pipeline(transaction=False) as pipe:

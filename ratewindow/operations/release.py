@@ -15,7 +15,7 @@ from ratewindow.request.prepare import ask_about
 from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule
-from ratewindow.store import stores
+from ratewindow.store import outage, stores
 
 EVERYBODY_TOGETHER = "global"  # the one client of rules that count all together
 
@@ -132,7 +132,7 @@ def _forget(book: current.Rulebook, name: str, who: tuple[str, ...]) -> bool:
         for told in decide.decide(question, "peek").decisions:
             counted = counted or told.reason == "penalty" or any(answer.reset_ms > 0 for answer in told.windows)
         stores.store().reset([key for check in question.checks for key in (*check.keys, *filter(None, [check.lock]))])
-    decide.refusals.forget()
+    outage.refusals.forget()
     return counted
 
 

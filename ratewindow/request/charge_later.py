@@ -15,7 +15,7 @@ from ratewindow.request.prepare import Question
 from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import check_name
-from ratewindow.store import stores
+from ratewindow.store import outage, stores
 
 logger = logging.getLogger("ratewindow")
 
@@ -112,35 +112,35 @@ def give_back(refunds: Refunds, vain: str = "", forget: bool = True) -> GivenBac
     """Give back units, and believe no refusal of before, unless `forget` is false; while Redis is away, or where the
     request has waited for it in vain, nothing is given back."""
     began_s = time.monotonic()
-    if decide.breaker.open or vain:
-        return GivenBack(vain or decide.breaker.cause)
+    if outage.breaker.open or vain:
+        return GivenBack(vain or outage.breaker.cause)
     try:
         stores.store().refund(refunds)
     except (RedisError, OSError) as error:
         return _kept_from_callers(error, began_s)
     if forget:
-        decide.refusals.forget()
+        outage.refusals.forget()
     return GivenBack()
 
 
 async def agive_back(refunds: Refunds, vain: str = "", forget: bool = True) -> GivenBack:
     """`give_back`, awaited."""
     began_s = time.monotonic()
-    if decide.breaker.open or vain:
-        return GivenBack(vain or decide.breaker.cause)
+    if outage.breaker.open or vain:
+        return GivenBack(vain or outage.breaker.cause)
     try:
         await stores.answered((await stores.astore()).refund(refunds))
     except (RedisError, OSError) as error:
         return _kept_from_callers(error, began_s)
     if forget:
-        decide.refusals.forget()
+        outage.refusals.forget()
     return GivenBack()
 
 
 def _kept_from_callers(error: Exception, began_s: float) -> GivenBack:
     """A refund that cannot be made must not fail the work it is about."""
     logger.warning("ratewindow: a refund could not be made: %s", error)
-    decide.tell_breaker(error)
+    outage.report(error)
     return GivenBack(f"store:{faults.of(error).name}", time.monotonic() - began_s)
 
 

@@ -63,7 +63,7 @@ class Breaker:
         server: str = "Redis",
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._probe, self._holds, self._clock_s = probe, holds, clock_s
+        self._probe, self.holds, self._clock_s = probe, holds, clock_s
         self._lock = threading.Lock()
         renew_lock_after_fork(self)
         self.server = server
@@ -121,7 +121,7 @@ class Breaker:
             news = self._open(trial, now_s)
         if news:
             told = f"{type(error).__name__}: {error}"
-            logger.error("ratewindow: %s does not answer, %s until it does: %s", self.server, self._holds(), told)
+            logger.error("ratewindow: %s does not answer, %s until it does: %s", self.server, self.holds(), told)
             self._tell()
 
     def _open(self, trial: Trial | None, now_s: float) -> bool:

@@ -1,4 +1,4 @@
-"""Decisions of the last minute that Redis was asked for in vain, though it is not away: an outage is its breaker's to tell."""
+"""Decisions of the last minute that got no answer from Redis though it is not down; the breaker reports outages."""
 
 import threading
 import time
@@ -10,10 +10,10 @@ from ratewindow.limiter.forks import renew_lock_after_fork
 MINUTE_S = 60.0
 SLOT_S = 5.0
 MOST_KINDS = 200  # of causes and rules, in one slot
-FEW = 3  # so many of one kind in a minute are no hiccup any more
+FEW = 3  # so many of one kind in a minute are worth a log line
 
 
-class Misses:
+class RecentFailures:
     """Counts by cause and rules, in slots of five seconds."""
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
@@ -22,8 +22,8 @@ class Misses:
         renew_lock_after_fork(self)
         self._slots: dict[int, Counter[tuple[str, str]]] = {}
 
-    def note(self, cause: str, rules: str, count: int = 1) -> int:
-        """Count decisions about these rules; how many of the last minute there are by now."""
+    def add(self, cause: str, rules: str, count: int = 1) -> int:
+        """Count decisions about these rules; returns how many there were in the last minute."""
         kind = cause, rules
         with self._lock:
             slots = self._of_a_minute()
@@ -33,14 +33,14 @@ class Misses:
             return sum(each[kind] for each in slots.values())
 
     def by_cause(self) -> dict[str, int]:
-        told: Counter[str] = Counter()
+        causes: Counter[str] = Counter()
         with self._lock:
             for slot in self._of_a_minute().values():
                 for (cause, _), count in slot.items():
-                    told[cause] += count
-        return dict(told)
+                    causes[cause] += count
+        return dict(causes)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         with self._lock:
             self._slots.clear()
 

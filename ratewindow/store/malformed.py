@@ -25,7 +25,7 @@ def skip(what: str, name: object, why: object) -> None:
         return
     _seen[kind] = time.monotonic()
     if is_news:
-        logger.warning("ratewindow: a %s in Redis is left out, %s (told once): %s", *kind, ascii(str(why))[1:-1][:LONGEST])
+        logger.warning("ratewindow: a %s in Redis is left out, %s (logged once): %s", *kind, ascii(str(why))[1:-1][:LONGEST])
 
 
 def total() -> int:

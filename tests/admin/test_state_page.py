@@ -12,8 +12,7 @@ from ratewindow.health import processes
 from ratewindow.models import RateRule
 from ratewindow.reporting import minutes
 from ratewindow.reporting.sums import Sums
-from ratewindow.request import decide
-from ratewindow.store import process_clients, state_keys
+from ratewindow.store import outage, process_clients, state_keys
 from ratewindow.store.breaker import FAILURES_TO_OPEN
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +33,7 @@ def text_of(response):
 
 def open_breaker():
     for _ in range(FAILURES_TO_OPEN):
-        decide.breaker.failed(TimeoutError("no answer"))
+        outage.breaker.failed(TimeoutError("no answer"))
 
 
 def another(**told):

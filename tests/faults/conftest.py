@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from ratewindow.store import process_clients, stores
+from ratewindow.store import outage, process_clients, stores
 from tests.faults.injectors import OwnServer, own_server
 from tests.faults.proxy import Proxy, proxied
 from tests.faults.site import Visitor, settle
@@ -76,7 +76,6 @@ def _noting(name: str, do: Callable[..., Any], seen: list[str]) -> Callable[...,
 
 def probe() -> None:
     """What housekeeping does four times a second."""
-    from ratewindow.request import decide
 
-    decide.breaker.look()
+    outage.breaker.look()
     stores.shards.look()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ratewindow.request import decide
+from ratewindow.store import outage
 from tests.faults.clock import SteppedServer, stepped_server
 from tests.faults.conftest import site_on
 from tests.faults.site import LIMIT, Answer, Visitor
@@ -24,23 +24,23 @@ def test_a_step_forward_by_more_than_a_period_grants_one_more_limit_and_no_secon
 ) -> None:
     assert visitor.admitted() == LIMIT
     stepped.step(HOUR_S + BUCKETS_S)
-    decide.refusals.forget()  # as each process does within a second
+    outage.refusals.forget()  # as each process does within a second
     assert visitor.admitted() == LIMIT
-    decide.refusals.forget()
+    outage.refusals.forget()
     assert visitor.ask(3) == [Answer(429, "")] * 3
 
 
 def test_a_small_step_forward_changes_nothing_for_who_is_refused(stepped: SteppedServer, visitor: Visitor) -> None:
     assert visitor.admitted() == LIMIT
     stepped.step(61)
-    decide.refusals.forget()
+    outage.refusals.forget()
     assert visitor.ask(3) == [Answer(429, "")] * 3
 
 
 def test_a_step_back_by_less_than_a_period_lets_the_limit_hold(stepped: SteppedServer, visitor: Visitor) -> None:
     assert visitor.admitted() == LIMIT
     stepped.step(-HOUR_S // 2)
-    decide.refusals.forget()
+    outage.refusals.forget()
     assert visitor.ask(3) == [Answer(429, "")] * 3
     assert visitor.admitted(client="another") == LIMIT
 
@@ -48,7 +48,7 @@ def test_a_step_back_by_less_than_a_period_lets_the_limit_hold(stepped: SteppedS
 def test_a_step_back_by_more_than_a_period_locks_nobody_out(stepped: SteppedServer, visitor: Visitor) -> None:
     assert visitor.admitted() == LIMIT
     stepped.step(-HOUR_S - BUCKETS_S)
-    decide.refusals.forget()
+    outage.refusals.forget()
     assert visitor.admitted() == LIMIT
 
 
@@ -56,7 +56,7 @@ def test_a_step_back_and_forth_again_leaves_every_key_an_end(stepped: SteppedSer
     visitor.ask(3)
     for offset_s in (61, -HOUR_S, 0, 2 * HOUR_S, 0):
         stepped.step(offset_s)
-        decide.refusals.forget()
+        outage.refusals.forget()
         visitor.ask(3)
         with stepped.server.client() as client:
             left_s = [client.ttl(key) for key in client.scan_iter("rw:s:*")]

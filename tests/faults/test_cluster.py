@@ -7,8 +7,7 @@ import pytest
 import redis
 from redis.crc import key_slot
 
-from ratewindow.request import decide
-from ratewindow.store import stores
+from ratewindow.store import outage, stores
 from ratewindow.store.breaker import FAILURES_TO_OPEN
 from tests.faults.conftest import probe, site_on
 from tests.faults.site import LIMIT, Answer, Visitor
@@ -47,7 +46,7 @@ def test_a_master_that_is_killed_concerns_its_own_clients_until_its_replica_take
         assert calls == [] or visitor.is_async  # on asyncio the map of the slots is asked for meanwhile, beside the requests
         for port in others:
             assert visitor.ask(2, client=clients[port]) == [Answer(200, "")] * 2
-        assert not decide.breaker.open
+        assert not outage.breaker.open
         assert [state.open for state in stores.shards.states if state.server == f"127.0.0.1:{lost}"] == [True]
         until(lambda: _back(visitor, clients[lost]), "nobody took over, or nobody noticed")
         assert [record.levelname for record in caplog.records if record.name == "ratewindow"] == ["ERROR", "WARNING"]

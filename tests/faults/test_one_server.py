@@ -12,7 +12,7 @@ from threading import Barrier
 
 import pytest
 
-from ratewindow.request import decide
+from ratewindow.store import outage
 from ratewindow.store.breaker import FAILURES_TO_OPEN
 from tests.faults import injectors
 from tests.faults.conftest import probe, site_on
@@ -71,12 +71,12 @@ def suffer(
     with fault:
         expected = {Answer(200, f"store:{each}") for each in name.split(" or ")}
         assert set(visitor.ask(FAILURES_TO_OPEN)) <= expected
-        assert decide.breaker.open
+        assert outage.breaker.open
         with touched() as calls:
             assert set(visitor.ask(5)) <= expected
         assert not calls
         probe()
-        assert decide.breaker.open
+        assert outage.breaker.open
         assert [record.levelname for record in caplog.records] == ["ERROR"]
     until(_is_back, "the server is back and was not found")
     assert visitor.ask(AFTER) == [Answer(200, "")] * AFTER
@@ -85,7 +85,7 @@ def suffer(
 
 def _is_back() -> bool:
     probe()
-    return not decide.breaker.open
+    return not outage.breaker.open
 
 
 @pytest.mark.parametrize("fault, name, lost", OF_SERVER, ids=[fault.__name__ for fault, *_ in OF_SERVER])
@@ -126,7 +126,7 @@ def test_a_server_that_was_started_again_without_its_data_locks_nobody_out(
 ) -> None:
     with site_on(server.url):
         assert visitor.admitted() == LIMIT
-        decide.refusals.forget()
+        outage.refusals.forget()
         caplog.clear()
         with injectors.stopped(server):
             assert visitor.ask(FAILURES_TO_OPEN) == [Answer(200, "store:connection")] * FAILURES_TO_OPEN
@@ -181,7 +181,7 @@ def test_connections_that_are_killed_in_the_middle_of_traffic_cost_one_request_t
             client.client_kill_filter(skipme=True)
         causes = [Visitor(False, runner).ask()[0].cause for _ in range(8)]
         assert causes.count("store:connection") <= 1 and set(causes) <= {"", "store:connection"}
-        assert not decide.breaker.open
+        assert not outage.breaker.open
 
 
 def test_a_wrong_type_under_one_key_concerns_that_client_alone(
@@ -195,7 +195,7 @@ def test_a_wrong_type_under_one_key_concerns_that_client_alone(
             client.lpush(key, "not ours")
         assert visitor.ask(5, client="harmed") == [Answer(200, "store:wrongtype")] * 5
         assert visitor.admitted(client="another") == LIMIT
-        assert not decide.breaker.open
+        assert not outage.breaker.open
         assert [record.levelname for record in caplog.records if record.name == "ratewindow"] == ["ERROR"]
 
 

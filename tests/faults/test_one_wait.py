@@ -19,6 +19,7 @@ from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.count_when import parse_count_when
 from ratewindow.rules.rule import Rule
+from ratewindow.store import outage
 from tests.faults.conftest import site_on
 from tests.faults.proxy import Proxy
 from tests.support.doors import answer, behind_middleware
@@ -97,7 +98,7 @@ def test_what_a_silent_redis_is_asked_about_one_request_is_one_question(
         told: Decision = asked.ratewindow  # type: ignore[attr-defined]
         assert {part.cause for part in told.decisions} == {"store:timeout"}
         assert counters.causes() == {"store:timeout": len(told.decisions)}
-        assert not decide.breaker.open
+        assert not outage.breaker.open
 
 
 @is_async
@@ -152,4 +153,4 @@ def test_refunds_that_wait_in_vain_open_the_breaker_like_decisions(proxy: Proxy,
                     asyncio.run(ratewindow.arefund("row", "user:1"))
                 else:
                     ratewindow.refund("row", "user:1")
-            assert decide.breaker.open
+            assert outage.breaker.open

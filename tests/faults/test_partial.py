@@ -6,11 +6,10 @@ from redis.exceptions import ResponseError
 import ratewindow
 from ratewindow.health import overview, processes
 from ratewindow.limiter.types import Window
-from ratewindow.request import decide
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
-from ratewindow.store import stores
+from ratewindow.store import outage, stores
 from ratewindow.store.breaker_evidence import FAILURES_TO_OPEN, LAST, PART
 from ratewindow.store.failures import FEW
 from tests.faults.conftest import probe, site_on
@@ -31,7 +30,7 @@ def test_a_way_that_loses_every_second_answer_is_soon_not_waited_for(
         visitor.ask()  # from now on the server knows the script
         with proxy.every_second_reply_lost():
             causes = [answer.cause for number in range(LAST) for answer in visitor.ask(client=str(number))]
-            assert decide.breaker.open
+            assert outage.breaker.open
             assert causes[: 2 * PART].count("") >= PART - 1
             assert set(causes[2 * PART :]) == {"store:timeout"}
         assert overview.status()["summary"].startswith("Redis silent since")
@@ -46,7 +45,7 @@ def test_an_error_that_nobody_has_heard_of_is_a_fault_of_the_server(
         with proxy.answers(answer):
             visitor.ask(FAILURES_TO_OPEN)
             probe()
-            assert decide.breaker.open
+            assert outage.breaker.open
             calls = proxy.calls
             visitor.ask(5)
             assert proxy.calls == calls
@@ -57,7 +56,7 @@ def test_an_error_that_nobody_has_heard_of_is_a_fault_of_the_server(
 def test_a_database_that_is_not_there_is_asked_for_no_longer_than_any_fault(server: OwnServer, visitor: Visitor) -> None:
     with site_on(server.url.removesuffix("0") + "99"):
         assert visitor.ask(FAILURES_TO_OPEN) == [Answer(200, "store:database")] * FAILURES_TO_OPEN
-        assert decide.breaker.open
+        assert outage.breaker.open
 
 
 def test_a_rule_whose_script_lacks_a_right_is_told_and_the_others_go_on(
@@ -86,7 +85,7 @@ def test_a_user_who_may_not_touch_states_is_no_server_that_comes_and_goes(
         for _ in range(5):
             assert visitor.ask(FAILURES_TO_OPEN) == [Answer(200, "store:noperm")] * FAILURES_TO_OPEN
             probe()
-        assert decide.breaker.open
+        assert outage.breaker.open
     assert said(caplog, "does not answer") == 1 and said(caplog, "answers again") == 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from ratewindow.request import decide
+from ratewindow.store import outage
 from ratewindow.store.breaker import FAILURES_TO_OPEN
 from tests.faults.conftest import probe, site_on
 from tests.faults.proxy import proxied
@@ -24,7 +24,7 @@ def mortal() -> Iterator[Watched]:
 
 def _is_back() -> bool:
     probe()
-    return not decide.breaker.state.open
+    return not outage.breaker.state.open
 
 
 @pytest.mark.slow
@@ -43,7 +43,7 @@ def test_after_a_failover_limits_hold_again_but_for_what_the_replica_had_not_hea
         if lag:
             mortal.signal_replica(signal.SIGCONT)
         assert {answer.status for answer in visitor.ask(FAILURES_TO_OPEN)} == {200}
-        assert decide.breaker.open
+        assert outage.breaker.open
         with touched() as calls:
             visitor.ask(5)
         assert not calls

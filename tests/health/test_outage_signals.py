@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ratewindow.health import outage_signals
-from ratewindow.request import decide
 from ratewindow.signals import degraded, recovered
+from ratewindow.store import outage
 from ratewindow.store.breaker import FAILURES_TO_OPEN, Breaker
 
 
@@ -18,7 +18,7 @@ def _nothing_has_turned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_breaker() -> None:
     for _ in range(FAILURES_TO_OPEN):
-        decide.breaker.failed(TimeoutError("no answer"))
+        outage.breaker.failed(TimeoutError("no answer"))
 
 
 def test_listeners_hear_once_of_each_turn_and_may_fail(caplog: pytest.LogCaptureFixture) -> None:
@@ -40,8 +40,8 @@ def test_listeners_hear_once_of_each_turn_and_may_fail(caplog: pytest.LogCapture
         open_breaker()
         outage_signals._turns.send()
         outage_signals._turns.send()
-        decide.breaker.look()
-        decide.breaker.succeeded()
+        outage.breaker.look()
+        outage.breaker.succeeded()
         outage_signals._turns.send()
     finally:
         for signal, listener in ((degraded, failing), (degraded, on_degraded), (recovered, failing), (recovered, on_recovered)):

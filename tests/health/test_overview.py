@@ -19,11 +19,10 @@ from redis.exceptions import ResponseError
 import ratewindow
 from ratewindow.health import overview, process_record, processes
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.request import decide
 from ratewindow.rulebook import current, edits, reading
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
-from ratewindow.store import process_clients, server_info, state_keys
+from ratewindow.store import outage, process_clients, server_info, state_keys
 from ratewindow.store.breaker import FAILURES_TO_OPEN
 from tests.faults.proxy import proxied
 
@@ -37,7 +36,7 @@ def _a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_breaker() -> None:
     for _ in range(FAILURES_TO_OPEN):
-        decide.breaker.failed(TimeoutError("no answer"))
+        outage.breaker.failed(TimeoutError("no answer"))
 
 
 def another(host: str, pid: int, **changed: Any) -> None:
@@ -92,7 +91,7 @@ def test_while_redis_is_silent_this_process_tells_its_own_view_and_asks_nobody(m
 
 def test_a_redis_that_answers_but_cannot_be_used_is_told_apart_from_a_silent_one() -> None:
     for _ in range(FAILURES_TO_OPEN):
-        decide.breaker.failed(ResponseError("OOM command not allowed when used memory > 'maxmemory'."))
+        outage.breaker.failed(ResponseError("OOM command not allowed when used memory > 'maxmemory'."))
     assert overview.status()["summary"].startswith("Redis unusable (oom) since")
 
 
@@ -211,10 +210,10 @@ def test_decisions_that_fail_though_redis_is_there_are_a_problem_unless_they_may
 
 def test_what_was_decided_in_an_outage_that_is_over_is_no_problem_any_more() -> None:
     current._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
-    decide.misses.note("store:timeout", "api", 2)
+    outage.failures.add("store:timeout", "api", 2)
     open_breaker()
     ratewindow.hit("api", "user:1")
-    decide.breaker.look()
+    outage.breaker.look()
     assert not overview.status()["ok"]
     ratewindow.hit("api", "user:1")
     told = overview.status()

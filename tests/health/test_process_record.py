@@ -67,7 +67,7 @@ def test_a_record_with_an_odd_field_is_left_out_alone(
     assert told["ok"], told
     assert "1 odd thing in Redis left out by this process, which its log names." in told["warnings"]
     named = [record.getMessage() for record in caplog.records if ODD in record.getMessage()]
-    assert len(named) == 1 and f"process record in Redis is left out, '{ODD}' (told once): {field}: " in named[0]
+    assert len(named) == 1 and f"process record in Redis is left out, '{ODD}' (logged once): {field}: " in named[0]
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,11 @@ from ratewindow.limiter.redis.thread_deadline import running
 from ratewindow.management.subcommands import off
 from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.operations import switch_off
-from ratewindow.request import decide
 from ratewindow.rulebook import current, edits, kill_switch, reading
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.kill_switch import ON, Switch, from_text
 from ratewindow.rules.rule import Rule
-from ratewindow.store import state_keys
+from ratewindow.store import outage, state_keys
 from tests.support.doors import behind_middleware, decorated, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,7 +73,7 @@ def test_while_off_nothing_is_refused_and_nothing_charged(is_async: bool, redis_
 def test_a_refusal_that_is_known_does_not_outlive_the_switch() -> None:
     current._held.book = Rulebook([Rule("api", parse_rates("1/m"))])
     assert [ratewindow.hit("api", "user:1").allowed for _ in range(2)] == [True, False]
-    assert decide.refusals
+    assert outage.refusals
     switch_off.turn_off()
     assert ratewindow.hit("api", "user:1").allowed
 

@@ -18,11 +18,10 @@ from django.utils import timezone
 import ratewindow
 from ratewindow.models import Override, RateRule
 from ratewindow.reporting import counters
-from ratewindow.request import decide
 from ratewindow.rulebook import current, override_rows, reading
 from ratewindow.rules.rule import BLOCKS
 from ratewindow.signals import throttled
-from ratewindow.store import state_keys, stores
+from ratewindow.store import outage, state_keys, stores
 from tests.support.doors import answer, behind_middleware, decorated, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -232,7 +231,7 @@ class TestExemption:
         define("all", "1/h", applies_to="all")
         handler = site(is_async)
         assert from_me(handler, 3) == [200, 429, 429]
-        assert decide.refusals
+        assert outage.refusals
         override = Override.objects.allow("ip:203.0.113.9", duration="1h")
         assert from_me(handler, 2) == [200, 200]
         override.delete()

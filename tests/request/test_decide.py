@@ -15,7 +15,7 @@ from ratewindow.limiter.types import Check
 from ratewindow.request import decide
 from ratewindow.request.prepare import Question
 from ratewindow.rules.rule import Rule
-from ratewindow.store import stores
+from ratewindow.store import outage, stores
 from ratewindow.store.breaker import FAILURES_TO_OPEN, Breaker
 from tests.support.doors import decorated, get, statuses
 
@@ -80,12 +80,12 @@ def test_a_decision_made_without_redis_says_so() -> None:
 def test_when_redis_is_back_requests_are_counted_again(no_redis: None, caplog: pytest.LogCaptureFixture, redis_url: str) -> None:
     view = decorated(False, "back", "1/m")
     statuses(view, FAILURES_TO_OPEN)
-    assert decide.breaker.open
-    decide.breaker.look()
-    assert decide.breaker.open
+    assert outage.breaker.open
+    outage.breaker.look()
+    assert outage.breaker.open
     stores._of_threads = RedisStore(redis.Redis.from_url(redis_url))
-    decide.breaker.look()
-    assert not decide.breaker.open
+    outage.breaker.look()
+    assert not outage.breaker.open
     assert statuses(view, 2) == [200, 429]
     assert "Redis answers again after" in caplog.text
 
@@ -98,7 +98,7 @@ def test_a_wrong_type_under_one_key_concerns_that_client_alone(redis_client: Any
     redis_client.lpush(key, "not ours")
     assert [get(view, REMOTE_ADDR="203.0.113.1").status_code for _ in range(5)] == [200] * 5
     assert [get(view, REMOTE_ADDR="203.0.113.2").status_code for _ in range(2)] == [200, 429]
-    assert not decide.breaker.open
+    assert not outage.breaker.open
     assert caplog.text.count("Redis refuses a decision") == 1
 
 
@@ -110,7 +110,7 @@ def test_a_request_that_meets_too_many_limits_is_answered_as_on_error_says(caplo
     decisions = [decide.decide(Question(checks, [], [Rule(rule, windows) for rule in rules])) for _ in range(5)]
     assert [each.allowed for each in decisions] == [True] * 5
     assert decisions[0].decisions[0].cause == "store:toomany"
-    assert not decide.breaker.open
+    assert not outage.breaker.open
     assert caplog.text.count("one decision has 110 limits, of at most 50, of rule0, rule1, rule10") == 1
     assert "let a request meet fewer rules, or give these fewer limits or buckets" in caplog.text
 

@@ -17,9 +17,9 @@ import ratewindow
 from ratewindow import RateLimited, ratelimit, site_functions
 from ratewindow.limiter.types import Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
-from ratewindow.request import decide
 from ratewindow.request.refusal import refusal
 from ratewindow.rulebook import current, reading
+from ratewindow.store import outage
 from ratewindow.testing import Rule, override_rules
 from tests.support.doors import answer, behind_middleware, decorated, get, plain
 
@@ -312,7 +312,7 @@ def test_the_rule_that_decides_says_status_and_message() -> None:
     told = get(site)
     assert (told.status_code, told.content) == (403, b"Not so fast.\n")
     assert ratewindow.hit("hour", "ip:127.0.0.1")
-    decide.refusals.forget()
+    outage.refusals.forget()
     told = get(site)  # which waits longer for the hour
     assert (told.status_code, told.content) == (400, b"That is all.\n")
 

@@ -20,7 +20,7 @@ from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.count_when import parse_count_when
 from ratewindow.rules.rule import Rule
-from ratewindow.store import stores
+from ratewindow.store import outage, stores
 from ratewindow.store.breaker import FAILURES_TO_OPEN
 from tests.support.doors import behind_middleware, decorated, plain, statuses
 
@@ -52,8 +52,8 @@ def rule(name: str, rate: str = "3/m", on_error: str = "", **fields: Any) -> Rul
 
 def open_breaker() -> None:
     for _ in range(FAILURES_TO_OPEN):
-        decide.breaker.failed(ConnectionError())
-    assert decide.breaker.open
+        outage.breaker.failed(ConnectionError())
+    assert outage.breaker.open
 
 
 def hits(name: str, count: int, **options: Any) -> list[Decision]:
@@ -182,9 +182,9 @@ def test_what_was_counted_here_outlives_a_store_that_comes_and_goes(rules: Any) 
     for _ in range(4):  # as long as the store is there, it counts for itself
         open_breaker()
         admitted += sum(told.allowed for told in hits("api", 3))
-        decide.breaker.reset()
+        outage.breaker.reset()
         admitted += sum(told.allowed for told in hits("api", 3))
-        decide.refusals.forget()
+        outage.refusals.forget()
     assert admitted == 2 + 2  # the limit, and one share
 
 
@@ -203,7 +203,7 @@ def test_nothing_that_was_counted_here_is_written_to_redis_or_given_back_to_it(r
     rules(rule("api", "3/m", on_error="local"))
     open_breaker()
     (told,) = hits("api", 1)
-    decide.breaker.reset()
+    outage.breaker.reset()
     assert told.remaining == 2
     assert told.take_back(1) == []
     assert redis_client.keys("rw:s:*") == []
@@ -217,12 +217,12 @@ def test_an_error_of_our_own_is_no_failed_request_and_is_told_with_its_place(
         raise IndexError("list index out of range")
 
     monkeypatch.setattr(AsyncRedisStore if is_async else RedisStore, "run", broken)
-    monkeypatch.setattr(decide, "_reported", {})
+    monkeypatch.setattr(outage, "_logged", {})
     rules(rule("api", on_error="refuse"))
     assert statuses(behind_middleware(plain(is_async)), 5) == [503] * 5
-    assert not decide.breaker.open
+    assert not outage.breaker.open
     (record,) = caplog.records
-    assert "an error of ours spoils a decision" in record.getMessage() and record.exc_info
+    assert "an internal error prevents a decision" in record.getMessage() and record.exc_info
     assert counters.causes() == {"store:internal": 5}
 
 

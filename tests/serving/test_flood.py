@@ -13,9 +13,9 @@ from django.test import override_settings
 
 from ratewindow.limiter import refusals
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.request import decide, local_counts
+from ratewindow.request import local_counts
 from ratewindow.rulebook import current
-from ratewindow.store import stores
+from ratewindow.store import outage, stores
 from tests.serving.flood import flood, site
 
 # Caches hold 4,096 at most; what holds more is made smaller here, so that all of it is full early.
@@ -52,7 +52,7 @@ def test_a_process_that_has_seen_many_clients_holds_no_more_for_as_many_again(ha
             held.append(entries())
         # Other parts of the process may hold more once; what each client leaves behind would be there each time.
         assert min(after - before for before, after in itertools.pairwise(held)) < MORE / 10, held
-        assert len(decide.refusals._known) <= KEPT
+        assert len(outage.refusals._known) <= KEPT
         kept = [len(each) for each in gc.get_objects() if isinstance(each, MemoryStore)]
         assert max(kept, default=0) <= KEPT
 

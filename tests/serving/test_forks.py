@@ -239,7 +239,7 @@ def test_a_child_that_no_hook_of_python_has_told_of_its_fork_counts_for_itself(e
         import ctypes
         from ratewindow import background
         from ratewindow.health import processes
-        from ratewindow.limiter.redis.commands import refusal_code
+        from ratewindow.limiter.reply import refusal_code
         from ratewindow.reporting import minutes
 
         def counts(times):

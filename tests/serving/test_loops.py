@@ -15,10 +15,9 @@ from django.test import RequestFactory, override_settings
 
 import ratewindow
 from ratewindow import conf
-from ratewindow.request import decide
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
-from ratewindow.store import stores
+from ratewindow.store import outage, stores
 from tests.serving.servers import until
 from tests.support.doors import behind_middleware, decorated, plain
 
@@ -103,7 +102,7 @@ async def test_a_thousand_cancels_leave_connections_and_pipelines_as_they_were(r
     assert 2 <= await asyncio.to_thread(charged, "ip:203.0.113.9") <= 1002
     assert store._pipelined._waiting == [] and store._pipelined._sender is None  # type: ignore[union-attr]
     assert clients(redis_client) == before + 1  # that of threads, for `charged`
-    assert not decide.breaker.open
+    assert not outage.breaker.open
 
 
 async def test_a_thousand_cancels_amid_a_crowd_harm_nobody_else(redis_client: redis.Redis) -> None:

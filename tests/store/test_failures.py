@@ -3,7 +3,7 @@
 import pytest
 
 from ratewindow.store import failures
-from ratewindow.store.failures import MINUTE_S, MOST_KINDS, SLOT_S, Misses
+from ratewindow.store.failures import MINUTE_S, MOST_KINDS, SLOT_S, RecentFailures
 
 
 class Clock:
@@ -19,22 +19,22 @@ def clock() -> Clock:
 
 
 def test_each_kind_is_counted_for_a_minute(clock: Clock) -> None:
-    seen = Misses(clock)
-    assert [seen.note("store:timeout", "api") for _ in range(3)] == [1, 2, 3]
-    assert seen.note("store:timeout", "login", 2) == 2
+    seen = RecentFailures(clock)
+    assert [seen.add("store:timeout", "api") for _ in range(3)] == [1, 2, 3]
+    assert seen.add("store:timeout", "login", 2) == 2
     clock.now_s += MINUTE_S - SLOT_S
-    assert seen.note("store:noperm", "api") == 1
+    assert seen.add("store:noperm", "api") == 1
     assert seen.by_cause() == {"store:timeout": 5, "store:noperm": 1}
     clock.now_s += 2 * SLOT_S
     assert seen.by_cause() == {"store:noperm": 1}
-    seen.forget()
+    seen.clear()
     assert seen.by_cause() == {}
 
 
 def test_it_does_not_grow_without_bound(clock: Clock) -> None:
-    seen = Misses(clock)
+    seen = RecentFailures(clock)
     for number in range(MOST_KINDS * 20):
-        seen.note("store:timeout", f"rule {number}")
+        seen.add("store:timeout", f"rule {number}")
         clock.now_s += SLOT_S / 20
     assert sum(map(len, seen._slots.values())) <= MOST_KINDS * (MINUTE_S // SLOT_S + 2)
     assert failures.FEW > 1

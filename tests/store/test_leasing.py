@@ -12,8 +12,7 @@ from django.test import AsyncRequestFactory, RequestFactory, override_settings
 
 from ratewindow.limiter.redis.thread_deadline import running
 from ratewindow.models import RateRule
-from ratewindow.request import decide
-from ratewindow.store import leasing, stores
+from ratewindow.store import leasing, outage, stores
 from ratewindow.testing import Rule, override_rules
 from tests.request.test_concurrency import admitted_by_eight_processes
 from tests.support.doors import behind_middleware, plain
@@ -71,7 +70,7 @@ def test_the_limit_holds_under_threads() -> None:
     # Of leases that threads take at the same moment, all but one may be lost; but nobody is refused while Redis has units.
     assert 0 < statuses.count(200) <= 100
     leasing.leases.forget()
-    decide.refusals.forget()
+    outage.refusals.forget()
     assert view(RequestFactory().get("/")).status_code == 429
 
 
@@ -158,13 +157,13 @@ from django.conf import settings
 settings.RATEWINDOW["TIMEOUT"] = "5s"
 django.setup()
 from django.test import RequestFactory
-from ratewindow import gate, question
+from ratewindow.request import decide, prepare
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.rule import Rule
+from ratewindow.rules.rule import Rule
 rule = Rule("hot", parse_rates("400/h"), key="global", lease=20)
 print("ready", flush=True)
 sys.stdin.readline()
-told = [gate.decide(question.ask_about("global", rule, 1)) for _ in range(200)]
+told = [decide.decide(prepare.ask_about("global", rule, 1)) for _ in range(200)]
 print(sum(each.allowed for each in told), sum(each.reason == "store" for each in told))
 """
 

@@ -10,8 +10,8 @@ def test_each_thing_is_named_once_and_counted_each_time(caplog: pytest.LogCaptur
         malformed.skip("count", "a\n\ud800", "no number\n")
     malformed.skip("site", "b", "x")
     assert [record.getMessage() for record in caplog.records] == [
-        "ratewindow: a count in Redis is left out, 'a\\n\\ud800' (told once): no number\\n",
-        "ratewindow: a site in Redis is left out, 'b' (told once): x",
+        "ratewindow: a count in Redis is left out, 'a\\n\\ud800' (logged once): no number\\n",
+        "ratewindow: a site in Redis is left out, 'b' (logged once): x",
     ]
     assert (malformed.total(), malformed.recent()) == (4, 2)
 

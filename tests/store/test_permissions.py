@@ -21,9 +21,8 @@ from ratewindow.operations import shared_prefix
 from ratewindow.operations.clean_state import clean_orphans
 from ratewindow.reporting import counters
 from ratewindow.reporting.collecting import collect_stats
-from ratewindow.request import decide
 from ratewindow.rulebook import edits
-from ratewindow.store import permissions, process_clients, stores
+from ratewindow.store import outage, permissions, process_clients, stores
 from tests.faults.injectors import OwnServer, own_server
 from tests.support.doors import plain
 
@@ -97,7 +96,7 @@ def test_with_this_line_everything_works_and_nothing_is_denied(boss: OwnServer) 
     call_command("ratewindow", "off", "--for", "1m", stdout=io.StringIO())
     call_command("ratewindow", "on", stdout=io.StringIO())
     assert boss.tell("ACL", "LOG") == []
-    assert not decide.breaker.open
+    assert not outage.breaker.open
 
 
 @pytest.mark.usefixtures("on_it")

@@ -57,7 +57,7 @@ def test_a_process_closes_the_connections_that_its_threads_need_no_more(monkeypa
     monkeypatch.setattr(store, "close_unused", asked.append)
     stores.close_unused()
     assert asked == [UNUSED_S]
-    assert "_close_unused" in {chore.run.__name__ for each in background._rounds.values() for chore in each.chores}
+    assert "close_unused" in {chore.run.__name__ for each in background._rounds.values() for chore in each.chores}
 
 
 def test_a_probe_looks_where_the_states_of_clients_are() -> None:

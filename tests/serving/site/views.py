@@ -15,9 +15,8 @@ from django.views import View
 
 import ratewindow
 from ratewindow import RateLimited, ratelimit
-from ratewindow.request import decide
 from ratewindow.rulebook import current
-from ratewindow.store import stores
+from ratewindow.store import outage, stores
 
 
 def plain(request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
@@ -223,7 +222,7 @@ def state(request: HttpRequest) -> HttpResponse:
             "dripping": dripping,
             "stores_of_loops": len(stores._of_loop),
             "limits": {rule.name: [window.limit for window in rule.windows] for rule in current.rulebook().by_name.values()},
-            "breaker": "open" if decide.breaker.open else "closed",
+            "breaker": "open" if outage.breaker.open else "closed",
             "rss_kb": resident_kb(),
             "descriptors": len(os.listdir("/proc/self/fd")),
         }
