@@ -78,7 +78,7 @@ def _release(request: HttpRequest, form: ReleaseForm) -> bool:
     except ValueError as error:
         form.add_error("rule" if rule and "rule" in str(error) else "identity", f"{error}.")
         return False
-    (messages.warning if told.unforgotten else messages.success)(request, told.in_words(name_blocks=may_see(request)))
+    (messages.warning if told.failure else messages.success)(request, told.in_words(name_blocks=may_see(request)))
     LogEntry.objects.create(
         user_id=str(request.user.pk),
         content_type=ContentType.objects.get_for_model(Override),

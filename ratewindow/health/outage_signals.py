@@ -1,4 +1,4 @@
-"""The signals `degraded` and `recovered`, sent once for each outage of this process, and never on a request's time."""
+"""The signals `degraded` and `recovered`, sent by a background thread once for each outage of this process."""
 
 import time
 from collections import deque
@@ -10,11 +10,11 @@ from ratewindow.signals import degraded, recovered
 from ratewindow.store import breaker, outage
 from ratewindow.store.breaker import Breaker, State
 
-LOOK_S = 1.5  # a turn makes it due at once
+LOOK_S = 1.5  # a change makes it due immediately
 
 
-class Turns:
-    """Breakers that open and close, on their way from the request that found out to those who listen to our signals."""
+class Changes:
+    """Queue of breaker changes, sent as signals by a background thread."""
 
     def __init__(self) -> None:
         self._waiting: deque[State] = deque(maxlen=100)
@@ -30,14 +30,14 @@ class Turns:
             at = datetime.fromtimestamp(state.since_s or time.time(), UTC)
             if state.open and self._since is None:
                 self._since = at
-                told = {"server": state.server, "cause": state.cause, "holds": without_redis.in_words()}
-                degraded.send_robust(Breaker, since=at, **told)
+                arguments = {"server": state.server, "cause": state.cause, "holds": without_redis.in_words()}
+                degraded.send_robust(Breaker, since=at, **arguments)
             elif not state.open and self._since is not None and not outage.open_breakers():
                 since, self._since = self._since, None
                 recovered.send_robust(Breaker, since=since)
 
 
-_turns = Turns()
-send = _turns.send
-breaker.listen(_turns.add)
-_send_now = background.every(lambda: LOOK_S, send, apart="signals")  # a listener may take its time
+_changes = Changes()
+send = _changes.send
+breaker.listen(_changes.add)
+_send_now = background.every(lambda: LOOK_S, send, apart="signals")  # a receiver may be slow

@@ -1,7 +1,7 @@
 """Whether limiting works: for a monitor, for the admin's banner and for ``manage.py ratewindow check``.
 
-``status()`` costs a few round trips to Redis, each with the time limit of a decision, none while Redis is known to be
-silent, and no SQL. It never raises. From an async view call it by ``sync_to_async``.
+``status()`` makes a few round trips to Redis, each within ``TIMEOUT``, none while the breaker is open, and no SQL queries. It
+never raises. In an async view, call it by ``sync_to_async``.
 """
 
 import logging
@@ -22,25 +22,25 @@ from ratewindow.store.failures import FEW
 
 logger = logging.getLogger("ratewindow")
 
-MISSED_S = 120.0  # for so long a silent process is a problem, and then a warning
+MISSED_S = 120.0  # a process that is silent for longer is a warning, no longer a problem
 
 Process = dict[str, Any]
 
 
 def status() -> dict[str, Any]:
-    """The state of the limiter as JSON can say it; ``ok`` is False while it is degraded.
+    """The state of the limiter as a dict that JSON can represent; ``ok`` is False while it is degraded.
 
-    ``state`` is ``ok`` or ``degraded``, ``since`` when that began, by ISO 8601, and ``summary`` says it in a sentence.
-    ``problems`` are what makes it degraded, ``warnings`` what will one day. ``store`` describes the server, ``processes``
-    every process that has told of itself: one whose ``breaker`` is ``silent`` has told nothing for seconds. ``fallback``
-    is how many decisions the running processes made without the store, by cause. ``rules`` and ``switch`` are as this
-    process knows them. While Redis is silent this process knows of no other.
+    ``state`` is ``ok`` or ``degraded``, ``since`` the beginning of that in ISO 8601, ``summary`` a sentence. ``problems``
+    are sentences about what is wrong, ``warnings`` about what may go wrong. ``store`` describes the server, ``processes``
+    every process of the site: one whose ``breaker`` is ``silent`` has not reported for seconds. ``fallback`` is how many
+    decisions the running processes have made without the store, by cause. ``rules`` and ``switch`` are as this process
+    knows them. While Redis is away, this process knows of no other.
     """
     try:
         return _status()
-    except Exception as error:  # a monitor shall be told, not fail
-        logger.exception("ratewindow: the state of the limiter cannot be told")
-        problem = f"The state cannot be told: {type(error).__name__}: {error}"
+    except Exception as error:  # a monitor needs an answer, not an error
+        logger.exception("ratewindow: the state of the limiter cannot be read")
+        problem = f"The state cannot be read: {type(error).__name__}: {error}"
         return {"ok": False, "state": "degraded", "since": None, "summary": problem, "problems": [problem]}
 
 
@@ -73,7 +73,7 @@ def _status() -> dict[str, Any]:
 
 
 def look(*, at_server: bool = True) -> tuple[dict[str, Any], list[Process]]:
-    """What the server tells, and the processes, this one among them; without asking while Redis is known to be silent."""
+    """The description of the server, and all processes with this one last; no round trip while the breaker is open."""
     own = processes.own()
     if process_clients.in_memory():
         return {"address": "memory://", "reachable": True, "error": "", "server": "memory"}, [own]
@@ -82,59 +82,64 @@ def look(*, at_server: bool = True) -> tuple[dict[str, Any], list[Process]]:
     try:
         client = process_clients.client()
         store = server_info.ask(client) if at_server else {"reachable": True}
-        others = processes.told(client)
-    except Exception as error:  # a server, an address or a name server: whatever it is, it does not answer
+        others = processes.everywhere(client)
+    except Exception as error:  # whichever of server, address or name server it is
         return server_info.unasked(f"{type(error).__name__}: {error}"), [own]
     me = (own["host"], own["pid"])
     return store, [*(each for each in others if (each["host"], each["pid"]) != me), own]
 
 
 class Glance(NamedTuple):
-    """What a page needs to know before it asks Redis for more."""
+    """What a page needs to know before it reads more from Redis."""
 
     problems: list[str]
     reachable: bool
 
 
 def glance() -> Glance:
-    """The problems of `status`, without asking the server about itself."""
+    """The problems of `status`, without a description of the server."""
     try:
         store, found = look(at_server=False)
         return Glance(_problems(store, found, reading.status().error), store["reachable"])
     except Exception as error:
-        logger.exception("ratewindow: the state of the limiter cannot be told")
-        return Glance([f"The state of the limits cannot be told: {type(error).__name__}: {error}"], reachable=False)
+        logger.exception("ratewindow: the state of the limiter cannot be read")
+        return Glance([f"The state of the limits cannot be read: {type(error).__name__}: {error}"], reachable=False)
 
 
 def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str) -> list[str]:
-    told = []
+    problems = []
     away = [each for each in found if each["breaker"] == "open"]
     if away:
-        told.append(_away(away, len(found)))
+        problems.append(_away(away, len(found)))
     elif not store["reachable"]:
-        told.append(f"Redis does not answer here ({store['error']}): {without_redis.in_words()} where it does not.")
-    told += _failing(found, serious=True)
-    told += _missed(found, long=False)
-    told += _apart(found)
+        problems.append(f"Redis does not answer here ({store['error']}): {without_redis.in_words()} where it does not.")
+    problems += _failing(found, serious=True)
+    problems += _missed(found, long=False)
+    problems += _apart(found)
     if rules_error:
-        told.append(f"{rules_error.rstrip('.')}.")
+        problems.append(f"{rules_error.rstrip('.')}.")
     if without := [each for each in found[:-1] if each.get("rules_error") and not each.get("rules_read")]:
         verb = "holds" if len(without) == 1 else "hold"
-        told.append(f"{len(without)} of {len(found)} processes {verb} no rules but rates in code, since the database was away.")
-    return told
+        problems.append(
+            f"{len(without)} of {len(found)} processes {verb} no rules but rates in code, since the database was away."
+        )
+    return problems
 
 
 def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
-    """Decisions that a Redis which is there has not made. One that got no answer may be a hiccup, if it is one of many; what
-    somebody wrote under a client's key concerns that client; anything else is met again by whoever asks the same."""
+    """Decisions that were made without Redis although it answers.
+
+    A few without an answer, of many, are no problem; a foreign value under a client's key concerns that client; any other
+    failure will be repeated for the same request.
+    """
     failed, decided = Counter[str](), 0
     for each in found:
-        lately = each.get("lately") or {}  # a process of another version does not tell it
+        lately = each.get("lately") or {}  # a process of another version may not send it
         failed.update(lately.get("failed") or {})
         decided += lately.get("decisions") or 0
     count, decided = failed.total(), max(failed.total(), decided)
-    lasting = sum(failed[cause] for cause in failed if cause not in (*_OF_HICCUPS, *_OF_ONE_CLIENT))
-    many = sum(failed[cause] for cause in _OF_HICCUPS)
+    lasting = sum(failed[cause] for cause in failed if cause not in (*_PASSING, *_ABOUT_ONE_CLIENT))
+    many = sum(failed[cause] for cause in _PASSING)
     is_serious = lasting >= FEW or many >= max(FEW, decided * _SHARE)
     if not count or is_serious is not serious:
         return []
@@ -143,24 +148,24 @@ def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
     return [f"{count} of {decided} decisions of the last minute {verb} made without Redis ({how}): {without_redis.in_words()}."]
 
 
-_OF_HICCUPS = ("store:timeout", "store:connection")
-_OF_ONE_CLIENT = ("store:wrongtype",)
+_PASSING = ("store:timeout", "store:connection")
+_ABOUT_ONE_CLIENT = ("store:wrongtype",)
 _SHARE = 0.01
 
 
 def _apart(found: Sequence[Process]) -> list[str]:
-    """Processes of this site under another SECRET_KEY, as where settings make one anew in each process."""
+    """Processes of this site with another SECRET_KEY, such as one that settings generate in each process."""
     own = found[-1]
     keys = [each["secret"] for each in found if each.get("secret") and each.get("database") == own["database"]]
     kinds = len(set(keys))
     if kinds < 2:
         return []
-    told = f"{len(keys)} processes have {kinds} different SECRET_KEYs, and so count apart: each limit holds {kinds} times."
-    return [f"{told} Give all of them the same one."]
+    problem = f"{len(keys)} processes have {kinds} different SECRET_KEYs, and so count apart: each limit holds {kinds} times."
+    return [f"{problem} Give all of them the same one."]
 
 
 def _missed(found: Sequence[Process], *, long: bool) -> list[str]:
-    """Processes that tell nothing: a problem at first, but who was killed, on another machine, is not missed for ever."""
+    """Processes that are silent: a problem at first, then a warning, since one may have been killed on another machine."""
     oldest = moment(time.time() - MISSED_S) or ""
     silent = [each for each in found if each["breaker"] == "silent" and (each["degraded_since"] < oldest) is long]
     if not silent:
@@ -172,12 +177,12 @@ def _missed(found: Sequence[Process], *, long: bool) -> list[str]:
 
 
 def _sharing(found: Sequence[Process]) -> list[str]:
-    """More processes than share a limit, which would each admit too much of it."""
-    said = conf.current().local_processes
+    """More processes than ``LOCAL_PROCESSES``: each would admit too large a share of a limit."""
+    expected = conf.current().local_processes
     serving = [each for each in found if each["breaker"] != "silent" and not each["kind"].startswith("manage.py ratewindow")]
-    if len(serving) <= said or "local" not in without_redis.policies():
+    if len(serving) <= expected or "local" not in without_redis.policies():
         return []
-    would = f"{len(serving)} processes would count locally without Redis, each as if there were {said}"
+    would = f"{len(serving)} processes would count locally without Redis, each as if there were {expected}"
     return [f"{would}: set RATEWINDOW['LOCAL_PROCESSES'] to {len(serving)} or more."]
 
 
@@ -194,7 +199,7 @@ def _away(away: Sequence[Process], count: int) -> str:
     return f"{', '.join(servers)} {how} since {since}{where}: {policies}."
 
 
-_SILENCE = {"timeout", "connection", "sentinel", ""}  # other faults are told by their names
+_SILENCE = {"timeout", "connection", "sentinel", ""}  # other causes are named
 
 
 def _all_well(found: Sequence[Process]) -> str:
@@ -204,7 +209,7 @@ def _all_well(found: Sequence[Process]) -> str:
 
 
 def _warnings(found: Sequence[Process]) -> Iterable[str]:
-    """What processes have seen to be wrong, each once: their samples differ, their conclusions begin alike."""
+    """The warnings of all processes, each once: those that end alike are about the same problem."""
     return {text[-60:]: text for each in found for text in each.get("warnings") or ()}.values()
 
 

@@ -1,4 +1,4 @@
-"""What a process tells of itself, read: another version, or another program, may have written it."""
+"""Read the record of a process, which another version or another program may have written."""
 
 import json
 import math
@@ -15,32 +15,34 @@ Process = dict[str, Any]
 
 
 def read(name: str, text: bytes | None, seen_s: float) -> Process:
-    """The process of that name, of what it told at `seen_s`; one that has told nothing is ``silent``. ValueError, or
-    another error, says what is odd."""
+    """The process `name` by its record `text` of `seen_s`; without a record it is ``silent``.
+
+    ValueError, or another error, says what is wrong with the record.
+    """
     parts = name.split("|")
     if len(parts) != 4:
-        raise ValueError("a name that no process has")
+        raise ValueError("not the name of a process")
     host, pid, kind, _ = parts
     if not (pid.isascii() and pid.isdigit() and len(pid) <= 10):
-        raise ValueError("a process id that is no number")
+        raise ValueError("the process id is not a number")
     if not (math.isfinite(seen_s) and 0 <= seen_s <= time.time() + _LATEST_S):
-        raise ValueError("a time that is none")
+        raise ValueError("not a time")
     who: Process = {"host": _text(host), "pid": int(pid), "kind": _text(kind)}
     seen = moment(seen_s)
     if text is None:
         return {**who, "breaker": "silent", "degraded_since": seen, "servers": ["Redis"], "error": ""}
-    said = json.loads(text)
-    if not isinstance(said, dict):
-        raise ValueError("it is no object")
-    told = {field: _read(field, convert, said[field]) for field, convert in _FIELDS.items() if field in said}
-    found = {**_UNSAID, **told, **who}
+    record = json.loads(text)
+    if not isinstance(record, dict):
+        raise ValueError("not an object")
+    fields = {field: _read(field, convert, record[field]) for field, convert in _FIELDS.items() if field in record}
+    found = {**_DEFAULTS, **fields, **who}
     if found["breaker"] == "open" and not found["degraded_since"]:
         found["degraded_since"] = seen
     return found
 
 
 def moment(moment_s: float | None) -> str | None:
-    """A time as text by ISO 8601, in UTC."""
+    """A time as text in ISO 8601, in UTC."""
     return None if moment_s is None else datetime.fromtimestamp(moment_s, UTC).isoformat(timespec="seconds")
 
 
@@ -53,13 +55,13 @@ def _read(field: str, convert: Callable[[Any], Any], value: Any) -> Any:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError("it is no text")
+        raise TypeError("not a text")
     return "".join(letter if letter.isprintable() else " " for letter in value[:LONGEST])
 
 
 def _texts(value: Any) -> list[str]:
     if not isinstance(value, list):
-        raise TypeError("it is no list")
+        raise TypeError("not a list")
     return [_text(each) for each in value[:MOST]]
 
 
@@ -69,13 +71,13 @@ def _servers(value: Any) -> list[str]:
 
 def _number(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10**15:
-        raise ValueError("it is no number from 0 up")
+        raise ValueError("not a whole number from 0")
     return value
 
 
 def _tally(value: Any) -> dict[str, int]:
     if not isinstance(value, dict):
-        raise TypeError("it is no object")
+        raise TypeError("not an object")
     return {_text(name): _number(count) for name, count in list(value.items())[:MOST]}
 
 
@@ -83,22 +85,22 @@ def _moment(value: Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or len(value) > LONGEST:
-        raise TypeError("it is no time")
+        raise TypeError("not a time")
     when = datetime.fromisoformat(value)
     if not 2000 <= when.year <= 9000:
-        raise ValueError("it is no time of ours")
+        raise ValueError("not a time between the years 2000 and 9000")
     return moment(when.timestamp())
 
 
 def _breaker(value: Any) -> str:
     if value not in ("closed", "open"):
-        raise ValueError("it is neither closed nor open")
+        raise ValueError("neither closed nor open")
     return str(value)
 
 
 def _lately(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TypeError("it is no object")
+        raise TypeError("not an object")
     return {"decisions": _number(value.get("decisions", 0)), "failed": _tally(value.get("failed", {}))}
 
 
@@ -120,8 +122,8 @@ _FIELDS: dict[str, Callable[[Any], Any]] = {
     "database": _text,
 }
 
-# What a process of another version may not tell.
-_UNSAID: Process = {
+# Of fields that a process of another version may not send.
+_DEFAULTS: Process = {
     "breaker": "closed",
     "degraded_since": None,
     "servers": ["Redis"],

@@ -1,7 +1,7 @@
-"""The processes of the site, as each tells of itself in Redis: where it runs, and whether it counts on the store.
+"""The processes of the site: each writes a record to Redis of where it runs and whether it counts on the store.
 
-A process tells every second and a half, in a key that expires. An index remembers for a while who has told, so that
-one that cannot reach Redis any more is missed.
+A process writes its record every 1.5 seconds, to a key that expires. An index keeps the names for longer, so that a process
+that no longer reaches Redis is reported as silent.
 """
 
 import atexit
@@ -29,22 +29,22 @@ from ratewindow.store.failures import MINUTE_S
 from ratewindow.store.repair import mended
 
 BEAT_S = 1.5
-SILENT_MS = 6_000  # who has not told for so long is silent
-FORGOTTEN_S = 600  # for so long a silent one is spoken of
+SILENT_MS = 6_000  # a process without a record for so long is silent
+FORGOTTEN_S = 600  # a silent process is reported for so long
 MOST_SHOWN = 200
 
 
 class _Self:
-    """This process; a fork is another one."""
+    """This process. A fork is another one."""
 
     def __init__(self) -> None:
         self.token, self.since_s = secrets.token_hex(6), time.time()
-        self.has_told = False
-        self.others = 0  # when Redis was last heard of
+        self.has_record = False
+        self.others = 0  # as of the last record
         self._totals: deque[tuple[float, int]] = deque([(time.monotonic(), counters.total())])
 
     def decided(self) -> int:
-        """How many decisions of the last minute this process has counted, as far as it has looked now and again."""
+        """How many decisions this process has counted in the last minute, or since the last call if that is longer ago."""
         now_s, total = time.monotonic(), counters.total()
         if now_s - self._totals[-1][0] >= 1.0:
             self._totals.append((now_s, total))
@@ -61,7 +61,7 @@ _self = _Self()
 
 
 def own() -> dict[str, Any]:
-    """What this process tells of itself. Times are text by ISO 8601, in UTC."""
+    """The record of this process. Times are text in ISO 8601, in UTC."""
     away, held = outage.open_breakers(), reading.status()
     return {
         "host": socket.gethostname(),
@@ -86,19 +86,19 @@ def own() -> dict[str, Any]:
 
 
 def last_known() -> int:
-    """How many processes there were, with this one, when Redis was last heard of."""
+    """How many processes there were, including this one, when Redis last answered."""
     return max(1, _self.others)
 
 
 def kind() -> str:
-    """What runs this process: ``gunicorn``, ``celery``, ``manage.py shell``."""
+    """The program of this process: ``gunicorn``, ``celery``, ``manage.py shell``."""
     program = Path(sys.argv[0] if sys.argv else "")
     name = program.parent.name if program.name == "__main__.py" else program.name
     return " ".join([name or "python", *(sys.argv[1:2] if name == "manage.py" else [])]).replace("|", "/")[:40]
 
 
 def beat() -> None:
-    """Tell of this process, in one round trip."""
+    """Write the record of this process, in one round trip."""
     if process_clients.in_memory():
         return
     text, now_s = json.dumps(own()), time.time()
@@ -114,26 +114,28 @@ def beat() -> None:
             return int(pipe.execute()[-1])
 
     _self.others = mended(client, {state_keys.processes(): "zset"}, ask)
-    _self.has_told = True
+    _self.has_record = True
 
 
 def leave() -> None:
-    """Say that this process ends, so that it is not missed."""
+    """Delete the record of this process, which ends, so that it is not reported as silent."""
     forks.notice()
-    if not _self.has_told or process_clients.in_memory() or outage.breaker.open:
+    if not _self.has_record or process_clients.in_memory() or outage.breaker.open:
         return
     try:
         with limited(process_clients.PATIENT_S), process_clients.patient_client().pipeline(transaction=False) as pipe:
             pipe.zrem(state_keys.processes(), _self.name)
             pipe.delete(state_keys.process(_self.name))
             pipe.execute()
-    except Exception:  # nobody is left who could do anything about it, and it will be forgotten anyway
+    except Exception:  # the record expires anyway
         return
 
 
-def told(client: Any) -> list[dict[str, Any]]:
-    """What all processes tell of themselves, in two round trips, each with the time of a decision; of a silent one there is
-    only who it is and since when. A record that is odd is left out."""
+def everywhere(client: Any) -> list[dict[str, Any]]:
+    """The records of all processes, in two round trips, each within ``TIMEOUT``.
+
+    A silent process has only its name and since when. A malformed record is left out.
+    """
     index = mended(client, {state_keys.processes(): "zset"}, lambda: _index(client))
     names = [(name.decode(errors="replace"), seen_s) for name, seen_s in index]
     if not names:
@@ -151,7 +153,7 @@ def _index(client: Any) -> list[tuple[bytes, float]]:
 
 
 def _read(name: str, text: bytes | None, seen_s: float) -> dict[str, Any] | None:
-    """None for a record that is odd, and for a process that was killed, so that it could not say that it ends."""
+    """None for a malformed record, and for a process of this host that no longer runs."""
     try:
         process = process_record.read(name, text, seen_s)
     except Exception as error:
@@ -166,7 +168,7 @@ def _runs(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # it is somebody else's, or no id
+    except (OSError, OverflowError):  # it belongs to another user, or is not a process id
         return True
     return True
 

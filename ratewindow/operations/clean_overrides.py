@@ -1,4 +1,4 @@
-"""Blocks and exemptions that are long over leave the database."""
+"""Delete blocks and exemptions that ended long ago."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from ratewindow.models.override_manager import KEPT
 
 @dataclass(frozen=True)
 class Ended:
-    """How many had been over for long enough."""
+    """How many were deleted."""
 
     overrides: int = 0
     dry_run: bool = False
@@ -19,6 +19,6 @@ class Ended:
 
 
 def clean_ended(dry_run: bool = False) -> Ended:
-    """Delete those that nobody will ask about any more. They hold for nobody, so no process need hear of it."""
+    """Delete overrides that ended long ago. They apply to nobody, so processes need not be notified."""
     ended = Override.objects.get_queryset().long_ended()
     return Ended(ended.count() if dry_run else ended.delete_in_pieces(), dry_run)

@@ -1,7 +1,7 @@
-"""Cleaning up: the state of rules that are gone, or whose windows have changed, leaves Redis.
+"""Delete orphaned state from Redis: that of deleted rules, and of windows that rules no longer have.
 
-So does what somebody else wrote under a key of ours: the limiter could not decide about that client while it is there,
-and it may be there for ever. And so does what was counted while the server's clock was far ahead, whose expiry is as far.
+Also values that another program wrote under our keys, because of which no decision about a client is possible, and counts
+made while the server's clock was far ahead, which would expire too late.
 """
 
 import re
@@ -26,15 +26,15 @@ from ratewindow.rules.rule import Rule
 from ratewindow.store import process_clients, state_keys
 
 BUDGET_S = 20.0
-_OF_LISTS = "sliding_log"  # the only algorithm whose state is a list; that of all others is text
-SCAN_COUNT = 200  # buckets looked at in one call: a fraction of a millisecond of the server's time
+_OF_LISTS = "sliding_log"  # the only algorithm whose state is a list; all others have a string
+SCAN_COUNT = 200  # hash buckets of the server in one call: a fraction of a millisecond
 UNLINK_COUNT = 200
-KEYS_AT_ONCE = 10_000  # looked at between two readings of the rules
+KEYS_AT_ONCE = 10_000  # between two readings of the rules
 
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What one run found. `complete` is False when its time was over before all keys were seen."""
+    """The result of one run. `complete` is False if time ran out before all keys were seen."""
 
     seen: int = 0
     orphans: int = 0
@@ -51,10 +51,10 @@ class Cleaned:
 
 @dataclass(frozen=True)
 class _Living:
-    """What may stay: the windows of the rows, and every window of rules whose windows the rows do not tell."""
+    """The state to keep: windows of rules in the database, and any window of rules that only code knows."""
 
     windows: frozenset[str]  # rule tag + window tag
-    known: Mapping[str, Window]  # those of rules' own windows, by the same tags
+    known: Mapping[str, Window]  # windows of the rules in the database, by the same tags
     lists: frozenset[str]  # those among them whose state is a list
     rules: frozenset[str]  # rule tags
 
@@ -63,9 +63,9 @@ class _Living:
 
 
 def clean_orphans(dry_run: bool = False, budget_s: float = BUDGET_S, clock_s: Callable[[], float] = time.monotonic) -> Cleaned:
-    """Delete the state of no rule. SharedPrefix is raised, and nothing deleted, where another site may own it.
+    """Delete state that belongs to no rule. Raise SharedPrefix, and delete nothing, if it may belong to another site.
 
-    What a run has no time for is no leak: all state expires, only later.
+    State that is left for want of time is no leak: it expires, only later.
     """
     if process_clients.in_memory():
         return Cleaned(dry_run=dry_run)
@@ -75,66 +75,66 @@ def clean_orphans(dry_run: bool = False, budget_s: float = BUDGET_S, clock_s: Ca
     masters = process_clients.masters()
     while True:
         page, cursor = _scan(masters[0], cursor, end_s, clock_s)
-        # Scanned first, rules read after: the other way round a rule made in between would lose its first counts.
+        # Scan before reading the rules: otherwise a rule made in between would lose its first counts.
         living = _living()
         abandoned = [key for key, tags in page if not living.owns(tags)]
-        wrong = _no_lists([key for key, tags in page if tags in living.lists])
+        wrong = _overwritten([key for key, tags in page if tags in living.lists])
         expiries = _expiries(masters[0], [(key, tags) for key, tags in page if living.owns(tags)])
         wrong += [key for key, _, left_ms in expiries if left_ms == -1]  # all that the limiter writes expires
         ahead = [(key, living.known[tags]) for key, tags, left_ms in expiries if _is_too_far(living.known.get(tags), left_ms)]
         if cursor == 0:
-            wrong += _of_strange_types(masters.pop(0), living, end_s, clock_s)
+            wrong += _of_wrong_types(masters.pop(0), living, end_s, clock_s)
         if not dry_run:
             _unlink([*abandoned, *set(wrong)])
-            _look_at(ahead)
+            _peek_at(ahead)
         seen, orphans, harmed = seen + len(page), orphans + len(abandoned), harmed + len(set(wrong))
         if not masters or clock_s() >= end_s:
             return Cleaned(seen, orphans, complete=not masters, dry_run=dry_run, harmed=harmed)
 
 
-def _no_lists(keys: list[bytes]) -> list[bytes]:
-    """Those that somebody has overwritten: every decision about such a client would fail until the key expires."""
+def _overwritten(keys: list[bytes]) -> list[bytes]:
+    """The keys that should hold a list and do not: each decision about such a client fails until the key expires."""
     wrong: list[bytes] = []
     for first in range(0, len(keys), UNLINK_COUNT):
-        asked = keys[first : first + UNLINK_COUNT]
+        batch = keys[first : first + UNLINK_COUNT]
         with process_clients.patient_client().pipeline(transaction=False) as pipe:
-            for key in asked:
+            for key in batch:
                 pipe.type(key)
-            wrong += [key for key, kind in zip(asked, pipe.execute(), strict=True) if kind not in (b"list", b"none")]
+            wrong += [key for key, kind in zip(batch, pipe.execute(), strict=True) if kind not in (b"list", b"none")]
     return wrong
 
 
 def _expiries(master: redis.Redis, keys: list[tuple[bytes, str]]) -> list[tuple[bytes, str, int]]:
-    """The same with the milliseconds until each expires; -1 = never."""
+    """The keys with the milliseconds until each expires; -1 means never."""
     found: list[tuple[bytes, str, int]] = []
     for first in range(0, len(keys), UNLINK_COUNT):
-        asked = keys[first : first + UNLINK_COUNT]
+        batch = keys[first : first + UNLINK_COUNT]
         with master.pipeline(transaction=False) as pipe:
-            for key, _ in asked:
+            for key, _ in batch:
                 pipe.pttl(key)
             replies = pipe.execute(raise_on_error=False)
-        found += [(*each, left_ms) for each, left_ms in zip(asked, replies, strict=True) if isinstance(left_ms, int)]
+        found += [(*each, left_ms) for each, left_ms in zip(batch, replies, strict=True) if isinstance(left_ms, int)]
     return found
 
 
 def _is_too_far(window: Window | None, left_ms: int) -> bool:
-    """Whether a state expires later than one of this window usually does: the server's clock was ahead when it was written."""
+    """Whether state of this window expires too late, since the server's clock was ahead when it was written."""
     if window is None:
         return False
     drains_ms = (window.burst or 0) * window.period_ms // max(1, window.limit)
     return left_ms > max(2 * window.period_ms, drains_ms) + window.period_ms + SLACK_MS
 
 
-def _look_at(states: list[tuple[bytes, Window]]) -> None:
-    """Let the limiter look, which forgets what belongs to no time near now, and leaves what was charged beyond the limit."""
+def _peek_at(states: list[tuple[bytes, Window]]) -> None:
+    """Peek with the limiter, which deletes counts of the far future."""
     store = store_for(process_clients.patient_client())
     for key, window in states:
-        with suppress(redis.ResponseError):  # somebody else's type, which goes by itself
+        with suppress(redis.ResponseError):  # a value of another type, which is deleted anyway
             store.run([Check("clean", (window,), (key.decode(),), cost=0)], "peek")
 
 
-def _of_strange_types(master: redis.Redis, living: "_Living", end_s: float, clock_s: Callable[[], float]) -> list[bytes]:
-    """Keys like ours of a type that no state of ours has, and lists where there should be none."""
+def _of_wrong_types(master: redis.Redis, living: "_Living", end_s: float, clock_s: Callable[[], float]) -> list[bytes]:
+    """Keys with names like ours of a type that our state never has, and lists where there should be strings."""
     wrong: list[bytes] = []
     for kind in ("hash", "set", "zset", "stream", "list"):
         cursor = 0
@@ -149,7 +149,7 @@ def _of_strange_types(master: redis.Redis, living: "_Living", end_s: float, cloc
 def _scan(
     master: redis.Redis, cursor: int, end_s: float, clock_s: Callable[[], float], kind: str | None = None
 ) -> tuple[list[tuple[bytes, str]], int]:
-    """Keys of state with their sixteen characters, and where to go on. A key that does not look like ours is not."""
+    """A page of keys with our naming, each with the 16 characters that name rule and window, and the next cursor."""
     prefix = state_keys.state_prefix()
     ours = re.compile(re.escape(prefix).encode() + rb"([A-Za-z0-9_-]{16}):\{[^{}]*\}\Z")
     page: list[tuple[bytes, str]] = []
@@ -165,7 +165,7 @@ def _living() -> _Living:
     windows = {
         state_keys.rule_tag(rule.name, beside_code) + tag
         for rule in rules
-        for beside_code in (False, True)  # a shadow row beside a rate in code counts on its own
+        for beside_code in (False, True)  # a shadow rule counts apart from the rate in code of its name
         for tag in [*(window.tag for window in rule.windows), *([state_keys.LOCK_TAG] if rule.penalty_ms else [])]
     } | {state_keys.rule_tag(name, beside_code) + tag for name, tag in _of_other_rates(rules) for beside_code in (False, True)}
     known = {
@@ -181,16 +181,16 @@ def _living() -> _Living:
         for window in rule.windows
         if window.algorithm == _OF_LISTS
     }
-    # A row that could not be read as a rule is there all the same, and may be corrected.
+    # Keep the state of rows that cannot be read as rules: they may be corrected.
     unread = set(RateRule.objects.values_list("name", flat=True)) - {rule.name for rule in rules}
     return _Living(frozenset(windows), known, frozenset(lists), frozenset(map(state_keys.rule_tag, code_rates.names() | unread)))
 
 
 def _of_other_rates(rules: Iterable[Rule]) -> Iterator[tuple[str, str]]:
-    """Rule and window of the rates that take the place of rules' own for some clients."""
+    """Rule and window of the rates that override rules for some clients."""
     names = [rule.name for rule in rules]
     for rule, rate in Override.objects.get_queryset().not_ended().filter(action=RATE).values_list("rule", "rate").distinct():
-        with suppress(ValueError):  # nobody is held to it
+        with suppress(ValueError):  # an invalid rate applies to nobody
             for window in parse_rates(rate):
                 yield from ((name, window.tag) for name in ([rule] if rule else names))
 
@@ -199,5 +199,5 @@ def _unlink(keys: list[bytes]) -> None:
     for first in range(0, len(keys), UNLINK_COUNT):
         with process_clients.patient_client().pipeline(transaction=False) as pipe:
             for key in keys[first : first + UNLINK_COUNT]:
-                pipe.unlink(key)  # one by one: on a cluster they lie in many slots
+                pipe.unlink(key)  # one command each: on a cluster they are in many slots
             pipe.execute()

@@ -1,4 +1,4 @@
-"""Whether a rule would refuse the people who edit rules, on any page of the admin, so that they can be asked before."""
+"""Whether a rule would lock the people who edit rules out of the admin, so that they can be asked first."""
 
 from collections.abc import Iterator
 from copy import copy
@@ -24,7 +24,7 @@ from ratewindow.rulebook import current
 from ratewindow.rules.matching import Index
 from ratewindow.rules.rule import Rule
 
-# A page of the admin is one request, or a dozen where Django serves its static files, and work is a few of them a minute.
+# A page of the admin is one request, or a dozen where Django serves its static files; a person opens a few a minute.
 FEW_UNITS, FEW_UNITS_LATER = 60, 600  # within minutes, and within hours or days
 LATER_MS = 600_000
 LONG_MS = 30_000
@@ -33,7 +33,7 @@ USUAL_STATUSES = {200, 302}  # of the admin's answers
 
 @dataclass(frozen=True)
 class Lockout:
-    """A rule that would refuse whoever edits rules: on which pages of the admin, and when."""
+    """A rule that would refuse people who edit rules: on which pages of the admin, and when."""
 
     rule: Rule
     pages: tuple[str, ...]
@@ -52,20 +52,20 @@ class Lockout:
 
 
 REMEDY = (
-    "Choose a narrower path or a higher limit, or exempt whoever works in the admin, such as group:staff, under Blocks and "
+    "Choose a narrower path or a higher limit, or exempt the people who work in the admin, such as group:staff, under Blocks and "
     "exemptions."
 )
 
 
 def way_out(rule: str) -> str:
-    """What helps whoever is locked out."""
+    """What to do when locked out."""
     return f"If you are locked out, manage.py ratewindow mode {rule} off lets you in."
 
 
 def lockout(rule: Rule, request: HttpRequest | None = None) -> Lockout | None:
-    """Whether this rule, once it is enforced, refuses people at work in the admin; None if all is well.
+    """The lockout that this rule would cause once it is enforced; None if there is none.
 
-    `request` is one of whoever edits the rule; without it, it is tried with anybody's.
+    `request` is one of the person who edits the rule; without it, an invented one of a signed-in user is tested.
     """
     if rule.count_when is not None and USUAL_STATUSES.isdisjoint(rule.count_when.statuses):
         return None
@@ -82,11 +82,13 @@ def lockout(rule: Rule, request: HttpRequest | None = None) -> Lockout | None:
 
 
 def last_hour(name: str, found: Report | None = None) -> str:
-    """What enforcing a rule would have refused in the last hour; `found` is a report of that, if there is one already."""
+    """A sentence about what enforcing a rule would have refused in the last hour; `found` is a report of it, if at hand."""
     found = found or report(last("1h", time_zone.now(), conf.current().retention))
     sums = found.rules.get(name, NOTHING)
     if not sums.met:
-        return "In the last hour no request met it." if found.live else "What it met in the last hour is not known without Redis."
+        return (
+            "In the last hour no request met it." if found.live else "Without Redis it is not known what it met in the last hour."
+        )
     refused = f"refused {number(sums.refused)}" if sums.refused else f"would have refused {number(sums.would_refuse)}"
     return f"In the last hour it met {number(sums.met)} requests, and {refused}."
 
@@ -97,7 +99,7 @@ def _is_exempt(rule: Rule, request: HttpRequest) -> bool:
 
 
 def _why(rule: Rule, visit: HttpRequest) -> str:
-    """When this visit is refused; empty if it hardly ever is."""
+    """When this visit would be refused; empty if hardly ever."""
     if rule.on_missing != "ip" and not _counts(rule, visit):
         return f"without {rule.key}, which browsers do not send" if rule.on_missing == "refuse" else ""
     for window in sorted(rule.windows, key=lambda each: each.period_ms):
@@ -115,13 +117,13 @@ def _in_text(period_ms: int) -> str:
 
 
 def visits(request: HttpRequest) -> Iterator[HttpRequest]:
-    """Requests for every page of the admin, as whoever sent this one would send them."""
+    """Requests for every page of the admin, as the sender of this request would send them."""
     for page in admin_pages.pages():
         yield from _visits(page, request)
 
 
 def _visits(page: Page, request: HttpRequest | None) -> Iterator[HttpRequest]:
-    """Requests for a page: at the login of nobody, elsewhere of whoever edits rules."""
+    """Requests for a page: anonymous ones at the login page, elsewhere those of the person who edits rules."""
     for method in ("GET", "POST"):
         visit = HttpRequest() if request is None else copy(request)
         visit.method, visit.path, visit.path_info, visit.resolver_match = method, page.path, page.path, None
@@ -135,10 +137,10 @@ def _visits(page: Page, request: HttpRequest | None) -> Iterator[HttpRequest]:
 
 
 def _counts(rule: Rule, visit: HttpRequest) -> bool:
-    """Whether the rule sees a client in this visit."""
+    """Whether the rule finds an identity in this visit."""
     if "session" in rule.key.split("+") and not hasattr(visit, "session"):
         return True
     try:
         return rule.recipe.identity(visit) is not None
-    except Exception:  # a function of the site's, and this is no request of a browser's
+    except Exception:  # a function of the site's own, which may need a real request
         return True

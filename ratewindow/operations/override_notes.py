@@ -1,4 +1,4 @@
-"""What somebody who has made a block or an exemption should know: it is allowed, and may not be what was meant."""
+"""Notes about a block or an exemption that is valid, but may not be what was meant."""
 
 from collections.abc import Iterator
 
@@ -11,21 +11,21 @@ from ratewindow.rules import code_rates
 
 
 def notes(override: Override, who: str) -> Iterator[str]:
-    """Sentences, of which there are none where all is well. `who` is what was written: the row may have only a hash."""
+    """Sentences, none if all is well. `who` is the subject as it was typed: the row may hold only a hash."""
     if override.rule and not is_known(override.rule):
-        yield f"No rule is called {override.rule!r} yet: this holds once there is one."
+        yield f"There is no rule {override.rule!r} yet: this applies once there is one."
     try:
         subject = parse_subject(who)
     except ValueError:
         return
     group = subject.group
     if group and not Group.objects.filter(name=group).exists():
-        yield f"No group is called {group!r} yet: this holds once there is one."
+        yield f"There is no group {group!r} yet: this applies once there is one."
     for user in users_in(subject):
         if not users.exists(user):
-            yield f"No user has the primary key {user!r}: this holds for nobody until one has."
+            yield f"No user has the primary key {user!r}: this applies to nobody until one has."
 
 
 def is_known(rule: str) -> bool:
-    """Whether a row or some code has this name."""
+    """Whether a rule in the database or a rate in code has this name."""
     return rule in code_rates.uses() or rule in code_rates.names() or RateRule.objects.filter(name=rule).exists()

@@ -1,4 +1,4 @@
-"""Which sites use this key prefix: each says so, and whoever deletes looks first."""
+"""Which sites use this key prefix: each announces itself, and cleaning checks that no other one does."""
 
 import time
 from typing import Any, cast
@@ -9,18 +9,18 @@ from ratewindow.store.repair import mended
 
 ANNOUNCE_S = 60.0
 REMEMBERED_S = 24 * 3600
-OVERWRITTEN = "overwritten"  # beside the sites: when who had said so was forgotten, since another program wrote there
+OVERWRITTEN = "overwritten"  # the time at which another program's value was replaced, and announcements were lost
 
 
 class SharedPrefix(Exception):
-    """Another site counts under our prefix. Its rules are in another database: its keys would look abandoned."""
+    """Another site counts under our prefix. Its rules are in another database, so its keys would look orphaned."""
 
 
 _database = state_keys.database()
 
 
 def announce_site(now_s: float | None = None) -> None:
-    """Say that this site is here; the key goes when nobody has said so for two days."""
+    """Announce this site. The key expires when no site has done so for two days."""
     if process_clients.in_memory():
         return
     seen_s = int(time.time() if now_s is None else now_s)
@@ -37,24 +37,24 @@ def announce_site(now_s: float | None = None) -> None:
 
 
 def refuse_when_shared(now_s: float | None = None) -> None:
-    """Raise SharedPrefix when another site was here within the last day, or may have been."""
+    """Raise SharedPrefix if another site has announced itself within the last day, or may have."""
     now_s = time.time() if now_s is None else now_s
     seen_s = _seen_s(now_s)
     if OVERWRITTEN in seen_s:
         _wait_for_others(now_s - seen_s.pop(OVERWRITTEN))
-    if told := _other(seen_s, now_s):
-        raise SharedPrefix(f"{told}, and its counts would be deleted as nobody's. {remedy()}")
+    if problem := _other(seen_s, now_s):
+        raise SharedPrefix(f"{problem}, and its counts would be deleted as orphans. {remedy()}")
 
 
 def other_site(now_s: float | None = None) -> str:
-    """A sentence without its end, that says that another site was here within the last day; empty where none was."""
+    """A sentence, without a full stop, about another site of the last day; empty if there is none."""
     now_s = time.time() if now_s is None else now_s
     return _other(_seen_s(now_s), now_s)
 
 
 def remedy() -> str:
     return (
-        "Give each site its own RATEWINDOW['KEY_PREFIX']. If it was this one, before its SECRET_KEY or database changed, this"
+        "Give each site its own RATEWINDOW['KEY_PREFIX']. If it was this site before its SECRET_KEY or database changed, this"
         f" ends by itself within a day, or now with: redis-cli DEL {state_keys.sites()}"
     )
 
@@ -69,9 +69,9 @@ def _other(seen_s: dict[str, int], now_s: float) -> str:
 
 
 def _seen_s(now_s: float) -> dict[str, int]:
-    """When each site has said that it is here."""
+    """When each site last announced itself."""
     found = {}
-    for site, seen in _said(now_s).items():
+    for site, seen in _announced(now_s).items():
         if seen.isdigit() and len(seen) <= 12:
             found[site.decode(errors="replace")] = int(seen)
         else:
@@ -79,7 +79,7 @@ def _seen_s(now_s: float) -> dict[str, int]:
     return found
 
 
-def _said(now_s: float) -> dict[bytes, bytes]:
+def _announced(now_s: float) -> dict[bytes, bytes]:
     client, key = process_clients.patient_client(), state_keys.sites()
     found = mended(client, {key: "hash"}, lambda: client.hgetall(key), lambda: client.hset(key, OVERWRITTEN, int(now_s)))
     return cast("dict[bytes, bytes]", found)
@@ -89,13 +89,12 @@ def _wait_for_others(age_s: float) -> None:
     if age_s < 2 * ANNOUNCE_S:
         raise SharedPrefix(
             f"Another program wrote under {state_keys.sites()}, so it is not known which sites use the key prefix"
-            f" {conf.current().key_prefix!r}. They say so again within a minute: clean in two."
+            f" {conf.current().key_prefix!r}. They announce themselves again within a minute: clean in two."
         )
 
 
 def _announce_unless_tested() -> None:
-    """A site's tests may use the Redis it is developed with. They are no other site, though their database is: if they
-    said so, nobody could clean there for a day."""
+    """Announce this site, but not from its tests, which have another database: cleaning would be refused for a day."""
     if state_keys.database() == _database:
         announce_site()
 

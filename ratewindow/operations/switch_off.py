@@ -1,4 +1,4 @@
-"""Switching all limits off and on again: in the row, in Redis, and in this process."""
+"""Switch all limits off and on again: in the database, in Redis and in this process."""
 
 import contextlib
 import logging
@@ -22,13 +22,13 @@ from ratewindow.store import process_clients, state_keys
 logger = logging.getLogger("ratewindow")
 
 THE_ROW = 1
-REDIS_S = 1.0  # how long Redis is waited for: until it has failed, the row is not written
+REDIS_S = 1.0  # the time limit for Redis, which comes before the database
 _NO_DATABASE = (DatabaseError, ImproperlyConfigured)
 
 
 @dataclass(frozen=True)
 class Turned:
-    """What was done. `unreached` has a sentence for each place that could not be told; with two, nothing was done."""
+    """The result. `unreached` has a sentence for each place that could not be reached; with two, nothing was done."""
 
     switch: Switch
     unreached: list[str]
@@ -39,7 +39,7 @@ class Turned:
 
 
 def seconds_of(duration: str) -> float:
-    """A length of time for `turn_off`; ValueError says what to write instead."""
+    """A duration for `turn_off` in seconds; ValueError says what to write instead."""
     for_s = parse_duration(duration) / 1000
     if for_s > MOST.total_seconds():
         raise ValueError(f"{duration!r} is too long: write at most {MOST.days}d, or no end at all")
@@ -47,34 +47,36 @@ def seconds_of(duration: str) -> float:
 
 
 def turn_off(for_s: float | None = None, reason: str = "", by: str = "") -> Turned:
-    """No limit holds, in any process: for so long, or until `turn_on`. ValueError where no calendar has the end."""
-    if for_s is not None and not 0 < for_s <= MOST.total_seconds():  # nobody must be told before it is known
+    """Switch all limits off in all processes, for `for_s` seconds or until `turn_on`. ValueError if that is too long."""
+    if for_s is not None and not 0 < for_s <= MOST.total_seconds():  # before anything is written
         raise ValueError(f"for_s {for_s!r}: write more than 0 seconds, and at most {MOST.days} days, or None")
     now_s = time.time()
     return _turn(Switch(True, None if for_s is None else now_s + for_s, reason[:200], by[:150], now_s))
 
 
 def turn_on(reason: str = "", by: str = "") -> Turned:
-    """The limits hold again."""
+    """Switch the limits on again."""
     return _turn(Switch(False, None, reason[:200], by[:150], time.time()))
 
 
 def current() -> Switch:
-    """What holds by the row and by Redis, as far as they can be asked, and by what this process knows."""
+    """The newest of what the database, Redis and this process know."""
     return max(_in_redis() or ON, _in_database(), kill_switch.turned, key=_at_s)
 
 
 def _turn(switch: Switch) -> Turned:
-    """Redis first: it is told in a moment, where a database that is away may be waited for for long. But one that has just
-    not answered is not waited for again until the row is written, which acts while Redis is away."""
+    """Write to Redis, then to the database, which may take long to fail.
+
+    If Redis has just not answered, the database comes first, since the row acts while Redis is away.
+    """
     known = _in_redis()
     switch = _later(switch, than=max(known or ON, kill_switch.turned, key=_at_s))
-    told = known is not None and not _tell_redis(switch)
+    is_in_redis = known is not None and not _write_redis(switch)
     row = _in_database()
     if row.at_s >= switch.at_s:
-        switch, told = _later(switch, than=row), False
-    of_database = _tell_database(switch)
-    turned = Turned(switch, [*([] if told else _tell_redis(switch)), *of_database])
+        switch, is_in_redis = _later(switch, than=row), False
+    of_database = _write_database(switch)
+    turned = Turned(switch, [*([] if is_in_redis else _write_redis(switch)), *of_database])
     if turned.done:
         kill_switch.learn(switch)
         logger.warning("ratewindow: limits are switched %s", switch.words())
@@ -82,7 +84,7 @@ def _turn(switch: Switch) -> Turned:
 
 
 def _later(switch: Switch, than: Switch) -> Switch:
-    """Later than what it is to replace, also when that was made by a clock ahead of ours."""
+    """The switch, dated later than the one that it replaces, even if that was dated by a clock ahead of ours."""
     return replace(switch, at_s=max(switch.at_s, than.at_s + 0.001))
 
 
@@ -91,7 +93,7 @@ def _at_s(switch: Switch) -> float:
 
 
 def _in_redis() -> Switch | None:
-    """What Redis says; None where it does not answer."""
+    """The switch in Redis; None if Redis does not answer."""
     if process_clients.in_memory():
         return ON
     try:
@@ -107,7 +109,7 @@ def _in_database() -> Switch:
     return ON
 
 
-def _tell_database(switch: Switch) -> list[str]:
+def _write_database(switch: Switch) -> list[str]:
     fields = {
         "off": switch.off,
         "until": None if switch.until_s is None else datetime.fromtimestamp(switch.until_s, UTC),
@@ -123,7 +125,7 @@ def _tell_database(switch: Switch) -> list[str]:
     return []
 
 
-def _tell_redis(switch: Switch) -> list[str]:
+def _write_redis(switch: Switch) -> list[str]:
     if process_clients.in_memory():
         return []
     try:

@@ -117,9 +117,9 @@ class TestForm:
 
     def test_what_does_not_exist_yet_is_taken_with_a_warning(self, page: Client) -> None:
         told = text(page.post(ADD, typed(identity="group:night", rule="logn"), follow=True))
-        assert "No rule is called &#x27;logn&#x27; yet: this holds once there is one." in told
-        assert "No group is called &#x27;night&#x27; yet: this holds once there is one." in told
-        assert "No rule is called" not in text(page.post(ADD, typed(rule="demo.limited"), follow=True))
+        assert "There is no rule &#x27;logn&#x27; yet: this applies once there is one." in told
+        assert "There is no group &#x27;night&#x27; yet: this applies once there is one." in told
+        assert "There is no rule" not in text(page.post(ADD, typed(rule="demo.limited"), follow=True))
 
     def test_the_names_of_rules_are_suggested(self, page: Client) -> None:
         RateRule.objects.define("login", "5/m")

@@ -36,7 +36,7 @@ def test_it_says_what_it_has_done_and_the_client_passes(admin_client: Client) ->
     Override.objects.block("user:42", reason="spam")
     response = admin_client.post(RELEASE, ANN, follow=True)
     assert response.redirect_chain == [(RELEASE, 302)]
-    assert "what export, mail counted is forgotten, 1 block ended." in text_of(response)
+    assert "its counts under export, mail deleted, 1 block ended." in text_of(response)
     reading.reload()
     assert hit("mail", "user:42") and hit("export", "user:42")
 
@@ -59,7 +59,7 @@ def test_it_is_in_the_history_without_the_address_of_anybody(admin_client: Clien
         ({**ANN, "identity": "ann"}, "is no identity"),
         ({**ANN, "identity": ""}, "Say who: such as"),
         ({**ANN, "identity": "<img src=x onerror=alert(1)>"}, "&lt;img src=x"),
-        ({**ANN, "rule": "nail"}, "no rule is called &#x27;nail&#x27;"),
+        ({**ANN, "rule": "nail"}, "there is no rule &#x27;nail&#x27;"),
         ({**ANN, "reason": " "}, "Say why, for the history."),
         ({}, "Say who"),
     ],
@@ -81,7 +81,7 @@ def test_while_redis_is_away_it_says_so(admin_client: Client) -> None:
     Override.objects.block("user:42")
     with override_settings(RATEWINDOW={"REDIS": "redis://127.0.0.1:1/0"}):
         response = admin_client.post(RELEASE, ANN, follow=True)
-    assert "Released only in part user:42: 1 block ended. What was counted stays" in text_of(response)
+    assert "Released only in part user:42: 1 block ended. Its counts remain" in text_of(response)
     assert '<li class="warning">' in text_of(response)
     assert not Override.objects.in_force().exists()
     assert LogEntry.objects.count() == 1
@@ -99,7 +99,7 @@ def test_it_needs_its_own_permission(client: Client) -> None:
 
 
 def test_its_message_can_be_pasted_back(admin_client: Client) -> None:
-    assert "Released user:42: what export, mail counted" in text_of(admin_client.post(RELEASE, ANN, follow=True))
+    assert "Released user:42: its counts under export, mail" in text_of(admin_client.post(RELEASE, ANN, follow=True))
 
 
 def test_who_may_release_and_nothing_else_finds_the_way(client: Client) -> None:

@@ -12,8 +12,8 @@ from ratewindow.store.breaker import FAILURES_TO_OPEN, Breaker
 
 @pytest.fixture(autouse=True)
 def _nothing_has_turned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outage_signals, "_turns", outage_signals.Turns())
-    monkeypatch.setattr("ratewindow.store.breaker._listeners", [outage_signals._turns.add])
+    monkeypatch.setattr(outage_signals, "_changes", outage_signals.Changes())
+    monkeypatch.setattr("ratewindow.store.breaker._listeners", [outage_signals._changes.add])
 
 
 def open_breaker() -> None:
@@ -38,11 +38,11 @@ def test_listeners_hear_once_of_each_turn_and_may_fail(caplog: pytest.LogCapture
     try:
         open_breaker()
         open_breaker()
-        outage_signals._turns.send()
-        outage_signals._turns.send()
+        outage_signals._changes.send()
+        outage_signals._changes.send()
         outage.breaker.look()
         outage.breaker.succeeded()
-        outage_signals._turns.send()
+        outage_signals._changes.send()
     finally:
         for signal, listener in ((degraded, failing), (degraded, on_degraded), (recovered, failing), (recovered, on_recovered)):
             signal.disconnect(listener)

@@ -162,7 +162,7 @@ def test_the_one_changed_last_holds(redis_client: Any, later: str) -> None:
     switch_off.turn_off()
     newer = Switch(False, None, "", "", time.time() + 5)
     if later == "row":
-        switch_off._tell_database(newer)
+        switch_off._write_database(newer)
     else:
         redis_client.set(state_keys.switch(), newer.to_text())
     another_process()
@@ -183,7 +183,7 @@ def test_a_clock_that_is_behind_still_turns_it(redis_client: Any) -> None:
 
 
 def test_so_does_one_that_finds_a_row_by_a_clock_that_is_ahead(redis_client: Any) -> None:
-    switch_off._tell_database(Switch(True, None, "", "", time.time() + 3600))
+    switch_off._write_database(Switch(True, None, "", "", time.time() + 3600))
     another_process()
     switch_off.turn_on()
     assert not LimitSwitch.objects.get().off
@@ -220,7 +220,7 @@ def test_a_redis_that_hangs_is_waited_for_once_before_the_row_is_written(monkeyp
         return []
 
     monkeypatch.setattr("ratewindow.store.process_clients.patient_client", Hanging)
-    monkeypatch.setattr(switch_off, "_tell_database", write)
+    monkeypatch.setattr(switch_off, "_write_database", write)
     told = switch_off.turn_off()
     assert told.done and told.unreached
     assert steps == ["get True", "row", "set True"]
@@ -285,7 +285,7 @@ def test_the_setting_stands_above_it(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_row_that_somebody_saves_is_announced(redis_client: Any) -> None:
     before = redis_client.get(state_keys.token())
-    switch_off._tell_database(Switch(True, None, "", "", time.time()))
+    switch_off._write_database(Switch(True, None, "", "", time.time()))
     assert redis_client.get(state_keys.token()) != before
     assert kill_switch.off
 

@@ -30,6 +30,6 @@ def run(options: dict[str, Any], stdout: Any) -> None:
             released = release.release(options["identity"], options["rule"])
     except PROBLEMS as error:
         raise CommandError(f"Not released: {error}") from None
-    if released.unforgotten:
+    if released.failure:
         raise CommandError(str(released))
     stdout.write(str(released))

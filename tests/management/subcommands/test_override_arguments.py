@@ -55,8 +55,8 @@ class TestBlockAndAllow:
 
     def test_what_does_not_exist_yet_is_said(self) -> None:
         told = run("block", "group:night", "--rule", "logn")
-        assert "No rule is called 'logn' yet: this holds once there is one." in told
-        assert "No group is called 'night' yet: this holds once there is one." in told
+        assert "There is no rule 'logn' yet: this applies once there is one." in told
+        assert "There is no group 'night' yet: this applies once there is one." in told
 
     def test_a_secret_is_not_repeated(self) -> None:
         assert "correct-horse" not in run("block", "header:x-api-key:correct-horse-battery")
@@ -85,7 +85,7 @@ class TestBlockAndAllow:
 
     def test_a_user_that_does_not_exist_is_said(self) -> None:
         known = User.objects.create(username="ann")
-        assert "No user has the primary key '999999': this holds for nobody until one has." in run("block", "user:999999")
+        assert "No user has the primary key '999999': this applies to nobody until one has." in run("block", "user:999999")
         assert "No user" not in run("block", f"user:{known.pk}")
         with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": "all"}):
             assert "No user has the primary key '999998'" in run("block", "user:999998")
@@ -104,7 +104,7 @@ class TestRelease:
         define("unused", "9/h")
         assert from_me(3) == [200, 429, 429]
         run("block", "ip:203.0.113.9")
-        assert run(name, "ip:203.0.113.9") == "Released ip:203.0.113.9: what api, login counted is forgotten, 1 block ended."
+        assert run(name, "ip:203.0.113.9") == "Released ip:203.0.113.9: its counts under api, login deleted, 1 block ended."
         assert from_me(2) == [200, 429]
 
     def test_of_one_rule_the_others_keep_their_counts_and_blocks(self) -> None:
@@ -113,7 +113,7 @@ class TestRelease:
         from_me(1)
         run("block", "ip:203.0.113.9", "--rule", "two")
         assert run("release", "ip:203.0.113.9", "--rule", "one") == (
-            "Released ip:203.0.113.9: what one counted is forgotten, no block named it."
+            "Released ip:203.0.113.9: its counts under one deleted, no block named it."
         )
         run("release", "ip:203.0.113.9", "--rule", "two")
         assert from_me(2) == [200, 429]
@@ -125,7 +125,7 @@ class TestRelease:
 
         RateRule.objects.define("code.only", "5/h", key="user")
         ratewindow.hit("code.only", "user:42")
-        assert "what code.only counted is forgotten" in run("release", "user:42")
+        assert "its counts under code.only deleted" in run("release", "user:42")
         assert ratewindow.hit("code.only", "user:42")
 
     def test_what_was_counted_by_another_rate_is_forgotten_too(self) -> None:
@@ -140,7 +140,7 @@ class TestRelease:
         request = RequestFactory().get("/", REMOTE_ADDR="203.0.113.9", headers={"x-client": "one"})
         ratewindow.hit("login", request)
         assert run("release", "ip:203.0.113.9+header:x-client:one") == (
-            "Released ip:203.0.113.9 + header:x-client:one: what login counted is forgotten, no block named it."
+            "Released ip:203.0.113.9 + header:x-client:one: its counts under login deleted, no block named it."
         )
         assert ratewindow.hit("login", request)
 
@@ -159,7 +159,7 @@ class TestRelease:
     def test_a_wider_block_is_told_of(self) -> None:
         run("block", "ip:203.0.113.0/24")
         told = run("release", "ip:203.0.113.9")
-        assert told.startswith("Released ip:203.0.113.9: nothing was counted for it, no block named it.")
+        assert told.startswith("Released ip:203.0.113.9: it had no counts, no block named it.")
         assert told.endswith("It is still blocked, by a block of ip:203.0.113.0/24.")
 
     def test_a_block_of_everybody_from_one_rule_is_told_of_as_one_of_that_rule(self) -> None:
@@ -177,15 +177,15 @@ class TestRelease:
 
     def test_what_is_wrong_is_named(self) -> None:
         assert "Not released: '203.0.113.9' is no identity" in wrong("release", "203.0.113.9")
-        assert "no rule is called 'logn'" in wrong("release", "ip:203.0.113.9", "--rule", "logn")
+        assert "there is no rule 'logn'" in wrong("release", "ip:203.0.113.9", "--rule", "logn")
 
     def test_without_redis_the_blocks_are_ended_all_the_same_and_what_stays_is_said(self) -> None:
         define("login", "1/h", applies_to="all")
         run("block", "ip:203.0.113.9")
         with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}):
             told = wrong("release", "ip:203.0.113.9")
-        assert told.startswith("Released only in part ip:203.0.113.9: 1 block ended. What was counted stays, since Redis")
-        assert "nothing was counted" not in told
+        assert told.startswith("Released only in part ip:203.0.113.9: 1 block ended. Its counts remain, since Redis")
+        assert "it had no counts" not in told
         assert not Override.objects.in_force().exists()
         reading.reload()
 
