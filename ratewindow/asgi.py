@@ -75,10 +75,8 @@ class _Life:
 
 
 async def _end() -> None:
-    from ratewindow.health import processes
-    from ratewindow.reporting import counters
+    from ratewindow import process
     from ratewindow.store import stores
 
-    await asyncio.to_thread(counters.flush_last)
-    await asyncio.to_thread(processes.leave)
+    await asyncio.to_thread(process.end)
     await stores.aclose()

@@ -1,11 +1,11 @@
 """Background threads of each process: what must happen regularly, and never on a request's time."""
 
 import logging
-import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import DatabaseError
@@ -13,90 +13,101 @@ from django.db import DatabaseError
 from ratewindow import conf
 from ratewindow.limiter import forks
 from ratewindow.limiter.redis import faults
-from ratewindow.store import breaker
 
 logger = logging.getLogger("ratewindow")
 
-MOST_TOLD = 20  # different lines, for an error whose words are new each time
+MOST_LOGGED = 20  # different lines, for an error whose message is new each time
 
 
-class _Chore:
-    def __init__(self, run: Callable[[], None], interval_s: Callable[[], float]) -> None:
-        self.run = run
-        self.interval_s = interval_s
-        self.due = 0.0
-        self.failures = 0  # in a row
+@dataclass(eq=False)
+class Chore:
+    """What a thread does again and again. `interval_s` is called each time, since settings may change.
 
-
-class _Round:
-    """Chores that one thread does in turn."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.chores: list[_Chore] = []
-        self.news = threading.Event()
-
-    def begin(self) -> None:
-        threading.Thread(target=self._go_on, name=self.name, daemon=True).start()
-
-    def begin_anew(self) -> None:
-        """After a fork the parent's thread, and whoever held the event's lock, is not here."""
-        self.news = threading.Event()
-        for chore in self.chores:
-            chore.due = 0.0
-
-    def _go_on(self) -> None:
-        while True:
-            self.news.clear()
-            now = time.monotonic()
-            for chore in self.chores:
-                if chore.due <= now:
-                    chore.due = now + chore.interval_s()
-                    _attempt(chore)
-            soonest = min(chore.due for chore in self.chores)
-            self.news.wait(max(0.0, soonest - time.monotonic()))
-
-
-_rounds: dict[str, _Round] = {}
-_start = threading.Lock()
-_runs_in = 0  # the process whose threads run
-
-
-def every(interval_s: Callable[[], float], chore: Callable[[], None], apart: str = "") -> Callable[[], None]:
-    """Run `chore` now and again; `interval_s` is asked each time, so that settings may change.
-
-    A chore that raises is logged once, and again after it has worked in between; the others go on. One that
-    may be held up for long, by a database say, has a thread `apart`, whose name this is. Returns a function
-    that makes the chore due at once.
+    Chores of one thread wait for each other. An error is logged once, and again after the chore has worked in between.
     """
-    name = f"ratewindow-{apart or 'housekeeping'}"
-    round_ = _rounds.setdefault(name, _Round(name))
-    made = _Chore(chore, interval_s)
-    round_.chores.append(made)
 
-    def hurry() -> None:
-        made.due = 0.0
-        round_.news.set()
+    run: Callable[[], None]
+    interval_s: Callable[[], float]
+    thread: str = "housekeeping"
+    due_s: float = 0.0
+    failures: int = 0  # in a row
 
-    return hurry
+
+class _Thread:
+    """Runs its chores in turn."""
+
+    def __init__(self, name: str, chores: list[Chore]) -> None:
+        self.name, self.chores = name, chores
+        self.hurry = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name=f"ratewindow-{self.name}", daemon=True).start()
+
+    def renew(self) -> None:
+        """In a fork, where neither the parent's thread is nor whoever held the event's lock."""
+        self.hurry = threading.Event()
+        for chore in self.chores:
+            chore.due_s = 0.0
+
+    def _run(self) -> None:
+        while True:
+            self.hurry.clear()
+            now_s = time.monotonic()
+            for chore in self.chores:
+                if chore.due_s <= now_s:
+                    chore.due_s = now_s + chore.interval_s()
+                    _attempt(chore)
+            soonest_s = min(chore.due_s for chore in self.chores)
+            self.hurry.wait(max(0.0, soonest_s - time.monotonic()))
+
+
+_threads: list[_Thread] = []
+_starting = threading.Lock()
+_running = False
+
+
+def assign(chores: Iterable[Chore], outage_is_known: Callable[[], bool]) -> None:
+    """Set what this process's threads do. While `outage_is_known`, errors of the server are no news."""
+    global _threads, _outage_is_known
+    by_thread: dict[str, list[Chore]] = {}
+    for chore in chores:
+        by_thread.setdefault(chore.thread, []).append(chore)
+    _threads = [_Thread(name, each) for name, each in by_thread.items()]
+    _outage_is_known = outage_is_known
+
+
+def _outage_is_known() -> bool:
+    return False
+
+
+def hurry(run: Callable[[], None]) -> None:
+    """Make the chore that runs this due now."""
+    for thread in _threads:
+        for chore in thread.chores:
+            if chore.run == run:
+                chore.due_s = 0.0
+                thread.hurry.set()
 
 
 def ensure_running() -> None:
     """Start the threads unless this process has them. Cheap enough for every request."""
-    global _runs_in
-    if _runs_in == os.getpid():
-        return
     forks.notice()
-    with _start:
-        if not _runs_in:
-            for each in _rounds.values():
-                each.begin()
-            _runs_in = os.getpid()
-            _tell_of_threads()
+    if not _running:
+        _start()
 
 
-def _tell_of_threads() -> None:
-    """uWSGI holds the interpreter's lock between two requests, unless it is told that there are threads."""
+def _start() -> None:
+    global _running
+    with _starting:
+        if not _running:
+            for thread in _threads:
+                thread.start()
+            _running = True
+            _log_missing_threads()
+
+
+def _log_missing_threads() -> None:
+    """uWSGI holds the interpreter's lock between two requests unless it is started with threads."""
     options = getattr(sys.modules.get("uwsgi"), "opt", None)
     if isinstance(options, dict) and not {"enable-threads", "threads"} & {_text(name) for name in options}:
         logger.error(
@@ -109,7 +120,7 @@ def _text(name: Any) -> str:
     return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
 
 
-def _attempt(chore: _Chore) -> None:
+def _attempt(chore: Chore) -> None:
     settings = conf.current()
     try:
         chore.run()
@@ -118,37 +129,35 @@ def _attempt(chore: _Chore) -> None:
             return  # a test has changed them meanwhile, which closes the connections that were in use here
         chore.failures += 1
         if faults.of(error).concerns is faults.Concerns.SERVER:
-            _tell_of_server(chore, error)
+            _log_server_error(chore, error)
         elif chore.failures == 1:
-            ours = not isinstance(error, DatabaseError)  # of a server that is away a traceback tells nothing
-            logger.error("ratewindow: %s fails, and is tried again: %s", chore.run.__qualname__, error, exc_info=ours)
+            traceback = not isinstance(error, DatabaseError)  # where the database is down it says nothing
+            logger.error("ratewindow: %s fails, and is retried: %s", chore.run.__qualname__, error, exc_info=traceback)
     else:
         if chore.failures:
-            _told.clear()
+            _logged.clear()
         chore.failures = 0
 
 
-_told: set[str] = set()  # what chores have said of a server, until one of them works again
+_logged: set[str] = set()  # errors of the server that chores have met, until one of them works again
 
 
-def _tell_of_server(chore: _Chore, error: Exception) -> None:
-    """An outage is one line, and that is the breaker's. Ours is for what no decision meets: there was none, or the
-    server refuses this chore alone. So it waits for a second failure, by which time decisions have met an outage, too."""
-    told = f"{type(error).__name__}: {error}"
-    if breaker.any_open():
+def _log_server_error(chore: Chore, error: Exception) -> None:
+    """The breaker logs an outage, in one line. This is for an error that no decision meets, since there was none or since the
+    server refuses this chore alone; so only the second in a row is logged, by which time decisions have met an outage, too."""
+    message = f"{type(error).__name__}: {error}"
+    if _outage_is_known():
         chore.failures = 0  # what is still under way when the server is back is no news either
-    if chore.failures < 2 or told in _told or len(_told) >= MOST_TOLD:
-        logger.debug("ratewindow: %s fails: %s", chore.run.__qualname__, told)
+    if chore.failures < 2 or message in _logged or len(_logged) >= MOST_LOGGED:
+        logger.debug("ratewindow: %s fails: %s", chore.run.__qualname__, message)
         return
-    _told.add(told)
-    logger.error("ratewindow: %s fails, and is tried again: %s", chore.run.__qualname__, told)
+    _logged.add(message)
+    logger.error("ratewindow: %s fails, and is retried: %s", chore.run.__qualname__, message)
 
 
-def _after_fork() -> None:
-    global _runs_in, _start
-    _runs_in, _start = 0, threading.Lock()
-    for each in _rounds.values():
-        each.begin_anew()
-
-
-forks.after_fork(_after_fork)
+def renew() -> None:
+    """In a fork: its threads start with its first request."""
+    global _running, _starting
+    _running, _starting = False, threading.Lock()
+    for thread in _threads:
+        thread.renew()

@@ -13,8 +13,6 @@ from typing import Any
 
 from asgiref.sync import iscoroutinefunction
 
-from ratewindow.limiter import forks
-
 logger = logging.getLogger("ratewindow")
 
 MOST_TOLD = 500  # functions that fail at the same time
@@ -74,9 +72,7 @@ def listen(listener: Callable[[str, str], None]) -> None:
     _listeners.append(listener)
 
 
-def _after_fork() -> None:
+def renew() -> None:
+    """In a fork, where a thread that does not exist may hold the lock."""
     global _lock
     _lock = threading.Lock()
-
-
-forks.after_fork(_after_fork)

@@ -5,9 +5,9 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_process_shutdown
 
-from ratewindow.health import processes
+from ratewindow import process
 from ratewindow.operations import clean_overrides, clean_state
-from ratewindow.reporting import collecting, counters
+from ratewindow.reporting import collecting
 
 
 @shared_task(ignore_result=True)
@@ -20,8 +20,7 @@ def clean_orphans() -> str:
     return f"{clean_overrides.clean_ended()}; {clean_state.clean_orphans()}"
 
 
-# A pool's process ends without running what is registered for exit.
-@worker_process_shutdown.connect(dispatch_uid="ratewindow.counters")
-def _send_last_counts(**_: Any) -> None:
-    counters.flush_last()
-    processes.leave()
+@worker_process_shutdown.connect(dispatch_uid="ratewindow.process")
+def _end(**_: Any) -> None:
+    """A process of a pool ends without running what is registered for exit."""
+    process.end()

@@ -11,12 +11,11 @@ from django.conf import settings
 from django.test import override_settings
 from django.urls import get_resolver
 
-from ratewindow import background, site_functions
+from ratewindow import background, process
 from ratewindow.limiter.redis.connections import Server
-from ratewindow.reporting import counters
-from ratewindow.rulebook import current, edits, kill_switch, reading
+from ratewindow.rulebook import current
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
-from ratewindow.store import malformed, outage
 from testproject.redis_server import redis_server
 from tests.support.demo import start_demo
 from tests.support.recorder import recorder
@@ -68,20 +67,11 @@ def _no_housekeeping() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """No rules, no names in code, no counts and no bad memories of Redis from earlier tests."""
-    held = current._Held()
-    held.book = current.Rulebook(())
-    held.ready.set()
-    monkeypatch.setattr(current, "_held", held)
-    reading.reset()
-    kill_switch.reset()
-    monkeypatch.setattr(edits, "_heard", edits._Heard())
+    process.reset()
+    current.hold(Rulebook(()), 0)
+    current.stop_waiting()
     _ = get_resolver().url_patterns  # what the site's views give stays; what tests give goes with them
     monkeypatch.setattr(code_rates, "_uses", code_rates.uses())
-    site_functions.failing.clear()
-    malformed.forget()
-    outage.reset()
-    with counters._process._sending:
-        counters._process.reset()
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,9 @@ from django.db import OperationalError
 from django.test import override_settings
 
 from ratewindow import background
-from ratewindow.store import breaker
+from ratewindow.background import Chore
+from ratewindow.store import outage as known_outages
+from ratewindow.store.breaker import FAILURES_TO_OPEN
 
 start_threads = background.ensure_running  # before the tests' fixture keeps them from running
 
@@ -24,7 +26,7 @@ def test_a_chore_that_fails_is_told_once_and_again_after_it_has_worked(caplog: p
         if outcome is not None:
             raise outcome
 
-    kept = background._Chore(chore, lambda: 1.0)
+    kept = Chore(chore, lambda: 1.0)
     for _ in range(4):
         background._attempt(kept)
     assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == ["one", "three"]
@@ -34,11 +36,11 @@ def test_a_database_that_is_away_is_told_in_one_line(caplog: pytest.LogCaptureFi
     def chore() -> None:
         raise OperationalError("refused")
 
-    away = background._Chore(chore, lambda: 1.0)
+    away = Chore(chore, lambda: 1.0)
     for _ in range(3):
         background._attempt(away)
     (record,) = caplog.records
-    assert record.getMessage().endswith("fails, and is tried again: refused")
+    assert record.getMessage().endswith("fails, and is retried: refused")
     assert not record.exc_info
 
 
@@ -51,7 +53,7 @@ def test_a_chore_whose_server_a_test_has_changed_under_it_fails_in_silence(caplo
         raise OSError("the connection was closed meanwhile")
 
     try:
-        background._attempt(background._Chore(chore, lambda: 1.0))
+        background._attempt(Chore(chore, lambda: 1.0))
     finally:
         tests[0].disable()
     assert not caplog.records
@@ -62,7 +64,7 @@ class Outage:
 
     def __init__(self) -> None:
         self.on = True
-        self.chores = [background._Chore(self.ask, lambda: 1.0) for _ in range(3)]
+        self.chores = [Chore(self.ask, lambda: 1.0) for _ in range(3)]
 
     def ask(self) -> None:
         if self.on:
@@ -75,21 +77,22 @@ class Outage:
 
 @pytest.fixture
 def outage(monkeypatch: pytest.MonkeyPatch) -> Outage:
-    monkeypatch.setattr(background, "_told", set())
+    monkeypatch.setattr(background, "_logged", set())
     return Outage()
 
 
 def test_an_outage_that_decisions_met_is_the_breakers_line_and_no_chores(
-    outage: Outage, caplog: pytest.LogCaptureFixture
+    outage: Outage, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outage.pass_by()  # chores may meet it first
-    known = breaker.Breaker(lambda: None, lambda: "requests pass")
-    for _ in range(breaker.FAILURES_TO_OPEN):
-        known.failed(redis.ConnectionError("refused"))
+    breaker = known_outages.breaker
+    monkeypatch.setattr(breaker, "_probe", lambda: None)
+    for _ in range(FAILURES_TO_OPEN):
+        breaker.failed(redis.ConnectionError("refused"))
     outage.pass_by()
     outage.pass_by()
-    known.look()
-    known.succeeded()
+    breaker.look()
+    breaker.succeeded()
     outage.pass_by()  # what was under way
     outage.on = False
     outage.pass_by()
@@ -109,7 +112,7 @@ def test_where_no_decision_met_it_the_chores_say_so_in_one_line_for_each_time(
         outage.on = False
         outage.pass_by()
     assert [record.getMessage() for record in caplog.records] == [
-        "ratewindow: Outage.ask fails, and is tried again: ConnectionError: refused"
+        "ratewindow: Outage.ask fails, and is retried: ConnectionError: refused"
     ] * 2
     assert not any(record.exc_info for record in caplog.records)
 
@@ -117,8 +120,9 @@ def test_where_no_decision_met_it_the_chores_say_so_in_one_line_for_each_time(
 @pytest.fixture
 def no_chores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process without chores; those of the test end their threads by SystemExit, which nobody need hear of."""
-    monkeypatch.setattr(background, "_rounds", {})
-    monkeypatch.setattr(background, "_runs_in", 0)
+    monkeypatch.setattr(background, "_threads", [])
+    monkeypatch.setattr(background, "_outage_is_known", background._outage_is_known)
+    monkeypatch.setattr(background, "_running", False)
     monkeypatch.setattr(threading, "excepthook", lambda told: None)
     yield
     for thread in threading.enumerate():
@@ -140,8 +144,7 @@ def test_a_chore_that_is_held_up_holds_up_no_chore_of_another_thread() -> None:
         done.set()
         raise SystemExit
 
-    background.every(lambda: 1000.0, slow, apart="slow")
-    background.every(lambda: 1000.0, quick)
+    background.assign([Chore(slow, lambda: 1000.0, thread="slow"), Chore(quick, lambda: 1000.0)], lambda: False)
     start_threads()
     assert done.wait(10)
     assert not go_on.is_set()
@@ -155,11 +158,11 @@ def test_a_chore_in_a_hurry_does_not_wait_for_its_time() -> None:
     def chore() -> None:
         times.append(1)
         if len(times) == 1:
-            return hurry()
+            return background.hurry(chore)
         again.set()
         raise SystemExit
 
-    hurry = background.every(lambda: 1000.0, chore)
+    background.assign([Chore(chore, lambda: 1000.0)], lambda: False)
     start_threads()
     assert again.wait(10)
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.core import mail
-from django.core.signals import setting_changed
 
 from ratewindow.conf import networks as ipv4in6
 from ratewindow.limiter.durations import parse_duration
@@ -293,10 +292,8 @@ def problems() -> Iterator[Problem]:
     yield from read(getattr(django_settings, SETTING, {}))[1]
 
 
-def _forget(*, setting: str, **_: Any) -> None:
+def forget() -> Conf | None:
+    """Read the setting again when it is needed next. Returns the configuration that was in force, if it was needed."""
     global _current
-    if setting in (SETTING, "CACHES"):
-        _current = None
-
-
-setting_changed.connect(_forget, dispatch_uid="ratewindow.conf")
+    before, _current = _current, None
+    return before

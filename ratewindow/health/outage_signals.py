@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from ratewindow import background
 from ratewindow.request import without_redis
 from ratewindow.signals import degraded, recovered
-from ratewindow.store import breaker, outage
+from ratewindow.store import outage
 from ratewindow.store.breaker import Breaker, State
 
 LOOK_S = 1.5  # a change makes it due immediately
@@ -22,7 +22,7 @@ class Changes:
 
     def add(self, state: State) -> None:
         self._waiting.append(state)
-        _send_now()
+        background.hurry(send)
 
     def send(self) -> None:
         while self._waiting:
@@ -38,6 +38,5 @@ class Changes:
 
 
 _changes = Changes()
+add = _changes.add
 send = _changes.send
-breaker.listen(_changes.add)
-_send_now = background.every(lambda: LOOK_S, send, apart="signals")  # a receiver may be slow

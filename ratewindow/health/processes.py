@@ -4,7 +4,6 @@ A process writes its record every 1.5 seconds, to a key that expires. An index k
 that no longer reaches Redis is reported as silent.
 """
 
-import atexit
 import json
 import os
 import secrets
@@ -15,7 +14,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any, cast
 
-from ratewindow import background, conf
+from ratewindow import conf
 from ratewindow.health import process_record
 from ratewindow.health.process_record import moment
 from ratewindow.identity import proxy_warning
@@ -173,11 +172,7 @@ def _runs(pid: int) -> bool:
     return True
 
 
-def _after_fork() -> None:
+def reset() -> None:
+    """In a fork, which is another process."""
     global _self
     _self = _Self()
-
-
-background.every(lambda: BEAT_S, beat, apart="reports")
-atexit.register(leave)
-forks.after_fork(_after_fork)

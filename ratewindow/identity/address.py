@@ -4,7 +4,6 @@ import ipaddress
 from functools import lru_cache
 from typing import Any
 
-from django.core.signals import setting_changed
 from django.http import HttpRequest
 
 from ratewindow import conf
@@ -126,9 +125,6 @@ def _masked(address: Address | None, ipv4_prefix: int, ipv6_prefix: int) -> str:
     return str(ipaddress.ip_network((address, prefix), strict=False))
 
 
-def _forget(*, setting: str, **_: Any) -> None:
-    if setting == conf.SETTING:
-        _client.cache_clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="ratewindow.identity.address")
+def forget() -> None:
+    """Other settings may say that somebody else is the client."""
+    _client.cache_clear()

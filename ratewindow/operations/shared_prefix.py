@@ -3,7 +3,7 @@
 import time
 from typing import Any, cast
 
-from ratewindow import background, conf
+from ratewindow import conf
 from ratewindow.store import malformed, process_clients, state_keys
 from ratewindow.store.repair import mended
 
@@ -93,10 +93,7 @@ def _wait_for_others(age_s: float) -> None:
         )
 
 
-def _announce_unless_tested() -> None:
+def announce_unless_tested() -> None:
     """Announce this site, but not from its tests, which have another database: cleaning would be refused for a day."""
     if state_keys.database() == _database:
         announce_site()
-
-
-background.every(lambda: ANNOUNCE_S, _announce_unless_tested)

@@ -1,6 +1,5 @@
 """The counts of this process: what each rule decided in each minute, sent to Redis about once a second."""
 
-import atexit
 import itertools
 import logging
 import secrets
@@ -8,17 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-from django.core.signals import setting_changed
-
-from ratewindow import background, conf, site_functions
+from ratewindow import conf
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import latency, minutes, tallies
 from ratewindow.reporting.sums import NUMBERS, Sums
 from ratewindow.store import process_clients
-from ratewindow.store.address import MEMORY
 
 logger = logging.getLogger("ratewindow")
 
@@ -205,6 +200,9 @@ flush = _process.flush
 held = _process.held
 causes = _process.causes
 total = _process.total
+note = _process.note
+forget = _process.forget
+reset = _process.reset
 
 
 def flush_last() -> None:
@@ -214,22 +212,3 @@ def flush_last() -> None:
         flush()
     except Exception as error:
         logger.warning("ratewindow: the last counts of this process could not be sent: %s", error)
-
-
-_in_memory = False  # whether counts so far were made without a server, in a test
-
-
-def _changed(*, setting: str, value: Any, **_: Any) -> None:
-    """Drop what was counted in memory: it must not be sent to the server that a test returns to."""
-    global _in_memory
-    if setting == conf.SETTING:
-        if _in_memory:
-            _process.forget()
-        _in_memory = isinstance(value, dict) and value.get("REDIS") == MEMORY
-
-
-site_functions.listen(_process.note)
-background.every(lambda: FLUSH_S, flush, apart="reports")  # a server that hangs holds it up for seconds
-atexit.register(flush_last)
-setting_changed.connect(_changed, dispatch_uid="ratewindow.counters")
-forks.after_fork(_process.reset)

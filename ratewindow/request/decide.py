@@ -5,20 +5,15 @@ What does not need the answer is shared; only the call itself is written for syn
 
 import time
 from collections.abc import Iterable
-from typing import Any
 
-from django.core.signals import setting_changed
-
-from ratewindow import background, conf
+from ratewindow import conf
 from ratewindow.limiter.redis import faults
-from ratewindow.limiter.redis.connections import UNUSED_S
 from ratewindow.limiter.redis.loop_deadline import within
 from ratewindow.limiter.reply import decision
 from ratewindow.limiter.types import Decision, What
 from ratewindow.request import without_redis
 from ratewindow.request.prepare import Question
 from ratewindow.store import leasing, outage, process_clients, stores
-from ratewindow.store.breaker import PROBE_S, listen
 
 
 def decide(question: Question, what: What = "hit", vain: str = "") -> Decision:
@@ -109,18 +104,3 @@ class _Asked:
         for part in told.parts:
             part.at_s, part.took_s = self.at_s, took_s
         return Decision.of([*told.decisions, *self.question.settled]) if self.question.settled else told
-
-
-background.every(lambda: PROBE_S, outage.breaker.look, apart="probes")
-background.every(lambda: PROBE_S, stores.shards.look, apart="probes")
-background.every(lambda: UNUSED_S / 2, stores.close_unused)
-listen(lambda _: outage.failures.clear())  # what has become an outage, or came of it
-outage.breaker.holds = without_redis.in_words
-
-
-def _forget(*, setting: str, **_: Any) -> None:
-    if setting in (conf.SETTING, "CACHES"):
-        outage.reset()
-
-
-setting_changed.connect(_forget, dispatch_uid="ratewindow.request.decide")

@@ -9,10 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from django.core.signals import setting_changed
-
-from ratewindow import background, conf
-from ratewindow.limiter import forks
+from ratewindow import conf
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.reply import decision
 from ratewindow.limiter.types import Check, Decision, What, Window
@@ -69,23 +66,13 @@ def _capacity(window: Window) -> int:
     return window.limit if window.burst is None else window.burst
 
 
-def _tidy() -> None:
+def tidy() -> None:
     """Let go of counts that no window remembers any more."""
     if len(_counted.store) and time.monotonic() > _counted.until_s:
         _counted.store.clear()
 
 
-def _begin_anew(**_: object) -> None:
+def reset() -> None:
     """A fork has a share of its own, and other settings are another site."""
     global _counted
     _counted = _Counted()
-
-
-def _forget(*, setting: str, **_: object) -> None:
-    if setting in (conf.SETTING, "CACHES"):
-        _begin_anew()
-
-
-background.every(lambda: TIDY_S, _tidy)
-setting_changed.connect(_forget, dispatch_uid="ratewindow.request.local_counts")
-forks.after_fork(_begin_anew)

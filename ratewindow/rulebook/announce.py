@@ -9,7 +9,6 @@ from collections.abc import Collection
 from django.db import close_old_connections
 
 from ratewindow import background
-from ratewindow.limiter import forks
 from ratewindow.models import RateRule
 from ratewindow.signals import rules_changed
 
@@ -46,7 +45,7 @@ def add(names: Collection[str]) -> None:
     """These have changed; `send` or, soon, a thread of its own tells the listeners."""
     if names:
         _changes.add(names)
-        _send_soon()
+        background.hurry(send_waiting)
 
 
 def send() -> None:
@@ -54,17 +53,15 @@ def send() -> None:
     _changes.send()
 
 
-def _send_aside() -> None:
+def send_waiting() -> None:
+    """`send` in the thread that is for it."""
     try:
         send()
     finally:
         close_old_connections()  # a listener may have used the database, and no request ends in this thread
 
 
-def _after_fork() -> None:
+def reset() -> None:
+    """In a fork: the parent sends its own changes."""
     global _changes
     _changes = Changes()
-
-
-_send_soon = background.every(lambda: LOOK_S, _send_aside, apart="signals")
-forks.after_fork(_after_fork)

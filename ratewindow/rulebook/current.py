@@ -16,7 +16,6 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from ratewindow import background
-from ratewindow.limiter import forks
 from ratewindow.overrides import Overrides
 from ratewindow.rulebook import kill_switch, redis_copy
 from ratewindow.rules import code_rates
@@ -211,6 +210,3 @@ def renew() -> None:
     _held.lock, _held.ready = threading.Lock(), threading.Event()
     if _held.book is not None:
         _held.ready.set()
-
-
-forks.after_fork(renew)

@@ -86,7 +86,7 @@ def _renew_token() -> None:
         raise
 
 
-def _listen() -> None:
+def listen() -> None:
     """Hear from Redis whether somebody has edited the rules, or turned the kill switch."""
     kill_switch.learn()
     if process_clients.in_memory():
@@ -108,10 +108,10 @@ def _listen() -> None:
         kill_switch.learn(from_text(turned))
     if token != _heard.token:
         _heard.token, _heard.edited = token, True
-        _look_now()
+        background.hurry(look)
 
 
-def _look() -> None:
+def look() -> None:
     """Read the rows when somebody has edited them, or nobody has read them for a while."""
     last = reading.last()
     is_old = last.age_s >= _rest_s(last)
@@ -138,7 +138,7 @@ def _keep_copy() -> None:
             redis_copy.keep(current.held().by_name.values())
 
 
-def _look_at_switch() -> None:
+def look_at_switch() -> None:
     """Read its row while Redis tells nothing: a reading of all rows may rest for longer than the switch may."""
     database = connections[router.db_for_read(LimitSwitch)]
     if not _heard.alone or _is_in_memory(database):
@@ -194,10 +194,12 @@ def connect() -> None:
     post_migrate.connect(_emptied, sender=apps.get_app_config("ratewindow"), dispatch_uid="ratewindow.rulebook.edits")
 
 
-def _interval_s() -> float:
+def interval_s() -> float:
+    """How often `listen` and `look` are called."""
     return min(conf.current().refresh_s / 3, LISTEN_S)
 
 
-background.every(_interval_s, _listen)
-_look_now = background.every(_interval_s, _look, apart="rules")
-background.every(lambda: REREAD_ALONE_S, _look_at_switch, apart="rules")
+def reset() -> None:
+    """As in a process that has heard nothing."""
+    global _heard
+    _heard = _Heard()

@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 
-from ratewindow.limiter import forks
 from ratewindow.rules.kill_switch import ON, Switch
 
 logger = logging.getLogger("ratewindow")
@@ -35,6 +34,3 @@ def renew() -> None:
     """In a fork, where a thread that does not exist may hold the lock."""
     global _lock
     _lock = threading.Lock()
-
-
-forks.after_fork(renew)

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 from weakref import WeakSet
 
-from django.core.signals import setting_changed
 from django.http import HttpRequest
 from django.urls import ResolverMatch
 
@@ -155,10 +154,10 @@ def _merged(parts: Iterable[tuple[str, Rules]]) -> dict[str, Rules]:
 _indexes: WeakSet[Index] = WeakSet()
 
 
-def _forget(*, setting: str, **_: Any) -> None:
-    if setting in ("ROOT_URLCONF", "LANGUAGES", "LANGUAGE_CODE", "USE_I18N"):
-        for index in [*_indexes]:
-            index.forget_urlconfs()
+SETTINGS = ("ROOT_URLCONF", "LANGUAGES", "LANGUAGE_CODE", "USE_I18N")  # which the routes depend on
 
 
-setting_changed.connect(_forget, dispatch_uid="ratewindow.rules.matching")
+def forget_urlconfs() -> None:
+    """Look at the routes again: one of `SETTINGS` has changed."""
+    for index in [*_indexes]:
+        index.forget_urlconfs()

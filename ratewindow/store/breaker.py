@@ -7,7 +7,6 @@ housekeeping looks whether the server is back, and closes it. On a cluster every
 import logging
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -35,17 +34,11 @@ class State(NamedTuple):
 
 Listener = Callable[[State], None]
 _listeners: list[Listener] = []
-_all: "weakref.WeakSet[Breaker]" = weakref.WeakSet()
 
 
 def listen(listener: Listener) -> None:
     """Call `listener` with the new state of every breaker that opens or closes, in the thread where it does."""
     _listeners.append(listener)
-
-
-def any_open() -> bool:
-    """Whether some server is known to be away, which the log has said."""
-    return any(each.open for each in list(_all))
 
 
 class Breaker:
@@ -68,7 +61,6 @@ class Breaker:
         renew_lock_after_fork(self)
         self.server = server
         self._begin_anew()
-        _all.add(self)
 
     def _begin_anew(self) -> None:
         self.open = False

@@ -3,10 +3,7 @@
 import time
 from typing import Any
 
-from django.core.signals import setting_changed
-
 from ratewindow import conf
-from ratewindow.limiter import forks
 from ratewindow.limiter.leases import Leases
 from ratewindow.limiter.redis.loop_deadline import within
 from ratewindow.limiter.redis.thread_deadline import limited
@@ -49,12 +46,3 @@ async def arun(store: Any, checks: list[Check], timeout_s: float) -> list[int]:
 async def _answer(store: Any, checks: list[Check], timeout_s: float) -> list[int]:
     answer = store.run(checks, "hit")
     return answer if isinstance(answer, list) else await within(timeout_s, answer)
-
-
-def _forget(*, setting: str, **_: Any) -> None:
-    if setting in (conf.SETTING, "CACHES"):
-        leases.forget()
-
-
-setting_changed.connect(_forget, dispatch_uid="ratewindow.store.leasing")
-forks.after_fork(leases.forget)

@@ -3,8 +3,6 @@
 import logging
 import time
 
-from ratewindow.limiter import forks
-
 logger = logging.getLogger("ratewindow")
 
 MOST_NAMED = 100
@@ -44,6 +42,3 @@ def forget() -> None:
     global _total
     _seen.clear()
     _total = 0
-
-
-forks.after_fork(forget)

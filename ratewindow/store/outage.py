@@ -68,6 +68,16 @@ def open_breakers() -> list[State]:
     return [each for each in (breaker.state, *stores.shards.states) if each.open]
 
 
+def is_known() -> bool:
+    """Whether a server is down, which its breaker has logged."""
+    return bool(open_breakers())
+
+
+def forget_failures(_: State) -> None:
+    """A breaker has opened or closed: decisions failed by its outage."""
+    failures.clear()
+
+
 def reset() -> None:
     """Forget it all: the server is another one now."""
     breaker.reset()

@@ -10,12 +10,10 @@ from typing import Any
 import redis
 import redis.asyncio
 from django.core.exceptions import ImproperlyConfigured
-from django.core.signals import setting_changed
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from ratewindow import conf
-from ratewindow.limiter import forks
 from ratewindow.store import address, clients
 from ratewindow.store import url as redis_url
 
@@ -117,16 +115,8 @@ def close() -> None:
         _clients.clear()
 
 
-def _forget(*, setting: str, **_: Any) -> None:
-    if setting in (conf.SETTING, "CACHES"):
-        close()
-
-
-def _after_fork() -> None:
+def drop() -> None:
+    """In a fork: the parent's connections are neither used nor closed."""
     global _lock
     _lock = threading.Lock()
     _clients.clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="ratewindow.store.process_clients")
-forks.after_fork(_after_fork)

@@ -23,10 +23,8 @@ all minutes and their index, which are written in one transaction.
 """
 
 from functools import cache, lru_cache
-from typing import Any
 
 from django.conf import settings as django_settings
-from django.core.signals import setting_changed
 
 from ratewindow import conf
 from ratewindow.limiter.keys import LAYOUT, digest, identity_tag
@@ -123,9 +121,6 @@ def _secret() -> bytes:
     return digest(f"ratewindow {django_settings.SECRET_KEY}", 30).encode()
 
 
-def _forget(*, setting: str, **_: Any) -> None:
-    if setting == "SECRET_KEY":
-        _secret.cache_clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="ratewindow.store.state_keys")
+def forget_secret() -> None:
+    """SECRET_KEY has changed, in a test."""
+    _secret.cache_clear()

@@ -5,10 +5,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
-from django.core.signals import setting_changed
-
 from ratewindow import conf
-from ratewindow.limiter import forks
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.cluster.store import AsyncClusterStore, ClusterStore
@@ -143,23 +140,18 @@ def close_unused() -> None:
         _of_threads.close_unused(UNUSED_S)
 
 
-def _forget(*, setting: str, **_: Any) -> None:
-    global _of_threads, _travelled_ms
-    if setting in (conf.SETTING, "CACHES"):
-        if _of_threads is not None:
-            _of_threads.close()
-        _of_threads = None
-        _memory.clear()
-        _travelled_ms = 0
-        _of_loop.clear()
-        shards.reset()
+def close() -> None:
+    """Close what threads have open, and forget what was counted in memory: the settings have changed."""
+    global _travelled_ms
+    if _of_threads is not None:
+        _of_threads.close()
+    drop()
+    _memory.clear()
+    _travelled_ms = 0
 
 
-def _after_fork() -> None:
+def drop() -> None:
+    """In a fork: the parent's connections are neither used nor closed."""
     global _of_threads
     _of_threads = None
     _of_loop.clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="ratewindow.store.stores")
-forks.after_fork(_after_fork)

@@ -23,7 +23,7 @@ PAGES = ["raterule_changelist", "raterule_add", "override_changelist", "override
 
 @pytest.fixture(autouse=True)
 def _a_new_process(monkeypatch):
-    monkeypatch.setattr(processes, "_self", processes._Self())
+    processes.reset()
 
 
 def text_of(response):

@@ -102,7 +102,7 @@ def test_a_single_failure_is_a_warning_and_some_that_come_again_a_problem(
             return run(checks, what)  # type: ignore[arg-type]
 
         monkeypatch.setattr(store, "run", failing)
-        monkeypatch.setattr(processes, "_self", processes._Self())
+        processes.reset()
         current._held.book = Rulebook([Rule("broken", (Window(5, 3_600_000),))])
         assert overview.status()["warnings"] == []
         for number in range(1, FEW + 1):

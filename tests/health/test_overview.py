@@ -31,7 +31,7 @@ NOWHERE = "redis://127.0.0.1:1/0"
 
 @pytest.fixture(autouse=True)
 def _a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_self", processes._Self())
+    processes.reset()
 
 
 def open_breaker() -> None:
@@ -279,7 +279,7 @@ def dripping(redis_url: str) -> Iterator[None]:
         url = f"redis://127.0.0.1:{proxy.port}{at.path}"
         with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": "100ms"}):
             processes.beat()
-            edits._listen()  # connections are open, as those of a process that has run for a while
+            edits.listen()  # connections are open, as those of a process that has run for a while
             assert overview.status()["ok"]
             with proxy.drip(0.05):
                 yield
@@ -291,7 +291,7 @@ def test_a_server_that_drips_holds_up_neither_monitors_nor_pages_nor_the_kill_sw
     began_s = time.monotonic()
     assert not overview.status()["store"]["reachable"]
     assert not overview.glance().reachable
-    edits._listen()
+    edits.listen()
     assert edits._heard.alone
     assert time.monotonic() - began_s < 3.0
 

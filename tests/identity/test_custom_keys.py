@@ -235,10 +235,10 @@ class TestReading:
         current._held.book = None
         reading.reload()
         assert "by.ip" not in current.rulebook().by_name
-        edits._look()
+        edits.look()
         assert "by.ip" not in current.rulebook().by_name
         ratekey("tenant")(tenant)
-        edits._look()
+        edits.look()
         assert "by.ip" in current.rulebook().by_name
 
 

@@ -224,10 +224,10 @@ def test_our_own_announcement_does_not_stop_us(redis_client):
 
 def test_while_tests_run_on_a_database_of_their_own_no_second_site_is_announced(redis_client, monkeypatch):
     monkeypatch.setattr(shared_prefix, "_database", "shop")  # when Django started; meanwhile the runner has made another one
-    shared_prefix._announce_unless_tested()
+    shared_prefix.announce_unless_tested()
     assert not redis_client.exists(state_keys.sites())
     monkeypatch.setattr(shared_prefix, "_database", state_keys.database())
-    shared_prefix._announce_unless_tested()
+    shared_prefix.announce_unless_tested()
     assert redis_client.exists(state_keys.sites())
 
 

@@ -14,9 +14,9 @@ from ratewindow.request import local_counts
 
 @pytest.fixture(autouse=True)
 def _nothing_counted():
-    local_counts._begin_anew()
+    local_counts.reset()
     yield
-    local_counts._begin_anew()
+    local_counts.reset()
 
 
 def check(limit=10, cost=1, period_ms=60_000, who="a", **more):
@@ -67,17 +67,17 @@ def test_memory_is_bounded_whoever_comes(monkeypatch):
 
 def test_counts_are_let_go_when_no_window_remembers_them(monkeypatch):
     local_counts.decide([check(period_ms=60_000)], "hit")
-    local_counts._tidy()
+    local_counts.tidy()
     assert len(local_counts._counted.store) == 1
     now_s = time.monotonic()
     monkeypatch.setattr(local_counts.time, "monotonic", lambda: now_s + 61)
-    local_counts._tidy()
+    local_counts.tidy()
     assert len(local_counts._counted.store) == 0
 
 
 def test_a_fork_has_a_share_of_its_own():
     local_counts.decide([check(limit=1)], "hit")
-    local_counts._begin_anew()
+    local_counts.reset()
     assert admitted(check(limit=1)) == [True]
 
 

@@ -194,7 +194,7 @@ def test_all_processes_together_admit_at_most_their_shares(rules: Any, away: Non
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "LOCAL_PROCESSES": processes}):
         admitted = 0
         for _ in range(processes):
-            local_counts._begin_anew()  # as each of them does
+            local_counts.reset()  # as each of them does
             admitted += sum(told.allowed for told in hits("api", 20))
     assert admitted == processes * max(1, 10 // processes)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ratewindow import background
+from ratewindow import process
 from ratewindow.health import outage_signals
 from ratewindow.models import RateRule
 from ratewindow.rulebook import announce, current, edits, reading
@@ -32,7 +32,7 @@ def edit_elsewhere(name: str) -> None:
     """Without a word in this process, whose reading it is that finds out."""
     RateRule.objects.bulk_create([RateRule(name=name)])
     reading._readings.ended_at_s = float("-inf")
-    edits._look()
+    edits.look()
 
 
 def test_the_thread_that_reads_the_rows_calls_no_listener(heard: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,8 +41,8 @@ def test_the_thread_that_reads_the_rows_calls_no_listener(heard: list[list[str]]
     edit_elsewhere("two")
     assert set(current.rulebook().by_name) == {"one", "two"}
     assert heard == []
-    announce._send_aside()
-    announce._send_aside()
+    announce.send_waiting()
+    announce.send_waiting()
     assert heard == [["one", "two"]]
 
 
@@ -72,6 +72,6 @@ def test_what_changes_while_a_listener_is_busy_is_told_when_it_is_done_by_the_th
 
 
 def test_listeners_have_a_thread_beside_those_that_hear_of_the_kill_switch_and_of_edits() -> None:
-    chores = {name: {chore.run for chore in round_.chores} for name, round_ in background._rounds.items()}
-    assert {announce._send_aside, outage_signals.send} == chores["ratewindow-signals"]
-    assert edits._listen in chores["ratewindow-housekeeping"] and edits._look in chores["ratewindow-rules"]
+    threads = {chore.run: chore.thread for chore in process.CHORES}
+    assert {run for run, thread in threads.items() if thread == "signals"} == {announce.send_waiting, outage_signals.send}
+    assert (threads[edits.listen], threads[edits.look]) == ("housekeeping", "rules")

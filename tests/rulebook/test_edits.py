@@ -18,8 +18,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def watch() -> None:
     """What the two threads of a process do three times within `REFRESH`."""
-    edits._listen()
-    edits._look()
+    edits.listen()
+    edits.look()
 
 
 def define(name: str, rate: str, **fields: Any) -> RateRule:

@@ -74,13 +74,13 @@ def test_a_process_that_starts_without_a_database_holds_what_another_has_read(
     away: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     redis_copy.keep([USUAL])
-    edits._look()
+    edits.look()
     assert current.rulebook().by_name == {"login": USUAL}
     assert "1 rules hold as another process read them at" in caplog.text
     told = reading.status()
     assert told.error == "The rules cannot be read, those that another process read last hold: connection refused"
     assert told.read_at_s == pytest.approx(time.time(), abs=60)
-    edits._look()
+    edits.look()
     assert caplog.text.count("cannot be read") == 1
 
 
@@ -93,7 +93,7 @@ def test_what_a_process_reads_itself_takes_the_place_of_the_copy_and_is_the_next
     current.reset()
     reading.reset()
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
-    edits._look()
+    edits.look()
     assert set(current.rulebook().by_name) == {"own"}
     found = redis_copy.find()
     assert found is not None and [rule.name for rule in found.rules] == ["own"]
@@ -110,7 +110,7 @@ def test_a_database_that_hangs_does_not_keep_the_copy_back(away: None, monkeypat
 def test_without_a_copy_log_health_and_state_say_that_the_process_holds_no_rules(
     away: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    edits._look()
+    edits.look()
     said = "rules cannot be read, and this process holds none but rates in code: connection refused"
     assert f"the {said}" in caplog.text
     assert overview.status()["problems"] == [f"The {said}."]

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def watch() -> None:
     """What the two threads of a process do three times within `REFRESH`."""
-    edits._listen()
-    edits._look()
+    edits.listen()
+    edits.look()
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a process holds that has read nothing yet."""
     current.reset()
     reading.reset()
-    monkeypatch.setattr(edits, "_heard", edits._Heard())
+    edits.reset()
 
 
 @pytest.fixture

@@ -247,11 +247,11 @@ def test_a_child_that_no_hook_of_python_has_told_of_its_fork_counts_for_itself(e
             counters.record([Decision(rule="raw")] * times)
             counters.flush_last()
 
-        begin, background._Round.begin = background._Round.begin, lambda each: None
+        start, background._Thread.start = background._Thread.start, lambda each: None
         counts(3)
         ask("ip:203.0.113.1", 1)
         def work():
-            background._Round.begin = begin
+            background._Thread.start = start
             counts(4)
             ask(f"user:{os.getpid()}", 2)
             running = [thread for thread in threading.enumerate() if os.path.exists(f"/proc/self/task/{thread.native_id}")]

@@ -22,7 +22,7 @@ NOW_MINUTE = int(NOW_S) // 60
 @pytest.fixture(autouse=True)
 def _nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair, "_told_at_s", float("-inf"))
-    monkeypatch.setattr(processes, "_self", processes._Self())
+    processes.reset()
 
 
 def send() -> None:
