@@ -11,7 +11,7 @@ BROWSER := $(if $(wildcard /usr/bin/chromium),$(VENV)/.browser)
 # Each process has a server of its own; one that is named by environment is emptied by every test, and so is for one.
 PARALLEL := $(if $(RATEWINDOW_REDIS_URL),,-n auto --dist loadfile)
 
-.PHONY: help demo test conformance faults soak lint fmt bench clean
+.PHONY: help demo test conformance faults soak pictures lint fmt bench clean
 .DELETE_ON_ERROR:
 
 help: ## show this list (the default)
@@ -34,6 +34,10 @@ faults: $(VENV)/.test ## measure what each fault costs a request, and when it is
 
 soak: $(VENV)/.test ## traffic for SOAK_SECONDS=600 with a fault every 20 seconds (ARGS=--write)
 	@$(BIN)/python -m tests.faults.soaking $(ARGS)
+
+pictures: $(VENV)/.demo $(BROWSER) ## take the pictures of the admin in docs/pictures from the demo, and draw those of the algorithms
+	@$(BIN)/python -m testproject.pictures
+	@$(BIN)/python -m benchmarks.pictures
 
 lint: $(VENV)/.lint ## check style, types, layers, migrations and Lua
 	$(BIN)/ruff check .

@@ -84,8 +84,8 @@ def test_the_limiter_decides_without_django(without_django, tmp_path, redis_url)
     assert run(without_django, "-c", ONE_DECISION, redis_url, cwd=tmp_path) == "decided\n"
 
 
-def test_the_readmes_examples_of_the_limiter_run_without_django(without_django, tmp_path, redis_url):
-    section = (CHECKOUT / "README.md").read_text().partition("## The limiter without Django")[2].partition("\n## ")[0]
+def test_the_documented_examples_of_the_limiter_run_without_django(without_django, tmp_path, redis_url):
+    section = (CHECKOUT / "docs" / "developers" / "python.md").read_text().partition("## Without Django")[2].partition("\n## ")[0]
     sync, asynchronous = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     program = f"{sync}\nassert decision.remaining == 9\n{asynchronous}\n    assert decision.remaining == 19\n"
     program = program.replace("redis.Redis()", f"redis.Redis.from_url({redis_url!r})")
