@@ -7,7 +7,7 @@ _WALK, _TRICKS, _DOORS = "serving/test_address_walk.py", "serving/test_path_tric
 _RULES, _OVERRIDES, _REPORT = "admin/test_rules.py", "admin/test_overrides.py", "admin/test_report_page.py"
 _LIST, _LOCKOUT, _PERMISSIONS = "admin/test_rule_list.py", "admin/test_lockout.py", "admin/test_rule_permissions.py"
 _ADDRESS, _SENT, _METHODS = "badinputs/test_address.py", "badinputs/test_identity.py", "badinputs/test_paths_and_methods.py"
-_NUMBERS, _PAGES, _BROWSER = "badinputs/test_numbers.py", "badinputs/test_pages.py", "badinputs/test_markup_in_browser.py"
+_NUMBERS, _PAGES, _BROWSER = "badinputs/test_numbers.py", "badinputs/test_pages.py", "browser/test_markup_browser.py"
 _SPELLINGS = "rules/test_path_variants.py"
 _PLAIN, _BODY, _WORST, _WORST_SERVED = (
     "identity/test_simple.py",

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from ratewindow.health import overview
 from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow, ThrottleStat
-from tests.badinputs.test_pages import addresses
+from tests.support.admin_addresses import addresses
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,18 +8,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.core import serializers
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import URLPattern, reverse
+from django.urls import reverse
 from django.utils import timezone
 
 from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow, ThrottleStat
 from ratewindow.operations import switch_off
+from tests.support.admin_addresses import addresses
 
 pytestmark = pytest.mark.django_db
 
@@ -37,21 +37,6 @@ def rows(db: None) -> None:
     Override.objects.block("ip:203.0.113.9", duration="1h", reason="trying passwords")
     start = timezone.now().replace(second=0, microsecond=0) - timedelta(minutes=5)
     ThrottleStat.objects.create(rule="login", resolution="minute", start=start, passed=5, refused=2)
-
-
-def addresses() -> list[str]:
-    """Every address that the admin of this app has."""
-    found: list[str] = [reverse("admin:app_list", args=["ratewindow"])]
-    for model, of_model in admin.site._registry.items():
-        if model._meta.app_label != "ratewindow":
-            continue
-        for pattern in of_model.get_urls():
-            if isinstance(pattern, URLPattern) and pattern.name:
-                first = model._default_manager.order_by("pk").first()
-                assert first is not None
-                arguments = [str(first.pk)] * pattern.pattern.regex.groups
-                found.append(reverse(f"admin:{pattern.name}", args=arguments))
-    return list(dict.fromkeys(found))
 
 
 def test_there_are_pages_of_every_kind() -> None:

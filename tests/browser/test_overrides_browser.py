@@ -8,16 +8,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from ratewindow.models import Override
-from tests.browser.test_report_browser import CHROMIUM, browser, sync_api
-from tests.browser.test_rules_browser import CONTRAST
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, opened, sync_api
 
-__all__ = ["browser"]  # the fixture
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no {CHROMIUM} here: the pages were not tried in a browser"),
-]
+pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
 LIST = reverse("admin:ratewindow_override_changelist")
 
@@ -32,12 +25,6 @@ def make() -> Override:
     ended = Override.objects.block("ip:2001:db8::1", duration="1h", reason="a mistake")
     Override.objects.get_queryset().filter(pk=ended.pk).end()
     return Override.objects.block("ip:203.0.113.0/24", duration="2h", reason="password guessing", source="admin")
-
-
-def opened(browser: Any, live_server: Any, admin_client: Any, **options: Any) -> Any:
-    context = browser.new_context(**options)
-    context.add_cookies([{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_server.url}])
-    return context.new_page()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,34 +1,17 @@
 """The report in a real browser: drawn under a strict content security policy, in both themes, on a phone."""
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.urls import reverse
 from django.utils import timezone
 
 from ratewindow.models import ThrottleStat
+from tests.browser.chromium import COLOURS, IN_A_BROWSER, SWATCHES
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright here: the pages were not tried in a browser")
-
-CHROMIUM = Path("/usr/bin/chromium")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 POLICY = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'"
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no {CHROMIUM} here: the pages were not tried in a browser"),
-]
+pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
 
 def strict_policy(get_response):
@@ -40,16 +23,6 @@ def strict_policy(get_response):
         return response
 
     return middleware
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["sync_api.Browser"]:
-    """For this module only: while it is open an event loop runs in this thread, which Django is told to bear."""
-    with pytest.MonkeyPatch.context() as patch, sync_api.sync_playwright() as playwright:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -81,21 +54,6 @@ def an_hour(transactional_db):
         ThrottleStat.objects.create(
             rule="login", resolution="minute", start=now - timedelta(minutes=ago), passed=100, refused=50, would_refuse=10
         )
-
-
-COLOURS = """() => {
-    const canvas = document.querySelector("#rw-chart canvas");
-    const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-    const found = new Map();
-    for (let i = 0; i < data.length; i += 4)
-        if (data[i + 3] == 255) {
-            const colour = `rgb(${data[i]}, ${data[i + 1]}, ${data[i + 2]})`;
-            found.set(colour, (found.get(colour) || 0) + 1);
-        }
-    return [...found].sort((a, b) => b[1] - a[1]).slice(0, 3).map((each) => each[0]).sort();
-}"""
-SWATCHES = """() => [...document.querySelectorAll(".rw-legend .rw-swatch")]
-    .map((swatch) => getComputedStyle(swatch).backgroundColor).sort()"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -7,29 +7,11 @@ import pytest
 from django.urls import reverse
 
 from ratewindow.models import RateRule
-from tests.browser.test_report_browser import CHROMIUM, browser, sync_api
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, sync_api
 
-__all__ = ["browser"]  # the fixture
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no {CHROMIUM} here: the pages were not tried in a browser"),
-]
+pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
 POLICY = "default-src 'none'; style-src 'self'"
-
-# What a text's colour and the first opaque background below it come to, by WCAG 2.
-CONTRAST = """(element) => {
-    const parse = (colour) => colour.match(/[0-9.]+/g).map(Number);
-    const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
-        .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
-        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-    let below = element;
-    while (below.parentElement && (parse(getComputedStyle(below).backgroundColor)[3] ?? 1) === 0) below = below.parentElement;
-    const pair = [parse(getComputedStyle(element).color), parse(getComputedStyle(below).backgroundColor)].map(light);
-    return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
-}"""
 
 
 def strict_policy(get_response: Any) -> Any:

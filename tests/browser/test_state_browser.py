@@ -13,16 +13,9 @@ from ratewindow.operations import switch_off
 from ratewindow.reporting import minutes
 from ratewindow.reporting.sums import Sums
 from ratewindow.store import process_clients, state_keys
-from tests.browser.test_report_browser import CHROMIUM, browser
-from tests.browser.test_rules_browser import CONTRAST
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER
 
-__all__ = ["browser"]  # the fixture
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no {CHROMIUM} here: the pages were not tried in a browser"),
-]
+pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
 POLICY = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'"
 

@@ -9,17 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.browser.test_report_browser import ARGUMENTS, CHROMIUM, COLOURS, SWATCHES
+from tests.browser.chromium import ARGUMENTS, CHROMIUM, COLOURS, IN_A_BROWSER, SWATCHES, sync_api
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright here: the pages were not tried in a browser")
 for theme in ("unfold", "jazzmin", "grappelli"):
     pytest.importorskip(theme, reason=f"{theme} is not installed: the pages were not tried under it")
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no {CHROMIUM} here: the pages were not tried in a browser"),
-]
+pytestmark = [*IN_A_BROWSER, pytest.mark.slow]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 OURS = "/admin/ratewindow"

@@ -9,15 +9,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
-from django.conf import settings
-from django.test import override_settings
 
-from ratewindow.store import outage, process_clients, stores
 from tests.faults.injectors import OwnServer, own_server
 from tests.faults.proxy import Proxy, proxied
 from tests.faults.site import Visitor, settle
-
-SHORT = "500ms"  # long enough that a busy machine does not look like a fault
 
 
 @pytest.fixture
@@ -30,16 +25,6 @@ def server() -> Iterator[OwnServer]:
 def proxy(server: OwnServer) -> Iterator[Proxy]:
     with proxied(server.port) as proxy:
         yield proxy
-
-
-@contextmanager
-def site_on(url: str, timeout: str = SHORT, **more: Any) -> Iterator[None]:
-    changed = {**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": timeout, **more}
-    with override_settings(RATEWINDOW=changed, ROOT_URLCONF="tests.faults.site"):
-        try:
-            yield
-        finally:
-            process_clients.close()
 
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
@@ -72,10 +57,3 @@ def _noting(name: str, do: Callable[..., Any], seen: list[str]) -> Callable[...,
         return do(self, *arguments)
 
     return noting
-
-
-def probe() -> None:
-    """What housekeeping does four times a second."""
-
-    outage.breaker.look()
-    stores.shards.look()

@@ -1,15 +1,23 @@
 """A small site behind the gate, and a visitor who tells what was decided about each request, sync or async."""
 
 import asyncio
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.test import AsyncClient, Client
+from django.test import AsyncClient, Client, override_settings
 from django.urls import path
 
 from ratewindow import ratelimit
+from ratewindow.store import outage, process_clients, stores
 
 LIMIT = 20
+SHORT = "500ms"  # long enough that a busy machine does not look like a fault
+
+Touched = Callable[[], AbstractContextManager[list[str]]]
+"""What this process does on sockets of the network meanwhile, by name."""
 
 
 def _told(request: HttpRequest) -> JsonResponse:
@@ -70,3 +78,20 @@ async def settle() -> None:
     await asyncio.sleep(0)
     while others := asyncio.all_tasks() - {asyncio.current_task()}:
         await asyncio.wait(others)
+
+
+@contextmanager
+def site_on(url: str, timeout: str = SHORT, **more: Any) -> Iterator[None]:
+    changed = {**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": timeout, **more}
+    with override_settings(RATEWINDOW=changed, ROOT_URLCONF="tests.faults.site"):
+        try:
+            yield
+        finally:
+            process_clients.close()
+
+
+def probe() -> None:
+    """What housekeeping does four times a second."""
+
+    outage.breaker.look()
+    stores.shards.look()

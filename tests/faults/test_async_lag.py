@@ -9,7 +9,7 @@ from django.test import RequestFactory
 
 from ratewindow import ratelimit
 from ratewindow.store import stores
-from tests.faults.conftest import site_on
+from tests.faults.site import site_on
 
 LIMIT = "400ms"  # the proportion of 120 to 100 is what matters, and a busy machine needs some time itself
 BLOCKED_S = 0.48

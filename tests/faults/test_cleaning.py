@@ -4,8 +4,7 @@ import pytest
 
 from tests.faults.cleaning import clean, seed
 from tests.faults.ground import template
-from tests.serving.conftest import needs_a_server
-from tests.serving.servers import place
+from tests.serving.servers import needs_a_server, place
 
 pytestmark = pytest.mark.slow
 

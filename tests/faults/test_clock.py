@@ -6,8 +6,7 @@ import pytest
 
 from ratewindow.store import outage
 from tests.faults.clock import SteppedServer, stepped_server
-from tests.faults.conftest import site_on
-from tests.faults.site import LIMIT, Answer, Visitor
+from tests.faults.site import LIMIT, Answer, Visitor, site_on
 
 HOUR_S = 3600
 BUCKETS_S = 200  # more than a bucket, which is counted and dated as a whole

@@ -9,9 +9,7 @@ from redis.crc import key_slot
 
 from ratewindow.store import outage, stores
 from ratewindow.store.breaker import FAILURES_TO_OPEN
-from tests.faults.conftest import probe, site_on
-from tests.faults.site import LIMIT, Answer, Visitor
-from tests.faults.test_one_server import Touched
+from tests.faults.site import LIMIT, Answer, Touched, Visitor, probe, site_on
 from tests.support.servers import Cluster, cluster_with_replicas, until
 
 pytestmark = pytest.mark.slow

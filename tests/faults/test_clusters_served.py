@@ -9,8 +9,7 @@ import pytest
 from tests.faults.clusters import copied, kill_a_master, move_slots
 from tests.faults.ground import template
 from tests.faults.traffic import Traffic, breakers
-from tests.serving.conftest import needs_a_server
-from tests.serving.servers import Served, new_address, place
+from tests.serving.servers import Served, needs_a_server, new_address, place
 from tests.support.servers import Cluster, cluster_with_replicas, watched_by_sentinels
 
 pytestmark = pytest.mark.slow

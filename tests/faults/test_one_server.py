@@ -15,13 +15,10 @@ import pytest
 from ratewindow.store import outage
 from ratewindow.store.breaker import FAILURES_TO_OPEN
 from tests.faults import injectors
-from tests.faults.conftest import probe, site_on
 from tests.faults.injectors import OwnServer
 from tests.faults.proxy import GARBAGE, NIL, SHORT, Proxy
-from tests.faults.site import LIMIT, Answer, Visitor
+from tests.faults.site import LIMIT, Answer, Touched, Visitor, probe, site_on
 from tests.support.servers import until
-
-Touched = Callable[[], AbstractContextManager[list[str]]]
 
 BEFORE, AFTER = 2, 1  # requests around the fault
 

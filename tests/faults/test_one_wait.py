@@ -20,8 +20,8 @@ from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.count_when import parse_count_when
 from ratewindow.rules.rule import Rule
 from ratewindow.store import outage
-from tests.faults.conftest import site_on
 from tests.faults.proxy import Proxy
+from tests.faults.site import site_on
 from tests.support.doors import answer, behind_middleware
 
 TIMEOUT = "100ms"

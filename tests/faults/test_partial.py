@@ -12,10 +12,9 @@ from ratewindow.rules.rule import Rule
 from ratewindow.store import outage, stores
 from ratewindow.store.breaker_evidence import FAILURES_TO_OPEN, LAST, PART
 from ratewindow.store.failures import FEW
-from tests.faults.conftest import probe, site_on
 from tests.faults.injectors import OwnServer
 from tests.faults.proxy import Proxy
-from tests.faults.site import LIMIT, Answer, Visitor
+from tests.faults.site import LIMIT, Answer, Visitor, probe, site_on
 
 
 def said(caplog: pytest.LogCaptureFixture, words: str) -> int:

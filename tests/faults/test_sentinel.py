@@ -8,10 +8,8 @@ import redis
 
 from ratewindow.store import outage
 from ratewindow.store.breaker import FAILURES_TO_OPEN
-from tests.faults.conftest import probe, site_on
 from tests.faults.proxy import proxied
-from tests.faults.site import LIMIT, Answer, Visitor
-from tests.faults.test_one_server import Touched
+from tests.faults.site import LIMIT, Answer, Touched, Visitor, probe, site_on
 from tests.support.servers import SERVICE, Watched, until, watched_by_sentinels
 
 

