@@ -10,7 +10,7 @@ _ADDRESS, _SENT, _METHODS = "badinputs/test_address.py", "badinputs/test_identit
 _NUMBERS, _PAGES, _BROWSER = "badinputs/test_numbers.py", "badinputs/test_pages.py", "browser/test_markup_browser.py"
 _SPELLINGS = "rules/test_path_variants.py"
 _PLAIN, _BODY, _WORST, _WORST_SERVED = (
-    "identity/test_simple.py",
+    "identity/test_request_attributes.py",
     "identity/test_body_fields.py",
     "badinputs/test_worst_strings.py",
     "serving/test_worst_strings_served.py",
