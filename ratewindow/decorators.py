@@ -112,7 +112,7 @@ class _Limit:
         self._called, self._given, self._key, self._methods, self._normalise = called, given, key, methods, normalise
         self._cost, self._block = cost, block
         # The same for a decorator that is made anew at each request, by a decorator of the site's.
-        said = (called, given.words, key, sorted(methods), normalise, cost, block)
+        said = (called, given.registered, key, sorted(methods), normalise, cost, block)
         self._mark = methods_of.MARK + digest(repr(said), 12)
         self._doors: WeakKeyDictionary[type, _Door] = WeakKeyDictionary()  # of classes whose methods are limited
 
@@ -121,7 +121,7 @@ class _Limit:
         if (owner := methods_of.owner(view)) is not None:
             return _guarded(view, self._door_of(owner, view))
         handlers.check(view)
-        if methods_of.is_stand_in(view):
+        if methods_of.is_dummy(view):
             if self._called:
                 self._register(self._called, "a method of a class")
             setattr(view, self._mark, self._register_at)
@@ -145,7 +145,7 @@ class _Limit:
         return door
 
     def _door(self, name: str) -> "_Door":
-        return _Door(name, self._given, self._cost, self._block, warn=bool(self._called) and self._given.words is None)
+        return _Door(name, self._given, self._cost, self._block, warn=bool(self._called) and self._given.registered is None)
 
     def _register_at(self, place: Place) -> None:
         if not self._called:
@@ -153,10 +153,12 @@ class _Limit:
             self._register(_name_at(place), where, place.view)
 
     def _register(self, name: str, place: str, view: Any = None) -> None:
-        if self._given.words is None and not self._called:
+        if self._given.registered is None and not self._called:
             return  # it limits nobody, and no rule is missed by it
         made_of = id(view) if view is not None and not self._called else None
-        code_rates.register(CodeRate(name, self._given.words, self._key, self._methods, place, self._normalise, made_of=made_of))
+        code_rates.register(
+            CodeRate(name, self._given.registered, self._key, self._methods, place, self._normalise, made_of=made_of)
+        )
 
 
 def _register_methods() -> None:

@@ -78,11 +78,11 @@ def _follow_settings(*, setting: str, **_: Any) -> None:
             counters.forget()  # the server that a test returns to must not get these
         for close in (process_clients.close, stores.close, leasing.leases.forget, outage.reset, local_counts.reset):
             close()
-        address.forget()
+        address.clear_cache()
     elif setting == "SECRET_KEY":
         state_keys.forget_secret()
     elif setting in matching.SETTINGS:
-        matching.forget_urlconfs()
+        matching.clear_urlconfs()
 
 
 def reset() -> None:

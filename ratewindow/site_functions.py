@@ -1,8 +1,7 @@
-"""Functions of the site's own, such as a cost or a key: what one does wrong is told and counted, not raised.
+"""Failures of the site's own functions, such as a cost or a key: logged and counted instead of raised.
 
-Whoever calls such a function catches what it raises, refuses what it returns wrongly, and calls `failed` here; `worked`
-ends that, and the next failure is news again. So the log has one line each time a function begins to fail, and the
-report has every failure under ``function:cost`` and the like.
+The caller catches the exception, rejects an invalid value and calls `failed`; a later success calls `worked`. So the log
+has one line each time that a function begins to fail, and the report counts every failure, as ``function:cost``.
 """
 
 import logging
@@ -15,64 +14,64 @@ from asgiref.sync import iscoroutinefunction
 
 logger = logging.getLogger("ratewindow")
 
-MOST_TOLD = 500  # functions that fail at the same time
-LONGEST_TOLD = 80  # characters of what was wrong
+MOST_LOGGED = 500  # functions that fail at the same time
+LONGEST_SHOWN = 80  # characters of the error
 
 _lock = threading.Lock()
 _listeners: list[Callable[[str, str], None]] = []
-failing: set[tuple[str, str]] = set()  # look whether it is empty before calling `worked`: that costs nothing
+failing: set[tuple[str, str]] = set()  # check that it is not empty before calling `worked`, to save the call
 
 
 def is_async(function: Any) -> bool:
-    """Whether a call of it, or of an object that is called like one, gives what is to be awaited."""
+    """Whether a call of this function or callable object must be awaited."""
     return iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
 def failed(what: str, where: str, error: BaseException, holds: str, rules: Iterable[str] = ()) -> str:
-    """The function for `what` (``cost``, ``rate``, ``key``) of `where` is wrong; `holds` says what is done instead.
+    """Log that the function for `what` (``cost``, ``rate``, ``key``) of `where` failed, and count it for each of `rules`.
 
-    Returns the cause under which it is counted, for each of `rules`: their names.
+    `holds` says what happens instead. Returns the cause under which it is counted.
     """
     cause = f"function:{what}"
     for listener in _listeners:
         for rule in dict.fromkeys(rules):
             listener(rule, cause)
     with _lock:
-        is_news = (what, where) not in failing and len(failing) < MOST_TOLD
-        if is_news:
+        is_new = (what, where) not in failing and len(failing) < MOST_LOGGED
+        if is_new:
             failing.add((what, where))
-    if is_news:
-        logger.error("ratewindow: the %s function of %s is wrong, %s (logged once): %s", what, where, holds, _in_a_line(error))
+    if is_new:
+        logger.error("ratewindow: the %s function of %s failed, %s (logged once): %s", what, where, holds, _in_a_line(error))
     return cause
 
 
 def count(what: str, rule: str) -> None:
-    """A rule had to do without what the function would have told it."""
+    """Count a failure of the function for `what` for one more rule."""
     for listener in _listeners:
         listener(rule, f"function:{what}")
 
 
 def _in_a_line(error: BaseException) -> str:
-    """The error, and where it was raised. In ASCII, not all of it, and without a traceback, which ends in the error's
-    text as it is: a function may put into it what a client sent, and a line break would begin a line of its own.
+    """The error and where it was raised, as short ASCII. No traceback, since that ends in the error's text as it is: it may
+    contain what a client sent, and a line break in it would forge a log line.
     """
-    why = ascii(f"{type(error).__name__}: {error}"[:LONGEST_TOLD])[1:-1]
+    message = ascii(f"{type(error).__name__}: {error}"[:LONGEST_SHOWN])[1:-1]
     frames = traceback.extract_tb(error.__traceback__)
-    return f"{why} at {frames[-1].filename}:{frames[-1].lineno}" if frames else why
+    return f"{message} at {frames[-1].filename}:{frames[-1].lineno}" if frames else message
 
 
 def worked(what: str, where: str) -> None:
-    """It is right again."""
+    """The function works again: its next failure is logged."""
     with _lock:
         failing.discard((what, where))
 
 
 def listen(listener: Callable[[str, str], None]) -> None:
-    """Call `listener` with the rule's name and the cause, whenever a function fails."""
+    """Call `listener` with the rule's name and the cause whenever a function fails."""
     _listeners.append(listener)
 
 
 def renew() -> None:
-    """In a fork, where a thread that does not exist may hold the lock."""
+    """After a fork, in which a thread that no longer exists may hold the lock."""
     global _lock
     _lock = threading.Lock()

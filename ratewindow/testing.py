@@ -74,7 +74,7 @@ class fresh_counts:  # noqa: N801  named as Django's override_settings is
             return cast("Decorated", self._around_class(tests))
         if inspect.isgeneratorfunction(tests) or inspect.isasyncgenfunction(tests):
             block = f"`with {type(self).__name__}(...):`"
-            raise TypeError(f"{tests.__qualname__} is no function that returns: write {block} inside of it")
+            raise TypeError(f"{tests.__qualname__} is a generator: write {block} inside of it")
         if iscoroutinefunction(tests):
 
             @functools.wraps(tests)
@@ -180,7 +180,7 @@ def _of_site(name: str, rate: str) -> rule.Rule:
         names = {*current.of_site().by_name, *code_rates.uses()}
         near = difflib.get_close_matches(name, names, n=1)
         meant = f"did you mean {near[0]!r}?" if near else f"For one of the test's own write Rule({name!r}, {rate!r}, path=...)."
-        raise ValueError(f"{name!r} is no rule of this site: no row has it, and no view names it. {meant}")
+        raise ValueError(f"{name!r} is not a rule of this site: no row has it, and no view names it. {meant}")
     return replace(known, windows=parse_rates(rate), mode="enforce", enforce_percent=100)
 
 

@@ -175,7 +175,7 @@ def test_a_name_that_nobody_has_defined_is_told_once(
     assert [record.getMessage() for record in caplog.records] == [
         "ratewindow: code names rule 'nobody.defined', which nobody has defined: requests pass"
     ]
-    with pytest.raises(ValueError, match="'42' is no identity"):
+    with pytest.raises(ValueError, match="'42' is not an identity"):
         call(is_async, door, "nobody.defined", "42", **options)
 
 
@@ -193,7 +193,7 @@ def test_of_names_that_code_makes_of_requests_a_bounded_number_is_logged_and_kep
 @pytest.mark.parametrize(("door", "options"), DOORS)
 @pytest.mark.parametrize("name", [None, "Bad Name", b"mail", 42, ["mail"], ""])
 def test_a_name_that_no_rule_can_have_is_an_error(name: Any, is_async: bool, door: str, options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"is no rule name: use at most 64"):
+    with pytest.raises(ValueError, match=r"is not a rule name: use at most 64"):
         call(is_async, door, name, "user:42", **options)
 
 
@@ -216,7 +216,7 @@ def test_who_is_neither_a_request_nor_an_identity_is_named(who: Any, blocked: bo
     if blocked:
         Override.objects.block("user:43")
     for name in ("mail", "nobody.defined"):
-        with pytest.raises(ValueError, match=r"is no identity: write its kind and value, such as user:42 .* or give the request"):
+        with pytest.raises(ValueError, match=r"is not an identity: write its kind and value, .* or give the request"):
             ratewindow.hit(name, who)
 
 
@@ -258,13 +258,13 @@ def test_a_hit_inside_a_view_shows_in_its_headers_and_is_counted_once() -> None:
 @pytest.mark.parametrize("who", ["42", "", "user:", ("user:1", "")])
 def test_an_identity_without_its_kind_is_named(who: Any) -> None:
     define("mail", "1/h")
-    with pytest.raises(ValueError, match="is no identity: write its kind and value"):
+    with pytest.raises(ValueError, match="is not an identity: write its kind and value"):
         ratewindow.hit("mail", who)
 
 
 def test_an_address_that_is_none_is_named() -> None:
     define("mail", "1/h")
-    with pytest.raises(ValueError, match=r"'1\.2\.3' is no address"):
+    with pytest.raises(ValueError, match=r"'1\.2\.3' is not an address"):
         ratewindow.hit("mail", "ip:1.2.3")
 
 

@@ -86,7 +86,7 @@ def test_a_method_whose_rule_nobody_defined_is_warned_of_once_and_known_before_i
 
 @pytest.mark.parametrize("key", [None, ["ip"], 5])
 def test_a_key_that_is_no_text_is_named_at_import(key: Any) -> None:
-    with pytest.raises(ValueError, match="is no key: write text such as ip"):
+    with pytest.raises(ValueError, match="is not a key: write text such as ip"):
         ratelimit(rate="5/m", key=key)
 
 
@@ -107,7 +107,7 @@ def test_without_parentheses_the_decorator_says_what_it_needs() -> None:
 
 @pytest.mark.parametrize("rate", ["5/m", "5/m; 20/h", "10 per minute"])
 def test_a_rate_where_the_name_belongs_is_told_where_it_belongs(rate: str) -> None:
-    with pytest.raises(ValueError, match=f"'{rate}' is a rate, where the name of a rule belongs: write rate='{rate}'"):
+    with pytest.raises(ValueError, match=f"'{rate}' is a rate in the place of a rule's name: write rate='{rate}'"):
         ratelimit(rate)
     with pytest.raises(ValueError, match=f"write rate='{rate}'"):
         ratewindow.hit(rate, "user:42")
@@ -166,7 +166,7 @@ def test_one_thing_said_in_both_words_is_an_error() -> None:
 
 
 def test_a_group_that_is_no_rule_name_is_told_one() -> None:
-    with pytest.raises(ValueError, match=r"'Log in: Post' is no rule name.*for example 'log-in-post'"):
+    with pytest.raises(ValueError, match=r"'Log in: Post' is not a rule name.*for example 'log-in-post'"):
         ratelimit(group="Log in: Post", key="ip", rate="5/m")
 
 
@@ -217,7 +217,7 @@ def test_a_cost_that_would_have_to_be_awaited_is_named_at_import(cost: Any) -> N
 
 @pytest.mark.parametrize("methods", [5, [1], ["GET", b"POST"], "ALL", ["any"], "POTS", ["GET", "PSOT"]])
 def test_methods_that_are_none_are_named_at_import(methods: Any) -> None:
-    with pytest.raises(ValueError, match=r"HTTP method.*: (write for example|leave methods out|did you mean POST\?)"):
+    with pytest.raises(ValueError, match=r"HTTP method.*: (write for example|leave methods empty|did you mean POST\?)"):
         ratelimit(rate="5/m", methods=methods)
 
 

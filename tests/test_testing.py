@@ -100,7 +100,7 @@ def test_it_is_undone_after_an_error() -> None:
     assert current._of_test is None
 
 
-@pytest.mark.parametrize(("name", "rate", "told"), [("No", "1/m", "'No' is no rule name"), ("no", "1/parsec", "no unit of time")])
+@pytest.mark.parametrize(("name", "rate", "told"), [("No", "1/m", "'No' is not a rule name"), ("no", "1/parsec", "no unit")])
 def test_a_bad_name_or_rate_is_named_at_once(name: str, rate: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         override_rules({name: rate})
@@ -145,10 +145,10 @@ def test_a_whole_rule_of_the_tests_own_applies_where_it_says() -> None:
 @pytest.mark.parametrize(
     ("arguments", "fields", "told"),
     [
-        (("No", "2/m"), {}, "'No' is no rule name"),
+        (("No", "2/m"), {}, "'No' is not a rule name"),
         (("api", "2/parsec"), {}, "no unit of time"),
-        (("api", "2/m"), {"prefix": "api"}, "'api' is no path: begin with /"),
-        (("api", "2/m"), {"key": "shoe_size"}, "'shoe_size' is no key"),
+        (("api", "2/m"), {"prefix": "api"}, "'api' is not a path: begin with /"),
+        (("api", "2/m"), {"key": "shoe_size"}, "'shoe_size' is not a key"),
         (("api", "2/m"), {"methods": "POTS"}, "did you mean POST?"),
         (("api", "2/m"), {"path": "/a/", "route": "a"}, "give one of path=, prefix=, regex=, route=, not 2"),
     ],
@@ -160,7 +160,7 @@ def test_what_is_wrong_with_a_whole_rule_is_named_at_once(arguments: tuple[str, 
 
 
 def test_a_name_that_the_site_has_not_is_an_error_that_tells_the_nearest() -> None:
-    with pytest.raises(ValueError, match=r"'demo.limitd' is no rule of this site: .* did you mean 'demo.limited'\?"):
+    with pytest.raises(ValueError, match=r"'demo.limitd' is not a rule of this site: .* did you mean 'demo.limited'\?"):
         override_rules({"demo.limitd": "5/m"}).__enter__()
     with pytest.raises(ValueError, match=r"For one of the test's own write Rule\('xyz', '5/m', path=\.\.\.\)"):
         override_rules(xyz="5/m").__enter__()

@@ -1,6 +1,6 @@
-"""Who is asking: key recipes such as ``user+header:x-api-key`` as functions of a request.
+"""What identifies a client: keys such as ``user+header:x-api-key`` as functions of a request.
 
-An identity is always typed, ``ip:203.0.113.9``, so that a user named like an address is not that address.
+An identity is always typed, ``ip:203.0.113.9``: a user whose name is ``203.0.113.9`` is another client.
 """
 
 from ratewindow.identity.custom_keys import paths_in, ratekey

@@ -1,4 +1,4 @@
-"""The client's address: REMOTE_ADDR, or what trusted proxies say of it, as much of it as is one client."""
+"""The client's address: REMOTE_ADDR, or what trusted proxies forward, cut to the prefix that counts as one client."""
 
 import ipaddress
 from functools import lru_cache
@@ -11,76 +11,73 @@ from ratewindow.conf import networks as ipv4in6
 from ratewindow.identity import proxy_warning
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-MOST_REMEMBERED = 256  # characters of what a request says of its way
-LONGEST = 100  # characters of an address with brackets, port and scope; what is longer is not even remembered
+LONGEST_CACHED = 256  # characters of REMOTE_ADDR and X-Forwarded-For: long headers are sent to fill the memory
+LONGEST_ADDRESS = 100  # characters, with brackets, port and zone; a longer text is no address and is not cached
 
 
 def client_address(request: HttpRequest) -> str:
     """The address that counts as one client: ``203.0.113.9``, ``2001:db8::/64``, or ``unknown`` without any.
 
     X-Forwarded-For is read only when proxies are trusted, from the right: the first address that is not
-    a trusted proxy is the client, and what stands left of it is whatever the client chose to send.
+    a trusted proxy is the client, and whatever precedes it was chosen by the client.
     """
-    peer, forwarded = _told(request)
-    # Long headers are what somebody sends to fill the memory.
-    find = _client if len(peer) + len(forwarded) <= MOST_REMEMBERED else _client.__wrapped__
-    client = find(peer, forwarded)
+    meta = request.META  # shaped by speed: no call that can be spared
+    peer = meta.get("REMOTE_ADDR") or ""
+    forwarded = (meta.get("HTTP_X_FORWARDED_FOR") or "") if conf.current().trusted_proxies else ""
+    client = (_client if len(peer) + len(forwarded) <= LONGEST_CACHED else _client.__wrapped__)(peer, forwarded)
     if proxy_warning.watching:
-        proxy_warning.see(request.META, client)
+        proxy_warning.observe(meta, client)
     return client
 
 
 def whole_address(request: HttpRequest) -> Address | None:
-    """The same address, all of it; None without any."""
-    peer, forwarded = _told(request)
-    return _walk(peer, forwarded, conf.current().trusted_proxies) if forwarded else _direct(peer)
-
-
-def _told(request: HttpRequest) -> tuple[str, str]:
-    """What the request says of its way: the peer, and who is forwarded, if that is to be believed."""
-    meta = request.META
-    forwarded = meta.get("HTTP_X_FORWARDED_FOR") if conf.current().trusted_proxies else ""
-    return meta.get("REMOTE_ADDR") or "", forwarded or ""
+    """The client's address, not cut to a prefix; None without any."""
+    trusted, meta = conf.current().trusted_proxies, request.META
+    return _address(meta.get("REMOTE_ADDR") or "", (meta.get("HTTP_X_FORWARDED_FOR") or "") if trusted else "", trusted)
 
 
 @lru_cache(maxsize=4096)
 def _client(peer: str, forwarded: str) -> str:
-    """What counts as one client, under the settings in force."""
+    """`client_address` under the settings in force."""
     settings = conf.current()
-    address = _walk(peer, forwarded, settings.trusted_proxies) if forwarded else _direct(peer)
-    return _masked(address, settings.ipv4_prefix, settings.ipv6_prefix)
+    return _masked(_address(peer, forwarded, settings.trusted_proxies), settings.ipv4_prefix, settings.ipv6_prefix)
 
 
 def masked_address(text: str) -> str:
-    """As much of an address as is one client; ValueError names what is no address."""
-    address = parse_address(text.partition("/")[0])
-    if address is None:
-        raise ValueError(f"{text!r} is no address: write for example 203.0.113.9 or 2001:db8::1")
+    """An address cut to the prefix that counts as one client. Raises ValueError."""
+    address = _valid_address(text, text.partition("/")[0])
     return _masked(address, conf.current().ipv4_prefix, conf.current().ipv6_prefix)
 
 
 def is_one_client(text: str) -> bool:
-    """Whether an address, or a network as ``2001:db8::/64``, is as much as counts as one client, neither more nor less."""
+    """Whether an address, or a network such as ``2001:db8::/64``, is exactly what counts as one client. Raises ValueError."""
     written, slash, length = text.partition("/")
-    address = parse_address(written)
-    if address is None:
-        raise ValueError(f"{text!r} is no address: write for example 203.0.113.9 or 2001:db8::1")
+    address = _valid_address(text, written)
     prefix = conf.current().ipv4_prefix if address.version == 4 else conf.current().ipv6_prefix
     return not slash or length == str(prefix)
 
 
 def parse_address(text: str) -> Address | None:
-    """An address without port, brackets and scope, an IPv4 address written as one of IPv6 as itself; None for junk."""
-    return _parsed(text) if len(text) <= LONGEST else None
+    """An address without port, brackets and zone, an IPv4-mapped IPv6 address as IPv4; None if it is not an address."""
+    return _parsed(text) if len(text) <= LONGEST_ADDRESS else None
+
+
+def _valid_address(text: str, address: str) -> Address:
+    parsed = parse_address(address)
+    if parsed is None:
+        raise ValueError(f"{text!r} is not an address: write for example 203.0.113.9 or 2001:db8::1")
+    return parsed
 
 
 def _direct(peer: str) -> Address | None:
     return None if peer in proxy_warning.UNIX_SOCKETS else parse_address(peer)
 
 
-def _walk(peer: str, forwarded: str, trusted: Any) -> Address | None:
-    hops = [part.strip() for part in forwarded.split(",")]
+def _address(peer: str, forwarded: str, trusted: Any) -> Address | None:
     direct = _direct(peer)
+    if not forwarded:
+        return direct
+    hops = [part.strip() for part in forwarded.split(",")]
     if isinstance(trusted, int):
         # With n proxies the n-th address from the right was written by the outermost of them.
         candidate = parse_address(hops[-trusted]) if trusted <= len(hops) else None
@@ -125,6 +122,6 @@ def _masked(address: Address | None, ipv4_prefix: int, ipv6_prefix: int) -> str:
     return str(ipaddress.ip_network((address, prefix), strict=False))
 
 
-def forget() -> None:
-    """Other settings may say that somebody else is the client."""
+def clear_cache() -> None:
+    """Read the addresses of clients again: the settings have changed."""
     _client.cache_clear()

@@ -1,7 +1,7 @@
-"""Keys from the body of a request, a form or JSON: read only when it is small, and left for the view to read.
+"""Keys from the body of a request, a form or JSON: read only when it is small, and still there for the view.
 
-At most `MOST_BYTES` are read, and nothing that some other code has begun to read as a stream. Files of a form are
-never kept. The view finds the body, the form, its files and the stream as if nobody had looked.
+At most `MOST_BYTES` are read, and never after other code has begun to read the body as a stream. Uploaded files are
+not kept. The view finds the body, the form, its files and the stream unread.
 """
 
 import json
@@ -26,7 +26,7 @@ _NO_FORM = QueryDict()
 
 
 def post(name: str, normaliser: Normaliser) -> Extractor:
-    """Of a field that is sent twice the last, which is what a view sees."""
+    """A form field. If it is sent twice, the last one counts, as in ``request.POST[name]``."""
     prefix = beginning("post", name)
 
     def value(request: HttpRequest) -> str | None:
@@ -37,7 +37,7 @@ def post(name: str, normaliser: Normaliser) -> Extractor:
 
 
 def in_json(name: str, normaliser: Normaliser) -> Extractor:
-    """``json:user.email`` is ``{"user": {"email": ...}}``. Text and numbers are values, lists and objects are none."""
+    """A member of the JSON body: ``json:user.email`` is ``{"user": {"email": ...}}``. Lists and objects count as missing."""
     prefix, steps = beginning("json", name), name.split(".")
 
     def value(request: HttpRequest) -> str | None:
@@ -47,7 +47,7 @@ def in_json(name: str, normaliser: Normaliser) -> Extractor:
 
 
 def either(name: str, normaliser: Normaliser) -> Extractor:
-    """For views that take a form and JSON: the field, or else the member, whatever the body is said to be."""
+    """The form field, else the member of the JSON, whatever the content type: for views that accept both."""
     prefix, steps = beginning("body", name), name.split(".")
 
     def value(request: HttpRequest) -> str | None:
@@ -65,7 +65,7 @@ def _member(found: Any, steps: list[str]) -> str | None:
 
 
 def scalar(value: Any) -> str | None:
-    """A value of JSON as text: 42, 42.0 and "42" are one client, since a view that wants a number takes all of them."""
+    """A JSON value as text. 42, 42.0 and "42" are one client, since a view that expects a number accepts all of them."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -76,12 +76,12 @@ def scalar(value: Any) -> str | None:
 
 
 def _form(request: HttpRequest) -> QueryDict:
-    """The fields of the form in the body; none where there is no form, or it must not be read."""
-    if hasattr(request, "_post"):  # somebody has parsed it already, such as Django's CSRF protection
+    """The fields of the form in the body; empty if there is no form, or it must not be read."""
+    if hasattr(request, "_post"):  # other code, such as Django's CSRF protection, has parsed it
         return request.POST
-    if (held := getattr(request, "_ratewindow_form", None)) is None:
-        held = request._ratewindow_form = _parsed_form(request)  # type: ignore[attr-defined]
-    return held
+    if (form := getattr(request, "_ratewindow_form", None)) is None:
+        form = request._ratewindow_form = _parsed_form(request)  # type: ignore[attr-defined]
+    return form
 
 
 def _parsed_form(request: HttpRequest) -> QueryDict:
@@ -94,11 +94,11 @@ def _parsed_form(request: HttpRequest) -> QueryDict:
             return MultiPartParser(request.META, BytesIO(body), [_NoFiles()], encoding).parse()[0]
         return QueryDict(body, encoding=encoding)
     except (SuspiciousOperation, BadRequest, MultiPartParserError, LookupError, ValueError):
-        return _NO_FORM  # what is no form for Django either
+        return _NO_FORM  # Django rejects it, too
 
 
 class _NoFiles(FileUploadHandler):
-    """Every file is skipped: `SkipFile` reads on behind it."""
+    """Upload handler that skips every file: after `SkipFile` the parser goes on with the next field."""
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         raise SkipFile
@@ -111,13 +111,13 @@ class _NoFiles(FileUploadHandler):
 
 
 def _json(request: HttpRequest) -> Any:
-    """The JSON in a body that says that it is some; None where there is none, or it must not be read."""
+    """The body as JSON if its content type says so; None otherwise, or if it must not be read."""
     kind = request.content_type or ""
     return _any_json(request) if kind == "application/json" or kind.endswith("+json") else None
 
 
 def _any_json(request: HttpRequest) -> Any:
-    """The JSON in the body, whatever the body says that it is, as views find it that ask nobody."""
+    """The body as JSON, whatever its content type: some views do not check that."""
     if not hasattr(request, "_ratewindow_json"):
         request._ratewindow_json = _parsed_json(request)  # type: ignore[attr-defined]
     return request._ratewindow_json  # type: ignore[attr-defined]
@@ -128,27 +128,27 @@ def _parsed_json(request: HttpRequest) -> Any:
         return None
     try:
         return json.loads(body)
-    except (ValueError, RecursionError):  # no JSON, no UTF-8, a number of thousands of digits, lists in lists in lists
+    except (ValueError, RecursionError):  # not JSON, not UTF-8, a number of thousands of digits, nested too deeply
         return None
 
 
 def _body(request: HttpRequest) -> bytes | None:
-    """The body, where it is small and still there; Django keeps what has been read for the view."""
+    """The body, if it is small and can still be read; Django keeps it for the view."""
     if not 0 < _size(request) <= MOST_BYTES:
         return None
     try:
         body = request.body
-    except (RawPostDataException, SuspiciousOperation, OSError):  # read by somebody else, too big for Django, cut off
+    except (RawPostDataException, SuspiciousOperation, OSError):  # read by other code, too large for Django, disconnected
         return None
     return body if len(body) <= MOST_BYTES else None
 
 
 def _size(request: HttpRequest) -> int:
-    """How long the body says it is. Only under ASGI is there one that does not say: Django has it in a file by then."""
+    """The length of the body by its Content-Length. Only under ASGI may that be missing; then Django has the body in a file."""
     if hasattr(request, "_body"):
         return len(request._body)
-    if told := str(request.META.get("CONTENT_LENGTH") or ""):
-        return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else 0
+    if length := str(request.META.get("CONTENT_LENGTH") or ""):
+        return int(length) if length.isascii() and length.isdigit() and len(length) < 16 else 0
     stream: Any = getattr(request, "_stream", None)
     if getattr(request, "_read_started", True) or not (hasattr(stream, "seekable") and stream.seekable()):
         return 0

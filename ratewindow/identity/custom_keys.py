@@ -1,4 +1,4 @@
-"""Keys that a project adds: a function with a name of its own, or one that is named by its dotted path."""
+"""Keys that a project adds: functions registered by `ratekey`, and functions named by their dotted path."""
 
 import inspect
 import re
@@ -25,7 +25,7 @@ RESERVED = frozenset(
 
 @dataclass(frozen=True)
 class CustomKey:
-    """A project's function. `needs_user`: on an event loop the user is loaded before it is called."""
+    """A project's function as a key. If `needs_user`, the user is loaded before the function is called on an event loop."""
 
     name: str
     function: Callable[[HttpRequest], Any]
@@ -37,41 +37,41 @@ _version = 0
 
 
 def ratekey(name: str, *, needs_user: bool = True) -> Callable[[Function], Function]:
-    """Make a function of the request a key of that name, ``@ratekey("tenant")``, for rules in the admin and in code.
+    """Register a function of the request as a key, ``@ratekey("tenant")``, for rules in the admin and in code.
 
-    It returns what tells clients apart, text, a whole number or a UUID, or None where a request has none. Put it in a module
-    ``ratekeys`` of an installed app, which is imported when Django starts. Set ``needs_user=False`` where it does not
-    look at ``request.user``, so that async views need not load the user for it. ValueError names a bad name, and a
-    name that another function has.
+    The function returns what identifies the client: text, a whole number or a UUID; None if the request has none. Put it in
+    a module ``ratekeys`` of an installed app, which is imported when Django starts. Set ``needs_user=False`` if it does not
+    use ``request.user``, so that async views need not load the user for it. Raises ValueError if the name is invalid or
+    belongs to another function.
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
-        raise ValueError(f"{name!r} is no name of a key: use at most 64 of a-z, 0-9 and _, beginning with a letter")
+        raise ValueError(f"{name!r} is not a name for a key: use at most 64 of a-z, 0-9 and _, beginning with a letter")
     if name in RESERVED:
-        raise ValueError(f"{name!r} is a key already: choose another name")
+        raise ValueError(f"{name!r} is a built-in key: choose another name")
 
     def register(function: Function) -> Function:
         check(name, function)
         known = _registered.get(name)
         if known is not None and place_of(known.function) != place_of(function):
-            raise ValueError(f"key {name!r} is {place_of(known.function)} already: choose another name")
-        remember(CustomKey(name, function, needs_user))
+            raise ValueError(f"key {name!r} belongs to {place_of(known.function)}: choose another name")
+        register_key(CustomKey(name, function, needs_user))
         return function
 
     return register
 
 
 def version() -> int:
-    """Another number whenever a function has been added: what could not be read before may be readable now."""
+    """A number that grows with each registered key: a rule that could not be read before may be readable now."""
     return _version
 
 
 def known() -> dict[str, CustomKey]:
-    """The functions that have a name by now."""
+    """The registered keys, by name."""
     return dict(_registered)
 
 
 def find(name: str) -> CustomKey | None:
-    """The key of that name or dotted path; None where it is neither. ValueError says why a path leads nowhere."""
+    """The key with this name or dotted path; None if there is none. Raises ValueError if the path cannot be imported."""
     if name in _registered:
         return _registered[name]
     if not is_path(name):
@@ -86,77 +86,79 @@ def is_path(name: str) -> bool:
 
 
 def paths_in(text: str) -> list[str]:
-    """The dotted paths in a key, or in an identity of one, that name code which nobody has made a key by `ratekey`."""
+    """The dotted paths in a key, or in an identity, that are not registered by `ratekey`."""
     names = (part.partition(":")[0].strip() for part in text.split("+"))
     return [name for name in names if is_path(name) and name not in _registered]
 
 
 def imported(name: str) -> Any:
-    """What a dotted path leads to; ValueError says why it leads nowhere."""
+    """The object at a dotted path. Raises ValueError if it cannot be imported."""
     module, _, attribute = name.rpartition(".")
     try:
-        home = import_module(module)
-    except Exception as error:  # whatever a module may do when it is imported
-        raise ValueError(f"{name!r} is no key: {module} cannot be imported, {type(error).__name__}: {error}") from None
-    function = getattr(home, attribute, None)
+        imported_module = import_module(module)
+    except Exception as error:  # importing a module may raise anything
+        raise ValueError(f"{name!r} is not a key: {module} cannot be imported, {type(error).__name__}: {error}") from None
+    function = getattr(imported_module, attribute, None)
     if function is None:
-        raise ValueError(f"{name!r} is no key: {module} has no {attribute!r}")
+        raise ValueError(f"{name!r} is not a key: {module} has no {attribute!r}")
     return function
 
 
 def extractor(key: CustomKey, normaliser: Normaliser) -> Extractor:
-    """The function as a part of a recipe. What it raises, and what it must not return, makes the part missing."""
+    """The function as a part of a recipe. If it raises, or returns a value of a wrong type, the part is missing."""
     prefix, function, where = f"{key.name}:", key.function, f"{key.name} ({place_of(key.function)})"
 
     def value(request: HttpRequest) -> str | None:
         try:
-            told = function(request)
-            if told is not None and not isinstance(told, str):
-                told = _as_text(told)
+            returned = function(request)
+            if returned is not None and not isinstance(returned, str):
+                returned = _as_text(returned)
         except Exception as error:
             report_failure(request, where, error)
             return None
         if site_functions.failing:
             site_functions.worked("key", where)
-        return typed(prefix, told, normaliser)
+        return typed(prefix, returned, normaliser)
 
     return value
 
 
-def remember(key: CustomKey, name: str = "") -> None:
-    """Make it a key under its name, or under another."""
+def register_key(key: CustomKey, name: str = "") -> None:
+    """Register a key under its name, or under another."""
     global _version
     _registered[name or key.name] = key
     _version += 1
 
 
-def _as_text(told: Any) -> str:
-    """Whole numbers and UUIDs only: the text of an object may be another one in each process, or for each request."""
-    if isinstance(told, int | UUID) and not isinstance(told, bool):
-        return str(told)
-    raise TypeError(f"it returned {type(told).__name__}: return text, a whole number, a UUID or None")
+def _as_text(value: Any) -> str:
+    """Whole numbers and UUIDs only: the text of another object may differ by process or by request."""
+    if isinstance(value, int | UUID) and not isinstance(value, bool):
+        return str(value)
+    raise TypeError(f"it returned {type(value).__name__}: return text, a whole number, a UUID or None")
 
 
 def check(name: str, function: Any) -> None:
+    """Raise ValueError unless this is a function of a request that can be called without awaiting it."""
     if not callable(function) or isinstance(function, type) or inspect.isbuiltin(function):
-        raise ValueError(f"{name!r} is no key: {function!r} is no function of a request")
+        raise ValueError(f"{name!r} is not a key: {function!r} is not a function of the request")
     if arguments_of(function) > 1:
-        raise ValueError(f"{name!r} is no key: {place_of(function)} needs more than the request")
+        raise ValueError(f"{name!r} is not a key: {place_of(function)} needs more than the request")
     if site_functions.is_async(function):
-        raise ValueError(f"{name!r} is no key: {place_of(function)} is async, and a key is asked for without waiting")
+        raise ValueError(f"{name!r} is not a key: {place_of(function)} is async, and keys are called without await")
 
 
 def arguments_of(function: Callable[..., Any]) -> int:
-    """How many arguments a function cannot do without."""
+    """The number of required positional arguments."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some things have no signature
+    except (TypeError, ValueError):  # some callables have no signature
         return 1
-    usual = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(each.default is each.empty and each.kind in usual for each in parameters)
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(each.default is each.empty and each.kind in positional for each in parameters)
 
 
 def place_of(function: Any) -> str:
+    """The module and name of a function."""
     if isinstance(function, partial):
         function = function.func
     return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"

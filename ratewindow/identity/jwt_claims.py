@@ -1,6 +1,6 @@
-"""Keys from the claims of a token that somebody has verified: the site's own authentication, or we with its key.
+"""Keys from the claims of a verified token: by the site's own authentication, or by the key in the setting ``JWT``.
 
-What a token says that nobody has verified is what a client likes to be, and counts as missing.
+A claim of an unverified token is whatever the client chose, and counts as missing.
 """
 
 from collections.abc import Mapping
@@ -34,12 +34,12 @@ def claim(name: str, normaliser: Normaliser) -> Extractor:
 
 
 def _from_authentication(request: HttpRequest) -> Mapping[str, Any] | None:
-    """Where authentication leaves what it has verified: Django REST framework, simplejwt and django-ninja at
+    """The claims that authentication has verified: Django REST framework, simplejwt and django-ninja leave them at
     ``request.auth``, Authlib at ``request.oauth_token``, simplejwt's stateless users at their ``token``.
     """
     user = getattr(request, "user", None) if "user" in vars(request) else None
     for source in (getattr(request, "auth", None), getattr(request, "oauth_token", None), user):
-        # By type(), since isinstance() makes a lazy one ask the database who it is.
+        # By type(), since isinstance() makes a lazy user load itself from the database.
         if source is None or issubclass(type(source), str | LazyObject):
             continue
         for candidate in (source, getattr(source, "payload", None), _token_of(source)):
@@ -49,7 +49,7 @@ def _from_authentication(request: HttpRequest) -> Mapping[str, Any] | None:
 
 
 def _token_of(source: Any) -> Any:
-    if isinstance(source, Model):  # its attributes may be relations
+    if isinstance(source, Model):  # an attribute may be a relation, and so a query
         return None
     token = getattr(source, "token", None)
     return getattr(token, "payload", token)
@@ -78,8 +78,8 @@ def _verified(sent: str, settings: "conf.Jwt") -> Mapping[str, Any] | None:
             algorithms=list(settings.algorithms),
             audience=list(settings.audience) or None,
             issuer=list(settings.issuer) or None,
-            # Whether the token is for us and in force matters here, not whether its other claims are well made.
+            # What matters here is that the token is valid for this site now, not the format of its other claims.
             options={"verify_aud": bool(settings.audience), "verify_iat": False, "verify_sub": False, "verify_jti": False},
         )
-    except Exception:  # forged, expired, junk: PyJWT's own errors, and others that junk brings forth
+    except Exception:  # forged, expired or malformed: PyJWT's own errors, and others that a malformed token causes
         return None

@@ -1,6 +1,6 @@
-"""Keys that code gives as functions, or as the dotted paths of functions, which may be django-ratelimit's.
+"""The ``key`` argument of decorators: a key as text, a function, or the dotted path of a function.
 
-Those are called with group and request where they need two.
+A function that needs two arguments is called as django-ratelimit does, with group and request.
 """
 
 import sys
@@ -18,14 +18,14 @@ Key = str | Callable[..., str | int | UUID | None]
 
 
 def as_text(key: Key, group: str) -> str:
-    """The text of a recipe for what code gives as a key; what is neither text nor a function stays as it is."""
+    """The key as text for `recipe`; a value that is neither text nor a function is returned as it is."""
     if isinstance(key, str):
-        return "+".join([_found(part.strip(), group) for part in key.split("+")])
-    return _anonymous(key, group) if callable(key) else key
+        return "+".join([_resolved(part.strip(), group) for part in key.split("+")])
+    return _registered(key, group) if callable(key) else key
 
 
-class Late:
-    """The function at a path that leads back to a module which is still being imported: found at the first request."""
+class LateFunction:
+    """A function by its dotted path, imported at the first request: its module is still being imported at the decorator."""
 
     def __init__(self, path: str, group: str) -> None:
         self._path, self._group = path, group
@@ -34,48 +34,51 @@ class Late:
 
     def __call__(self, request: HttpRequest) -> Any:
         if self._function is None:
-            found = custom_keys.imported(self._path)
-            function = partial(found, self._group) if callable(found) and arguments_of(found) == 2 else found
+            function = custom_keys.imported(self._path)
+            if callable(function) and arguments_of(function) == 2:
+                function = partial(function, self._group)
             custom_keys.check(self._path, function)
             self._function = function
         return self._function(request)
 
 
-def _found(part: str, group: str) -> str:
+def _resolved(part: str, group: str) -> str:
+    """A part of a key, with a function of two arguments replaced by its registered name."""
     if not custom_keys.is_path(part) or part in custom_keys.known():
         return part
     try:
         function = custom_keys.imported(part)
     except ValueError as error:
-        if not _is_too_early(part, error):
+        if not _is_still_importing(part, error):
             raise
         name = f"{part}@{group or 'code'}"
-        custom_keys.remember(CustomKey(part, Late(part, group)), name)
+        custom_keys.register_key(CustomKey(part, LateFunction(part, group)), name)
         return name
-    return _anonymous(function, group) if callable(function) and arguments_of(function) == 2 else part
+    return _registered(function, group) if callable(function) and arguments_of(function) == 2 else part
 
 
-def _is_too_early(path: str, error: ValueError) -> bool:
-    """Whether the decorated view's module has not come to the function yet, or the function's needs that of the view."""
+def _is_still_importing(path: str, error: ValueError) -> bool:
+    """Whether the function's module is being imported: it is the view's own module, or it imports that."""
     module = sys.modules.get(path.rpartition(".")[0])
     return getattr(getattr(module, "__spec__", None), "_initializing", False) or "partially initialized module" in str(error)
 
 
-def _anonymous(function: Callable[..., Any], group: str) -> str:
+def _registered(function: Callable[..., Any], group: str) -> str:
+    """Register a function as a key, under a name made of its place."""
     name = place_of(function)
-    if "<" in name:  # a lambda, or a function in a function: a module may have several
+    if "<" in name:  # a lambda or a local function: a module may have several
         name = f"{name}@{getattr(getattr(function, '__code__', None), 'co_firstlineno', 0)}"
-    made: Callable[[HttpRequest], Any] = function
+    of_request: Callable[[HttpRequest], Any] = function
     if arguments_of(function) == 2:
-        name, made = f"{name}@{group}", partial(function, group)
-    custom_keys.check(name, made)
+        name, of_request = f"{name}@{group}", partial(function, group)
+    custom_keys.check(name, of_request)
     base, number = name, 1  # several lambdas may stand in one line
-    while name in custom_keys.known() and _undone(custom_keys.known()[name].function) != function:
+    while name in custom_keys.known() and _unbound(custom_keys.known()[name].function) != function:
         number += 1
         name = f"{base}-{number}"
-    custom_keys.remember(CustomKey(name, made))
+    custom_keys.register_key(CustomKey(name, of_request))
     return name
 
 
-def _undone(function: Any) -> Any:
+def _unbound(function: Any) -> Any:
     return function.func if isinstance(function, partial) else function

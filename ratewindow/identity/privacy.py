@@ -1,7 +1,7 @@
-"""What may be stored or shown of an identity: as it is, or only a keyed hash of it with a hint.
+"""How identities are stored and shown: as they are, or as a keyed hash with a hint.
 
-``header:x-api-key:#WyJk0dGx4mP3q8aB.7f2c`` stands for one key that ends in 7f2c. Nobody finds the key from it, and
-who has both the key and the SECRET_KEY makes the same text of it, so that what is stored can be found again.
+``header:x-api-key:#WyJk0dGx4mP3q8aB.7f2c`` is the hash of an API key that ends in 7f2c. The key cannot be recovered from
+it; with the key and the SECRET_KEY the same hash is computed again, so stored rows can be found.
 """
 
 import re
@@ -15,59 +15,59 @@ from ratewindow.identity.typed_values import kind_and_name, split
 from ratewindow.limiter.keys import digest
 
 ALWAYS_SECRET = frozenset(("session", "cookie", "jwt"))
-NOBODY = frozenset(("global", "group", "method", "route", "scope"))  # they name no client
-MOST_SHOWN = 200  # characters of a value; what is longer is shown hashed
-LEAST_FOR_HINT = 12  # characters of a value; of a shorter one the last four would tell too much
+NEVER_SECRET = frozenset(("global", "group", "method", "route", "scope"))  # they identify no client
+MOST_SHOWN = 200  # characters of a value; a longer one is shown hashed
+LEAST_FOR_HINT = 12  # characters of a value; the last four of a shorter one would reveal too much
 _HASHED = re.compile(r"#[A-Za-z0-9_-]{16}(\.[!-~]{4})?\Z")
 
 
 def shown(identity: str) -> str:
-    """The identity of a request as it may be stored in rows, written to logs and shown on pages: ``ANONYMIZE`` decides.
+    """An identity as it may be stored in rows, logged and shown on pages, according to the setting ``ANONYMIZE``.
 
-    It is printable and of bounded length, whatever the client sent. Parts are joined by `` + ``.
+    The result is printable and of bounded length, whatever the client sent. Parts are joined by `` + ``.
     """
     return " + ".join([_shown(part) for part in split(identity)])
 
 
 def stored(part: str) -> str:
-    """A typed value that a person has written, as it may be stored: like `shown`, but what is hashed already stays so,
-    and so does a range of addresses, of several clients or a part of one, which no hash could be compared with.
+    """A typed value that a person has written, as it may be stored: like `shown`, but a hash stays as it is, and so does a
+    range of addresses, since the hash of a range matches no client's hash.
     """
     return part if is_hashed(part) or _is_range(part) else _shown(part)
 
 
 def forms(part: str) -> tuple[str, str]:
-    """How a typed value of a request may have been stored: as it is and hashed, whatever ``ANONYMIZE`` said at that time.
+    """Both forms in which a typed value of a request may be stored: as it is and hashed, whatever ``ANONYMIZE`` was then.
 
-    A client that sends what looks hashed is not taken for the one whose hash that is.
+    A client that sends a text in the form of a hash is not matched with the client of that hash.
     """
     secret = hashed(part)
     return (secret if is_hashed(part) else part, secret)
 
 
 def hashed(part: str) -> str:
-    """A typed value as ``kind:name:#hash.hint``; of a network there is no hint, since ``:/64`` would tell nothing."""
+    """A typed value as ``kind:name:#hash.hint``; a network has no hint, since every one ends in ``:/64``."""
     kind, _, value = kind_and_name(part)
     hint = "" if kind == "ip" and "/" in value else _hint(value)
     return f"{part[: len(part) - len(value)]}#{digest(part, 12, _secret(django_settings.SECRET_KEY))}{hint}"
 
 
 def is_hashed(part: str) -> bool:
-    """Whether this is written as `hashed` writes it."""
+    """Whether a typed value has the form that `hashed` returns."""
     return _HASHED.match(kind_and_name(part)[2]) is not None
 
 
 def is_secret(kind: str, name: str) -> bool:
-    """Whether who reads such an identity could use it: sessions, cookies, tokens, and fields named like passwords."""
+    """Whether a reader could misuse such an identity: sessions, cookies, tokens, and fields named like passwords."""
     return kind in ALWAYS_SECRET or _looks_secret(f"HTTP_{name.replace('-', '_')}" if kind == "header" else name or kind)
 
 
 def _shown(part: str) -> str:
     kind, name, value = kind_and_name(part)
     mode = conf.current().anonymize
-    if kind not in NOBODY and (mode == "all" or (mode == "secrets" and is_secret(kind, name))):
+    if kind not in NEVER_SECRET and (mode == "all" or (mode == "secrets" and is_secret(kind, name))):
         return hashed(part)
-    # Marks of direction, line breaks, NUL and lone surrogates would lie to the reader or break the database.
+    # Direction marks and line breaks would mislead a reader; NUL and lone surrogates break the database.
     return part if len(value) <= MOST_SHOWN and part.isprintable() and not is_hashed(part) else hashed(part)
 
 
@@ -85,7 +85,7 @@ def _looks_secret(name: str) -> bool:
 
 
 def _hint(value: str) -> str:
-    """The last four characters, where that tells little; nothing that a page or a log would stumble over."""
+    """The last four characters of a long value, if they are printable ASCII without blanks."""
     last = value[-4:]
     return f".{last}" if len(value) >= LEAST_FOR_HINT and last.isascii() and last.isprintable() and " " not in last else ""
 

@@ -1,7 +1,7 @@
-"""The two classic mistakes behind a proxy, seen in a sample of requests: all clients count as one, or nearly so.
+"""Warnings of the two common mistakes behind a proxy, found in a sample of requests: all clients, or nearly all, count as one.
 
-The first hundred requests that are counted by address are looked at, and a hundred more each time that somebody asks
-for the warnings after a while; the others cost one look at `watching`.
+The sample is the first hundred requests that are counted by address, and a hundred more whenever the warnings are read
+`AGAIN_S` after the last sample; every other request costs one check of `watching`.
 """
 
 import ipaddress
@@ -17,16 +17,16 @@ logger = logging.getLogger("ratewindow")
 
 SAMPLE = 100  # requests
 MOSTLY = 90  # of them
-BROWSERS = 3  # different ones: health checks of a load balancer are one client, and seem so rightly
+BROWSERS = 3  # different ones: health checks of a load balancer are rightly one client
 AGAIN_S = 600.0
-UNIX_SOCKETS = frozenset(("", "localhost", "0.0.0.0"))  # what servers give as the address of whoever writes to one
+UNIX_SOCKETS = frozenset(("", "localhost", "0.0.0.0"))  # what servers give as the peer address behind a Unix socket
 FORWARDING = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
 
 watching = True
 
 
 class _Sample:
-    """What is known of the requests since the sample was begun."""
+    """What the requests of one sample have in common."""
 
     def __init__(self) -> None:
         self.seen = self.forwarded = 0
@@ -37,22 +37,22 @@ class _Sample:
 
 _sample = _Sample()
 _warnings: list[str] = []
-_told: dict[str, object] = {}
+_logged: dict[str, object] = {}
 _concluded_at_s = 0.0
 
 
 def address_warnings() -> list[str]:
-    """What this process has seen to be wrong with the addresses of clients, in sentences; empty when nothing is."""
+    """The mistakes that this process has seen in the addresses of clients, in sentences; begins a new sample when it is due."""
     global watching, _sample
     if not watching and time.monotonic() - _concluded_at_s >= AGAIN_S:
         _sample, watching = _Sample(), True
     return list(_warnings)
 
 
-def see(meta: Mapping[str, Any], client: str) -> None:
-    """Look at one request, which counts for the address `client`; called while `watching`."""
+def observe(meta: Mapping[str, Any], client: str) -> None:
+    """Add one request, counted for the address `client`, to the sample; called only while `watching`."""
     sample = _sample
-    if meta.get("SERVER_NAME") != "testserver":  # of Django's test client, which is always at one address
+    if meta.get("SERVER_NAME") != "testserver":  # Django's test client always has one address
         _note(sample, meta, client)
     sample.seen += 1
     if sample.seen >= SAMPLE:
@@ -62,7 +62,7 @@ def see(meta: Mapping[str, Any], client: str) -> None:
 def _note(sample: _Sample, meta: Mapping[str, Any], client: str) -> None:
     for header in FORWARDING:
         if header in meta:
-            # Where a server has corrected the address already, it is one of those that were forwarded.
+            # A server that has set REMOTE_ADDR from the header itself needs no trusted proxy.
             if (peer := meta.get("REMOTE_ADDR") or "") in UNIX_SOCKETS or peer not in meta[header]:
                 sample.forwarded, sample.header = sample.forwarded + 1, header
                 sample.peer = "" if peer in UNIX_SOCKETS else peer
@@ -80,7 +80,7 @@ def _conclude(sample: _Sample) -> None:
     _warnings = [warning for warning in (_of(sample),) if warning]
     for warning in _warnings:
         this = object()
-        if _told.setdefault(warning[:20], this) is this:  # one log line for each mistake
+        if _logged.setdefault(warning[:20], this) is this:  # one log line for each mistake
             logger.warning("ratewindow: %s", warning)
 
 
@@ -107,7 +107,7 @@ _WAITRESS = "waitress removes X-Forwarded-For unless it is started with --no-cle
 
 
 def _is_private(client: str) -> bool:
-    """Whether this is an address that no visitor has on the internet."""
+    """Whether no client on the internet has this address."""
     if client == "unknown":
         return True
     network = ipaddress.ip_network(client, strict=False)

@@ -1,4 +1,4 @@
-"""Key recipes: ``ip+post:username`` parsed once, and then a function of each request."""
+"""A key, ``ip+post:username``, parsed once into functions of the request."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from ratewindow.limiter.keys import joined
 
 Loader = Callable[[HttpRequest], Awaitable[None]]
 
-_PLAIN: dict[str, Extractor] = {
+_UNNAMED: dict[str, Extractor] = {
     "ip": request_attributes.ip,
     "user": request_attributes.user,
     "user_or_ip": request_attributes.user_or_ip,
@@ -33,7 +33,7 @@ _LOADERS: dict[str, Loader] = {
     "user_or_ip": request_attributes.load_user,
     "session": request_attributes.load_session,
 }
-_NAMED: dict[str, tuple[Callable[[str, Normaliser], Extractor], str]] = {  # and an example of a name
+_NAMED: dict[str, tuple[Callable[[str, Normaliser], Extractor], str]] = {  # and a name for example
     "header": (header, "x-api-key"),
     "cookie": (cookie, "basket"),
     "query": (query, "token"),
@@ -48,7 +48,7 @@ MOST_NAME = 100  # characters
 
 @dataclass(frozen=True)
 class Recipe:
-    """A key, parsed: its parts, and what lies in the database of what they ask for."""
+    """A parsed key: `parts` read the request, `loaders` fetch from the database what they need on an event loop."""
 
     text: str
     parts: tuple[Extractor, ...]
@@ -56,7 +56,7 @@ class Recipe:
     normaliser: Normaliser = as_sent
 
     def identity(self, request: HttpRequest) -> str | None:
-        """The client as one typed text; None when one part is missing."""
+        """The client as a typed text; None if a part is missing."""
         if len(self.parts) == 1:
             return self.parts[0](request)
         found = []
@@ -68,18 +68,18 @@ class Recipe:
         return joined(found)
 
     async def load(self, request: HttpRequest) -> None:
-        """Fetch what `identity` will ask for, without blocking the event loop."""
+        """Fetch what `identity` needs from the database, without blocking the event loop."""
         for loader in self.loaders:
             await loader(request)
 
 
 def recipe(key: str, normalise: bool = False) -> Recipe:
-    """Parse a key; ValueError names the part that is not known and what may stand there.
+    """Parse a key. Raises ValueError with the unknown part and the known ones.
 
-    With `normalise`, what clients type counts without regard to case, blanks and the form of letters.
+    If `normalise`, values that clients send are compared without regard to case, blanks and Unicode form.
     """
     if not isinstance(key, str):
-        raise ValueError(f"{key!r} is no key: write text such as ip, or user+header:x-api-key")
+        raise ValueError(f"{key!r} is not a key: write text such as ip, or user+header:x-api-key")
     return _parsed(key, normalise, custom_keys.version())
 
 
@@ -96,26 +96,26 @@ def _parsed(key: str, normalise: bool, version: int) -> Recipe:
 
 
 def _extractor(part: str, normaliser: Normaliser) -> tuple[Extractor, Loader | None]:
-    if part in _PLAIN:
-        return _PLAIN[part], _LOADERS.get(part)
+    if part in _UNNAMED:
+        return _UNNAMED[part], _LOADERS.get(part)
     kind, colon, name = part.partition(":")
     kind = ALIASES.get(kind, kind)
     if colon and kind in _NAMED:
         make, example = _NAMED[kind]
         if not _is_name(kind, name):
-            raise ValueError(f"{part!r} names no {kind}: write for example {kind}:{example}")
+            raise ValueError(f"{part!r} has no valid name: write for example {kind}:{example}")
         return make(name.lower() if kind == "header" else name, normaliser), None
     key = custom_keys.find(part)
     if key is not None:
         return custom_keys.extractor(key, normaliser), request_attributes.load_user if key.needs_user else None
     known = ", ".join(
-        [*_PLAIN, *(f"{kind}:NAME" for kind in _NAMED), *sorted(name for name in custom_keys.known() if "." not in name)]
+        [*_UNNAMED, *(f"{kind}:NAME" for kind in _NAMED), *sorted(name for name in custom_keys.known() if "." not in name)]
     )
-    raise ValueError(f"{part!r} is no key: choose from {known}, the dotted path of a function, or join several with +")
+    raise ValueError(f"{part!r} is not a key: choose from {known}, the dotted path of a function, or join several with +")
 
 
 def canonical(key: str) -> str:
-    """The same text for all spellings of a key: ``get:q`` is ``query:q``, and names of headers have no case."""
+    """One text for all ways to write a key: ``get:q`` is ``query:q``, and names of headers are lower case."""
     return "+".join(map(_canonical, key.split("+")))
 
 
@@ -128,5 +128,5 @@ def _canonical(part: str) -> str:
 def _is_name(kind: str, name: str) -> bool:
     if kind == "header":
         return bool(name) and set(name.lower()) <= _TOKEN
-    wrong = ":" if kind != "jwt" else ""  # claims may have addresses as names
-    return 0 < len(name) <= MOST_NAME and name.isprintable() and not set(name) & {" ", *wrong}
+    forbidden = {" "} if kind == "jwt" else {" ", ":"}  # names of claims may be URLs
+    return 0 < len(name) <= MOST_NAME and name.isprintable() and not set(name) & forbidden

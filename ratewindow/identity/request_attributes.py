@@ -1,4 +1,4 @@
-"""Keys without a name: the address, the user, the session, the route, the path, the method, everybody."""
+"""Keys from attributes of the request: its address, user, session, route, path and method; and the key ``global``."""
 
 from typing import Any
 
@@ -13,18 +13,18 @@ _USER, _SESSION = "user (the site's authentication)", "session (the site's sessi
 
 
 def original(request: HttpRequest) -> HttpRequest:
-    """Django's request: what is set on the one that Django REST framework wraps around it, nobody outside sees."""
+    """Django's request, also of a Django REST framework request, whose attributes nothing outside the view sees."""
     return getattr(request, "_request", request)
 
 
 def report_failure(request: HttpRequest, where: str, error: Exception) -> None:
-    """Tell that code of the site's could not say who is asking, and mark the request, so that its rules are counted."""
+    """Report that the site's code raised while an identity was read, and mark the request for `had_failure`."""
     request._ratewindow_key_failed = True  # type: ignore[attr-defined]
     site_functions.failed("key", where, error, "requests count as if they had none")
 
 
 def had_failure(request: HttpRequest) -> bool:
-    """Whether a key is missing because code of the site's could not tell it; asked once."""
+    """Whether a key is missing because the site's code raised; resets the mark."""
     return bool(vars(request).pop("_ratewindow_key_failed", False))
 
 
@@ -33,10 +33,10 @@ def ip(request: HttpRequest) -> str:
 
 
 def user(request: HttpRequest) -> str | None:
-    """The user's primary key; None for a stranger, and for a user that is stored nowhere."""
+    """The user's primary key; None for an anonymous user, and for a user that has none."""
     try:
-        who: Any = getattr(request, "user", None)
-        key = getattr(who, "pk", None) if who is not None and who.is_authenticated else None
+        found: Any = getattr(request, "user", None)
+        key = getattr(found, "pk", None) if found is not None and found.is_authenticated else None
     except Exception as error:  # the site's sessions, database and backends
         report_failure(request, _USER, error)
         return None
@@ -50,17 +50,17 @@ def user_or_ip(request: HttpRequest) -> str:
 
 
 def session(request: HttpRequest) -> str | None:
-    """The key of a session that exists: one that the client made up, or that is over, is none. Never begins one.
+    """The key of an existing session; None if the client made it up, or if it has expired. Never creates a session.
 
-    Where sessions are kept in signed cookies they have no key: each change makes another, and all of them stay good.
+    Sessions in signed cookies have no key: each change makes another cookie, and the old ones stay valid.
     """
-    held: Any = getattr(request, "session", None)
+    found: Any = getattr(request, "session", None)
     try:
-        if held is None or held.session_key is None or _is_kept_by_the_client(held):
+        if found is None or found.session_key is None or _is_in_signed_cookie(found):
             return None
-        if hasattr(held, "get"):
-            held.get("_")  # loads it, for us and for the view; a key that the store does not know becomes None
-        key = held.session_key
+        if hasattr(found, "get"):
+            found.get("_")  # loads it, for the view, too; a key that the session store does not know becomes None
+        key = found.session_key
     except Exception as error:  # the site's sessions
         report_failure(request, _SESSION, error)
         return None
@@ -69,14 +69,14 @@ def session(request: HttpRequest) -> str | None:
     return f"session:{key}" if key is not None else None
 
 
-def _is_kept_by_the_client(held: Any) -> bool:
+def _is_in_signed_cookie(found: Any) -> bool:
     from django.contrib.sessions.backends.signed_cookies import SessionStore
 
-    return isinstance(held, SessionStore)
+    return isinstance(found, SessionStore)
 
 
 async def load_user(request: HttpRequest) -> None:
-    """Who is logged in, asked for in the way that does not block the loop. REST framework has authenticated its own."""
+    """Load the user without blocking the event loop. Django REST framework has authenticated its request already."""
     if original(request) is not request:
         return
     auser = getattr(request, "auser", None)
@@ -88,11 +88,11 @@ async def load_user(request: HttpRequest) -> None:
 
 
 async def load_session(request: HttpRequest) -> None:
-    """The session, loaded in the way that does not block the loop."""
-    held: Any = getattr(request, "session", None)
-    if held is not None and held.session_key is not None and hasattr(held, "aget"):
+    """Load the session without blocking the event loop."""
+    found: Any = getattr(request, "session", None)
+    if found is not None and found.session_key is not None and hasattr(found, "aget"):
         try:
-            await held.aget("_")
+            await found.aget("_")
         except Exception as error:
             report_failure(request, _SESSION, error)
 
@@ -102,17 +102,17 @@ def everybody(request: HttpRequest) -> str:
 
 
 def route(request: HttpRequest) -> str | None:
-    """The view's name. None for a 404."""
+    """The view name; None for a 404."""
     name = route_of(request)
     return f"route:{name}" if name is not None else None
 
 
 def path(request: HttpRequest) -> str | None:
-    """The path, where it leads to a view: a client that makes up paths must not get a count of its own for each."""
+    """The path; None for a 404, so that a client cannot get another count by each path that it makes up."""
     return f"path:{request.path_info}" if match_of(request) is not None else None
 
 
 def method(request: HttpRequest) -> str:
-    """HEAD is a GET whose body is not sent; methods that a client has made up are one."""
+    """The method; HEAD counts as GET, and all unknown methods as one."""
     sent = "GET" if request.method == "HEAD" else request.method
     return f"method:{sent}" if sent in METHODS else "method:OTHER"

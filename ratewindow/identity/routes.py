@@ -1,4 +1,4 @@
-"""Which route a request takes, asked before Django has resolved it: the view's name, not the path that was typed."""
+"""The URLconf's match of a request, resolved before Django does it."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -11,30 +11,30 @@ from django.utils import translation
 
 
 def route_of(request: HttpRequest) -> str | None:
-    """The name of the view that the URLconf has for this request: ``login``, ``shop:checkout``, or ``shop.views.cart``
-    where the pattern has no name. None where no pattern matches: a 404, or the redirect of APPEND_SLASH.
+    """The view name of this request: ``login``, ``shop:checkout``, or ``shop.views.cart`` if the pattern has no name.
+    None if no pattern matches: a 404, or a redirect by APPEND_SLASH.
     """
     match = match_of(request)
     return match.view_name if match is not None else None
 
 
 def match_of(request: HttpRequest) -> ResolverMatch | None:
-    """What Django resolves this request to, or will once the middleware is passed; None where no pattern matches."""
+    """The match that Django has found for this request, or will find after the middlewares; None if no pattern matches."""
     if request.resolver_match is not None:
         return request.resolver_match
-    asked = (request.path_info, getattr(request, "urlconf", None))
-    told: tuple[Any, ResolverMatch | None] | None = getattr(request, "_ratewindow_match", None)
-    if told is None or told[0] != asked:  # a middleware may have given the request another URLconf since
-        told = (asked, _resolved(*asked))
-        request._ratewindow_match = told  # type: ignore[attr-defined]
-    return told[1]
+    target = (request.path_info, getattr(request, "urlconf", None))
+    cached: tuple[Any, ResolverMatch | None] | None = getattr(request, "_ratewindow_match", None)
+    if cached is None or cached[0] != target:  # a middleware may have given the request another URLconf since
+        cached = (target, _resolved(*target))
+        request._ratewindow_match = cached  # type: ignore[attr-defined]
+    return cached[1]
 
 
 def _resolved(path: str, urlconf: Any) -> ResolverMatch | None:
-    """In the language that stands in the path, as Django's LocaleMiddleware speaks it, which may come after ours."""
-    resolver, spoken = get_resolver(urlconf), translation.get_language()
-    for language in dict.fromkeys((_language_of(path, urlconf) or spoken, spoken)):
-        with nullcontext() if language in (None, spoken) else translation.override(language):
+    """Resolved in the language of the path, which Django's LocaleMiddleware may activate only after our middleware."""
+    resolver, active = get_resolver(urlconf), translation.get_language()
+    for language in dict.fromkeys((_language_of(path, urlconf) or active, active)):
+        with nullcontext() if language in (None, active) else translation.override(language):
             try:
                 return resolver.resolve(path)
             except Resolver404:
@@ -43,7 +43,7 @@ def _resolved(path: str, urlconf: Any) -> ResolverMatch | None:
 
 
 def _language_of(path: str, urlconf: Any) -> str | None:
-    in_paths, also_the_usual_one = is_language_prefix_patterns_used(urlconf)
-    if not in_paths:
+    used, default_has_prefix = is_language_prefix_patterns_used(urlconf)
+    if not used:
         return None
-    return translation.get_language_from_path(path) or (None if also_the_usual_one else settings.LANGUAGE_CODE)
+    return translation.get_language_from_path(path) or (None if default_has_prefix else settings.LANGUAGE_CODE)

@@ -1,6 +1,6 @@
-"""The scope of a request, such as its tenant: by the setting ``SCOPE`` what one tenant's clients do counts for them alone.
+"""The scope of a request, such as its tenant, by the setting ``SCOPE``: clients of different scopes are different clients.
 
-It is one part more of every identity, and the first: ``scope:acme+user:1`` is the user 1 of the tenant acme.
+It is the first part of every identity: ``scope:acme+user:1`` is user 1 of the tenant acme.
 """
 
 from collections.abc import Callable
@@ -22,19 +22,19 @@ _BEGINNING = f"{SCOPE}:"
 
 
 def scope(request: HttpRequest) -> str | None:
-    """``scope:acme``; None for a request that is in none, where the function of the site fails, and without the setting."""
-    given = conf.current().scope
-    return None if given is None else _extractor(given)(request)
+    """``scope:acme``; None without the setting, if the request has no scope, or if the site's function fails."""
+    setting = conf.current().scope
+    return None if setting is None else _extractor(setting)(request)
 
 
 def scoped(identity: str, scope: str) -> str:
-    """The identity in that scope; one that names it already stays."""
+    """The identity in that scope; unchanged if it has the scope already."""
     parts = split(identity)
     return identity if parts[0] == scope else joined((scope, *parts))
 
 
 def holds_in(key: str, scope: str | None) -> bool:
-    """Whether an identity of that key can be meant in a scope: addresses are the same for all tenants, all else is theirs."""
+    """Whether an override for an identity of this key applies in a scope: addresses are shared by all, other keys are not."""
     return scope is None or key == "ip" or key.partition("+")[0] == SCOPE
 
 
@@ -43,21 +43,21 @@ def scope_of(values: tuple[str, ...]) -> str | None:
     return values[0] if values[0].startswith(_BEGINNING) else None
 
 
-def resolve(given: str | Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """The function that the setting means; ValueError says why it is none."""
-    function = custom_keys.imported(given) if isinstance(given, str) else given
-    custom_keys.check(given if isinstance(given, str) else custom_keys.place_of(given), function)
+def resolve(setting: str | Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """The function that the setting names. Raises ValueError."""
+    function = custom_keys.imported(setting) if isinstance(setting, str) else setting
+    custom_keys.check(setting if isinstance(setting, str) else custom_keys.place_of(setting), function)
     return function
 
 
 @lru_cache(maxsize=8)
-def _extractor(given: str | Callable[[HttpRequest], Any]) -> Extractor:
+def _extractor(setting: str | Callable[[HttpRequest], Any]) -> Extractor:
     try:
-        return custom_keys.extractor(custom_keys.CustomKey(SCOPE, resolve(given), needs_user=False), as_sent)
+        return custom_keys.extractor(custom_keys.CustomKey(SCOPE, resolve(setting), needs_user=False), as_sent)
     except ValueError as error:
-        problem = error  # `check` says so, too; a server that runs no checks serves on
+        problem = error  # a system check reports it, too; a server that runs no checks must still serve
 
     def failing(request: HttpRequest) -> None:
-        report_failure(request, f"RATEWINDOW['SCOPE'] ({given})", problem)
+        report_failure(request, f"RATEWINDOW['SCOPE'] ({setting})", problem)
 
     return failing

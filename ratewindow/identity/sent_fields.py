@@ -1,4 +1,4 @@
-"""Keys from what a client sends beside the body: a header, a cookie, a field of the query string."""
+"""Keys from a header, a cookie or a field of the query string."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ Extractor = Callable[[HttpRequest], str | None]
 
 
 def header(name: str, normaliser: Normaliser) -> Extractor:
-    """A header that is sent twice is one value, its parts joined by a comma, as servers do."""
+    """A header. If it is sent twice, the values are joined by a comma, as servers do."""
     meta = "HTTP_" + name.upper().replace("-", "_")
     meta = {"HTTP_CONTENT_TYPE": "CONTENT_TYPE", "HTTP_CONTENT_LENGTH": "CONTENT_LENGTH"}.get(meta, meta)
     prefix = beginning("header", name)
@@ -22,7 +22,7 @@ def header(name: str, normaliser: Normaliser) -> Extractor:
 
 
 def _in_unicode(sent: str | None) -> str | None:
-    """Servers hand on a header's bytes as Latin-1, of which no form of letters could be made the same."""
+    """A header decoded as UTF-8 where it can be: servers decode it as Latin-1, which cannot be normalised."""
     try:
         return sent.encode("latin-1").decode() if sent and not sent.isascii() else sent
     except UnicodeError:
@@ -30,19 +30,19 @@ def _in_unicode(sent: str | None) -> str | None:
 
 
 def cookie(name: str, normaliser: Normaliser) -> Extractor:
-    """Of two cookies of one name the last, which is what a view sees."""
+    """A cookie. If it is sent twice, the last one counts, as in ``request.COOKIES[name]``."""
     prefix = beginning("cookie", name)
     return lambda request: typed(prefix, request.COOKIES.get(name), normaliser)
 
 
 def query(name: str, normaliser: Normaliser) -> Extractor:
-    """Of a field that is sent twice the last, which is what a view sees."""
+    """A field of the query string. If it is sent twice, the last one counts, as in ``request.GET[name]``."""
     prefix = beginning("query", name)
 
     def value(request: HttpRequest) -> str | None:
         try:
             sent = request.GET.get(name)
-        except SuspiciousOperation:  # more fields than Django takes: the view's answer is a 400
+        except SuspiciousOperation:  # more fields than Django allows: the response will be a 400
             return None
         return typed(prefix, sent, normaliser)
 

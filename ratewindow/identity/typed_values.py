@@ -1,4 +1,4 @@
-"""Identities as text: a part is its kind and its value, several parts are joined so that they cannot be confused."""
+"""The parts of an identity as text: ``kind:value`` or ``kind:name:value``, made and taken apart."""
 
 import re
 from collections.abc import Iterable
@@ -11,19 +11,19 @@ _LENGTH = re.compile(r"(\d{1,7}):")
 
 
 def typed(prefix: str, sent: str | None, normaliser: Normaliser) -> str | None:
-    """A part such as ``post:username:ann`` of its beginning and what the client sent; None for nothing but blanks."""
+    """A typed value such as ``post:username:ann``; None if the client sent nothing but blanks."""
     if not sent or sent.isspace():
         return None
     return prefix + (sent if normaliser is as_sent else normaliser(sent))
 
 
 def beginning(kind: str, name: str) -> str:
-    """``post:username:``. A claim may have a colon in its name, which must not look like the end of it."""
+    """The prefix ``post:username:``. The name of a claim may contain a colon, which is escaped."""
     return f"{kind}:{name.replace('%', '%25').replace(':', '%3A')}:"
 
 
 def split(identity: str) -> tuple[str, ...]:
-    """The typed values of an identity, `joined` undone. A kind never begins with a digit, a joined identity always does."""
+    """The typed values of an identity: the inverse of `joined`, whose texts begin with a digit, as no kind does."""
     parts, at = [], 0
     while length := _LENGTH.match(identity, at):
         end = length.end() + int(length[1])
@@ -37,7 +37,7 @@ def split(identity: str) -> tuple[str, ...]:
 
 
 def kind_and_name(part: str) -> tuple[str, str, str]:
-    """A typed value as its kind, the name of the field or an empty one, and what the client sent."""
+    """A typed value as kind, name of the field (empty if the kind has none) and value."""
     kind, _, value = part.partition(":")
     if kind not in TEXTS:
         return kind, "", value
@@ -46,5 +46,5 @@ def kind_and_name(part: str) -> tuple[str, str, str]:
 
 
 def scope_first(values: Iterable[str]) -> list[str]:
-    """Typed values in the order in which requests have them: the scope comes first."""
+    """Typed values with the scope first, as in the identities of requests."""
     return sorted(values, key=lambda value: not str(value).startswith("scope:"))

@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
             name='RateRule',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(help_text='Clients see this name in headers. It is fixed after the first save.', max_length=64, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9._-]{0,63}\\Z', 'This is no rule name: use at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit.')])),
+                ('name', models.CharField(help_text='Clients see this name in headers. It is fixed after the first save.', max_length=64, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9._-]{0,63}\\Z', 'This is not a rule name: use at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit.')])),
                 ('description', models.TextField(blank=True, help_text='For people: why this rule exists.')),
                 ('mode', models.CharField(choices=[('shadow', 'Shadow: counts, refuses nobody'), ('enforce', 'Enforce'), ('off', 'Off')], default='shadow', max_length=8)),
                 ('applies_to', models.CharField(choices=[('named', 'Only where code names it'), ('all', 'Every request'), ('path', 'One path'), ('prefix', 'Every path that starts with')], default='named', max_length=8)),

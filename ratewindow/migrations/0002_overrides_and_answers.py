@@ -94,7 +94,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('action', models.CharField(choices=[('block', 'Block: refuse everything'), ('allow', 'Let pass: no rule holds'), ('rate', 'Another rate')], max_length=8)),
-                ('rule', models.CharField(blank=True, help_text='The name of the rule that it is about; empty for all of them.', max_length=64, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9._-]{0,63}\\Z', 'This is no rule name: use at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit.')])),
+                ('rule', models.CharField(blank=True, help_text='The name of the rule that it is about; empty for all of them.', max_length=64, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9._-]{0,63}\\Z', 'This is not a rule name: use at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit.')])),
                 ('identity', ratewindow.models.fields.SubjectField(help_text='Such as ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:...; * means everybody.', max_length=255, verbose_name='who')),
                 ('rate', models.CharField(blank=True, help_text='For another rate: such as 100/m or 5/s; 1000/h.', max_length=100)),
                 ('starts_at', models.DateTimeField(blank=True, help_text='Empty: at once.', null=True, verbose_name='from')),

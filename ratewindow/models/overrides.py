@@ -33,7 +33,7 @@ class Override(models.Model):
     rule = models.CharField(
         max_length=64,
         blank=True,
-        validators=[RegexValidator(NAME_PATTERN, f"This is no rule name: use {NAME_WORDS}.")],
+        validators=[RegexValidator(NAME_PATTERN, f"This is not a rule name: use {NAME_WORDS}.")],
         help_text="The name of the rule that it is about; empty for all of them.",
     )
     identity = SubjectField(
@@ -125,7 +125,7 @@ class Override(models.Model):
         for field in ("starts_at", "expires_at"):
             at = getattr(self, field)
             if at is not None and at.year not in YEARS:
-                errors[field] = f"This is no time: choose one from {YEARS.start} to {YEARS.stop - 1}, or leave it empty."
+                errors[field] = f"This is not a valid time: choose one from {YEARS.start} to {YEARS.stop - 1}, or leave it empty."
                 return
         if self.expires_at is None:
             return

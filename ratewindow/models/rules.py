@@ -59,7 +59,7 @@ class RateRule(models.Model):
     name = models.CharField(
         max_length=64,
         unique=True,
-        validators=[RegexValidator(NAME_PATTERN, f"This is no rule name: use {NAME_WORDS}.")],
+        validators=[RegexValidator(NAME_PATTERN, f"This is not a rule name: use {NAME_WORDS}.")],
         help_text="Clients see this name in headers. It is fixed after the first save.",
     )
     description = models.TextField(blank=True, help_text="For people: why this rule exists.")
@@ -150,7 +150,7 @@ class RateRule(models.Model):
         return (self.name,)
 
     def clean(self) -> None:
-        errors = {field: "None is no text: leave it empty." for field in _MAY_BE_EMPTY if getattr(self, field) is None}
+        errors = {field: "None is not text: leave it empty." for field in _MAY_BE_EMPTY if getattr(self, field) is None}
         checks: dict[str, Callable[[], object]] = {
             "name": lambda: check_name(self.name) if self.name == BLOCKS else None,  # the field has checked the rest
             "key": lambda: recipe(self.key),

@@ -44,7 +44,7 @@ def parse_network(text: str, ipv4_length: int = 32, ipv6_length: int = 128) -> N
     written, slash, told = text.strip().partition("/")
     version, number = _number(written)
     if not version or (slash and not (told.isascii() and told.isdigit() and len(told) < 4)):
-        raise ValueError(f"{text[:64]!r} is no address and no network: write for example 203.0.113.9 or 203.0.113.0/24")
+        raise ValueError(f"{text[:64]!r} is neither an address nor a network: write for example 203.0.113.9 or 203.0.113.0/24")
     length = int(told) if slash else 128 if version == 6 else ipv4_length
     if version == 6 and length in range(96, 129) and networks.is_ipv4(number):
         version, number, length = 4, networks.ipv4_of(number), length - 96 if slash else ipv4_length

@@ -207,7 +207,7 @@ def _key_of(part: str) -> str:
     """The key among whose identities a typed value is: ``header:x-api-key`` of ``header:X-Api-Key:one``."""
     kind, name, value = kind_and_name(part)
     if not value.strip() or kind in _SEVERAL_KINDS:
-        raise ValueError(f"{part[:64]!r} names nobody: write for example {EXAMPLES}; * means everybody")
+        raise ValueError(f"{part[:64]!r} names no client: write for example {EXAMPLES}; * means everybody")
     key = f"{kind}:{name}" if name else kind
     recipe(key)
     return key

@@ -1,4 +1,4 @@
-"""The rates that code gives, by name: what the decorators have registered while modules were imported."""
+"""Registry of the rates and rule names in code: what decorators, throttles and calls such as `hit` use, by name."""
 
 from collections import deque
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from ratewindow.rules.rule import Rule, check_name
 
 @dataclass(frozen=True)
 class CodeRate:
-    """One use of a name in code. `rate` is None where code only names a rule."""
+    """One use of a name in code. `rate` is None if code only names a rule."""
 
     name: str
     rate: str | Callable[..., Any] | None
@@ -20,8 +20,8 @@ class CodeRate:
     methods: frozenset[str]
     place: str  # module and function, for people
     normalise: bool = False
-    shared: bool = False  # a throttle, whose scope other throttles may have, too
-    made_of: int | None = None  # which view the name was made of, where code gives none
+    shared: bool = False  # a throttle, whose scope other throttles may share
+    made_of: int | None = None  # the id of the view from which the name was made, if code gives no name
 
     @property
     def words(self) -> str:
@@ -41,8 +41,9 @@ def register(use: CodeRate) -> None:
 
 
 def register_call(name: str, rate: str) -> None:
-    """Make known the rate that a call by name gives, such as `hit`. ValueError names a bad one, and another rate of that
-    name. Of names without end, as requests make them, the newest are kept."""
+    """Register the rate of a call such as `hit`. Raises ValueError if it is invalid, or if the name has another rate.
+
+    At most `MOST_BY_CALLS` are kept, the newest, since a name may be made from a request."""
     use = _given(name, rate)
     if use in _uses.get(name, ()):
         return
@@ -51,7 +52,7 @@ def register_call(name: str, rate: str) -> None:
         words = ", ".join(sorted(f"{each.words} ({each.place})" for each in others))
         raise ValueError(f"code gives rule {name!r} two rates, {rate} and {words}: use two names, or one rate")
     if others:
-        return  # a view gives the same
+        return  # a view has the same rate
     register(use)
     _by_calls.append(use)
     while len(_by_calls) > MOST_BY_CALLS:
@@ -70,22 +71,22 @@ def _given(name: str, rate: str) -> CodeRate:
 
 
 def add_finder(finder: Callable[[], None]) -> None:
-    """Call `finder` when all names in code are asked for: it registers those that a view has in its attributes."""
+    """Call `finder` before `names` returns: it registers the uses that only an inspection of the views finds."""
     _finders.append(finder)
 
 
 def uses() -> dict[str, set[CodeRate]]:
-    """Every use so far, by name."""
+    """Every registered use, by name."""
     return {name: set(each) for name, each in list(_uses.items())}
 
 
 def has_rate(name: str) -> bool:
-    """Whether code itself gives a rate under this name."""
+    """Whether code gives a rate under this name."""
     return any(use.rate is not None for use in tuple(_uses.get(name, ())))
 
 
 def rule(name: str) -> Rule | None:
-    """The rule that code gives under this name; None where it gives none, or one that depends on the request."""
+    """The rate that code gives under this name, as a rule; None without one, or if a function returns it."""
     for use in tuple(_uses.get(name, ())):
         if isinstance(use.rate, str):
             return rule_of(name, use.rate, use.key, use.methods, use.normalise)
@@ -99,7 +100,7 @@ def rule_of(name: str, rate: str, key: str, methods: frozenset[str], normalise: 
 
 
 def names() -> set[str]:
-    """The names under which code gives a rate; imports the URLconf, so that limited views are among them."""
+    """The names under which code gives a rate; imports the URLconf first, so that decorated views are registered."""
     from django.urls import get_resolver
 
     _ = get_resolver().url_patterns

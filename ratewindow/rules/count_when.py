@@ -1,4 +1,4 @@
-"""Which requests count, for rules that know it only when the answer is there: failed logins, or statuses."""
+"""The condition `count_when` of a rule: every request counts, a failed login, or a response with certain statuses."""
 
 import re
 from dataclasses import dataclass
@@ -10,23 +10,23 @@ LOGIN_FAILED = "login_failed"
 
 @dataclass(frozen=True)
 class CountWhen:
-    """What makes a request count: a login that failed during it, or the status of its answer."""
+    """What makes a request count: a login that failed during it, or the status of its response."""
 
     login_failed: bool = False
     statuses: frozenset[int] = frozenset()
 
     def counts(self, status: int | None, login_failed: bool) -> bool:
-        """Whether a request counts whose answer has this status; None: nobody will see one."""
+        """Whether a request counts whose response has this status; None if there is no response to look at."""
         return login_failed if self.login_failed else status in self.statuses
 
 
 def written(text: str) -> str:
-    """The same in the one form in which it is stored: ``always`` of `` ALWAYS ``, ``401,5xx`` of ``401 5XX``."""
+    """The condition in the form in which it is stored: ``always`` for `` ALWAYS ``, ``401,5xx`` for ``401 5XX``."""
     return ",".join(_words(text))
 
 
 def counts_always(text: str) -> bool:
-    """Whether every request counts, however that is typed."""
+    """Whether every request counts."""
     return _words(text) == [ALWAYS]
 
 
@@ -36,7 +36,7 @@ def _words(text: str) -> list[str]:
 
 @lru_cache(maxsize=256)
 def parse_count_when(text: str) -> CountWhen | None:
-    """``"login_failed"``, or statuses as ``"401,403,5xx"``; None for ``"always"``. ValueError names what is neither."""
+    """``"login_failed"``, or statuses such as ``"401,403,5xx"``; None for ``"always"``. Raises ValueError."""
     words = _words(text)
     if words == [ALWAYS]:
         return None
@@ -49,7 +49,7 @@ def parse_count_when(text: str) -> CountWhen | None:
         elif re.fullmatch(r"[1-5][0-9][0-9]", word):
             statuses.add(int(word))
         else:
-            raise ValueError(f"{word[:20]!r} is no status: write {ALWAYS}, {LOGIN_FAILED}, or statuses such as 401,403,5xx")
+            raise ValueError(f"{word[:20]!r} is not a status: write {ALWAYS}, {LOGIN_FAILED}, or statuses such as 401,403,5xx")
     if not statuses:
         raise ValueError(f"an empty condition counts nothing: write {ALWAYS}, {LOGIN_FAILED}, or statuses such as 401,403,5xx")
     return CountWhen(statuses=frozenset(statuses))

@@ -1,8 +1,8 @@
-"""Limits on the methods of classes, by way of Django's ``method_decorator``: which class has them, known before any request.
+"""Limits on the methods of classes by Django's ``method_decorator``: finds the decorated class before any request.
 
-``method_decorator`` calls a decorator anew for each request, with the method bound to the view that serves it, and once
-for a stand-in, whose attributes it copies to the method: a limit leaves a mark there, by which the class is found that
-was decorated, however its methods are inherited.
+``method_decorator`` calls a decorator for each request, with the method bound to the view that serves it, and once at
+import for a dummy function, whose attributes it copies to the method. A limit leaves a mark in these attributes, by which
+the decorated class is found even if its methods are inherited.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,20 +17,20 @@ MARK = "_ratewindow_limit_"
 
 
 class Place(NamedTuple):
-    """Where a limit stands: on the method of a class, as one of several there."""
+    """The place of a limit: the class, its method, and the position among several limits on that method."""
 
     view: type
     method: str
     position: int
 
 
-def is_stand_in(view: Any) -> bool:
-    """Whether this is what ``method_decorator`` tries a decorator on; the method itself comes at each call."""
+def is_dummy(view: Any) -> bool:
+    """Whether this is the dummy function of ``method_decorator``; the method itself is decorated at each call."""
     return bool(getattr(view, "__module__", None) == method_decorator.__module__)
 
 
 def owner(view: Any) -> type | None:
-    """The class of the view whose method this is, as ``method_decorator`` hands it over; of anything else None."""
+    """The class of a bound method that ``method_decorator`` passes to a decorator; None for anything else."""
     while view is not None:
         if isinstance(view, partial):
             instance = getattr(view.func, "__self__", None)
@@ -40,22 +40,22 @@ def owner(view: Any) -> type | None:
 
 
 def place(view: type, mark: str) -> Place | None:
-    """Where the limit of this mark stands, of those that requests to the class meet."""
+    """The place of the limit with this mark, among those of the class and its bases."""
     return next((place for place, found, _ in _marked(view) if found == mark), None)
 
 
 def of_site() -> Iterator[tuple[Place, Callable[[Place], None]]]:
-    """Every limit on a method of the URLconf's views, or of models, which may be pages that serve themselves; and what was
-    left at its mark."""
+    """Every limit on a method of the URLconf's views, or of models, which may serve themselves as pages; with the value of
+    its mark."""
     seen: set[type] = set()
     for view in (*_classes(get_resolver().url_patterns), *apps.get_models()):
         if view not in seen:
             seen.add(view)
-            yield from ((place, left) for place, _, left in _marked(view))
+            yield from ((place, value) for place, _, value in _marked(view))
 
 
 def _marked(view: type) -> Iterator[tuple[Place, str, Any]]:
-    """From the class itself to its bases; of limits that one method has from several, the innermost comes first."""
+    """Place, mark and value of each limit, from the class to its bases; of several on one method the innermost first."""
     lineage = view.__mro__
     for depth, each in enumerate(lineage):
         for name, method in vars(each).items():
@@ -78,8 +78,8 @@ def _classes(patterns: Iterable[Any]) -> Iterator[type]:
 
 
 def _class_behind(view: Any) -> type | None:
-    """Of what ``as_view()`` has made, of a bound method, such as those of the admin, and of an object that is called, in
-    whatever decorators."""
+    """The class of a view made by ``as_view()``, of a bound method, such as those of the admin, or of a callable object,
+    under any decorators."""
     while view is not None:
         if not hasattr(view, "__qualname__") and not isinstance(view, partial):
             return type(view)

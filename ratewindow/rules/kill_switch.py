@@ -1,14 +1,13 @@
-"""The kill switch as a value: whether somebody has switched all limits off, until when, by whom and why.
+"""The kill switch as a value: whether all limits are switched off, until when, by whom and why.
 
-It is kept twice, in a row and in a key of Redis, so that either may be away; the one changed last holds. The setting
-``ENABLED`` stands above both.
+It is stored twice, in a row and in a key of Redis, so that it works while either is away; the newer one holds. The setting
+``ENABLED = False`` overrides both.
 """
 
 import json
 import time
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from django.utils.formats import date_format
 
@@ -16,12 +15,12 @@ from ratewindow.conf import time_zone
 
 REMEMBERED_S = 86_400
 MOST_WORDS = 200  # characters of a reason
-MOST = timedelta(days=10_000)  # that an end may be away: every calendar has it
+MOST = timedelta(days=10_000)  # from now to the end: a date that every calendar has
 
 
 @dataclass(frozen=True)
 class Switch:
-    """One turn of the switch. `until_s` and `at_s`, when it was turned, are seconds since the epoch."""
+    """One change of the switch. `until_s` and `at_s`, the time of the change, are seconds since the epoch."""
 
     off: bool = False
     until_s: float | None = None
@@ -30,12 +29,12 @@ class Switch:
     at_s: float = 0.0
 
     def is_off(self, now_s: float) -> bool:
-        """It lets go by itself."""
+        """Whether limits are off at that time; it ends by itself."""
         return self.off and (self.until_s is None or now_s < self.until_s)
 
     @property
     def kept_until_ms(self) -> int | None:
-        """When a key in Redis that says so may go: long after what it says has ended."""
+        """When the key in Redis expires: a day after the end of the change."""
         return None if self.until_s is None else int((self.until_s + REMEMBERED_S) * 1000)
 
     def words(self) -> str:
@@ -54,14 +53,13 @@ ON = Switch()
 
 
 def from_text(text: str | bytes | None) -> Switch | None:
-    """What `to_text` wrote; None for anything else."""
+    """The switch that `to_text` wrote; None for any other text."""
     try:
-        told: Any = json.loads(text or "null")
-        switch = Switch(**told)
-        moments = [switch.at_s, *([] if switch.until_s is None else [switch.until_s])]
-        latest_s = time.time() + MOST.total_seconds()  # a later one would make every turn after it too early
-        right = isinstance(switch.off, bool) and all(isinstance(each, int | float) and 0 <= each <= latest_s for each in moments)
-        if not right or not isinstance(switch.reason, str) or not isinstance(switch.by, str):
+        switch = Switch(**json.loads(text or "null"))
+        times = [switch.at_s, *([] if switch.until_s is None else [switch.until_s])]
+        latest_s = time.time() + MOST.total_seconds()  # after a later `at_s` no change would ever be newer
+        valid = isinstance(switch.off, bool) and all(isinstance(each, int | float) and 0 <= each <= latest_s for each in times)
+        if not valid or not isinstance(switch.reason, str) or not isinstance(switch.by, str):
             return None
         return replace(switch, reason=_shown(switch.reason), by=_shown(switch.by))
     except (TypeError, ValueError, RecursionError):
@@ -69,11 +67,11 @@ def from_text(text: str | bytes | None) -> Switch | None:
 
 
 def _shown(text: str) -> str:
-    """As pages and terminals can show it, whoever wrote it."""
+    """Printable and short, whoever wrote it."""
     return "".join(letter if letter.isprintable() else " " for letter in text[:MOST_WORDS])
 
 
 def clock(moment_s: float) -> str:
-    """``12:30``, with the day when that is another one."""
+    """``12:30``, with the date if it is not today."""
     local = time_zone.local(datetime.fromtimestamp(moment_s, UTC))
     return date_format(local, "H:i" if local.date() == time_zone.local(time_zone.now()).date() else "j M, H:i")

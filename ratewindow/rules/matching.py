@@ -1,4 +1,4 @@
-"""Which rules a request meets: looked up by path and route, not tried one after the other."""
+"""Which rules a request meets: looked up by path and route, not tested one after the other."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -9,24 +9,25 @@ from django.http import HttpRequest
 from django.urls import ResolverMatch
 
 from ratewindow.identity.routes import match_of
-from ratewindow.rules.path_variants import PathVariants, folded
+from ratewindow.rules.path_variants import PathVariants, caseless
 from ratewindow.rules.regex import RegexSet
 from ratewindow.rules.regex import without_room as regexes_without_room
 from ratewindow.rules.rule import Rule
 
 Rules = tuple[Rule, ...]
-Finder = Callable[[str, HttpRequest], Iterable[Rule]]
-TOO_MANY = "all regular expressions of the site together are too large, and the largest have no room; count less in braces"
+Finder = Callable[[str, HttpRequest], Rules]
+TOO_MANY = "all regular expressions of the site together are too large, and the largest are left out; count less in braces"
 MOST_URLCONFS = 100  # a site may make one for each of its tenants
 
 
 class Index:
-    """The rules that apply by path or route, arranged so that a thousand cost little more than ten."""
+    """The rules that apply by path or route, indexed so that a thousand cost little more than ten."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         placed = [*filter(_holds, rules)]
         self._everywhere = tuple(rule for rule in placed if rule.applies_to == "all")
         self._by_text = _ByText(_patterns(placed, "path"), _patterns(placed, "prefix"))
+        self._has_texts = bool(self._by_text.paths or self._by_text.prefixes)
         self._by_route = _patterns(placed, "route")
         regexes = _patterns(placed, "regex")
         for pattern in regexes_without_room(regexes):
@@ -37,34 +38,33 @@ class Index:
         _indexes.add(self)
 
     def match(self, request: HttpRequest) -> list[Rule]:
-        """Every rule for this request's method and path, in no order that matters: all of them apply."""
+        """Every rule for this request's method and path; their order does not matter, since all of them apply."""
         # path_info, not path: a client can change the latter by a SCRIPT_NAME header.
-        path = request.path_info
-        found = [*self._everywhere]
-        if self._by_text:
+        path, found = request.path_info, self._everywhere
+        if self._has_texts:
             urlconf = getattr(request, "urlconf", None)
             find = self._finders.get(urlconf) or self.prepare(urlconf)
             found += find(path, request)
-        if self._regexes:
+        if self._regexes is not None:
             for place in self._regexes.found_in(path):
                 found += self._by_regex[place]
         if self._by_route:
-            found += self._on_route(match_of(request))
-        return [rule for rule in found if rule.meets_method(request.method)]
+            found += tuple(self._on_route(match_of(request)))
+        return [rule for rule in found if not rule.methods or rule.meets_method(request.method)]
 
     def prepare(self, urlconf: Any = None) -> Finder:
-        """Look through a URLconf for what else leads to the paths of rules; once, and best before a request needs it."""
+        """Find what else in a URLconf leads to the paths of rules: once, and best before the first request."""
         if len(self._finders) >= MOST_URLCONFS:
             self._finders.clear()
         self._finders[urlconf] = finder = _finder(self._by_text, urlconf)
         return finder
 
-    def forget_urlconfs(self) -> None:
-        """Look through them anew: a test has replaced them."""
+    def clear_urlconfs(self) -> None:
+        """Prepare every URLconf again: a test has replaced them."""
         self._finders.clear()
 
     def _on_route(self, match: ResolverMatch | None) -> Iterator[Rule]:
-        """By the name of the view, and by each namespace that it is in."""
+        """By the view name, and by each namespace that contains it."""
         name = match.view_name if match is not None else ""
         while name:
             yield from self._by_route.get(name, ())
@@ -72,7 +72,7 @@ class Index:
 
 
 def without_room(rules: Iterable[Rule]) -> list[Rule]:
-    """The rules by a regular expression that meet nothing, since all expressions of the site are too much together."""
+    """The rules whose regular expressions are left out, since those of the site are too large together."""
     regexes = _patterns(filter(_holds, rules), "regex")
     return [rule for pattern in sorted(regexes_without_room(regexes)) for rule in regexes[pattern]]
 
@@ -82,52 +82,51 @@ class _ByText:
 
     def __init__(self, paths: dict[str, Rules], prefixes: dict[str, Rules]) -> None:
         self.paths, self.prefixes = paths, prefixes
-        # One look for each length that some prefix has, however many prefixes share it.
+        # One look-up for each length of a prefix, however many prefixes have that length.
         self._lengths = sorted({len(prefix) for prefix in prefixes})
 
-    def __bool__(self) -> bool:
-        return bool(self.paths or self.prefixes)
-
-    def find(self, path: str, request: HttpRequest | None = None) -> Iterator[Rule]:
-        yield from self.paths.get(path, ())
+    def find(self, path: str, request: HttpRequest | None = None) -> Rules:
+        found = self.paths.get(path, ())
         for length in self._lengths:
             if length > len(path):
                 break
-            yield from self.prefixes.get(path[:length], ())
+            found += self.prefixes.get(path[:length], ())
+        return found
 
-    def spelt(self, spellings: PathVariants) -> "_ByText":
-        """The same with all the texts that mean the same."""
-        return _ByText(_with_others(self.paths, spellings.paths), _with_others(self.prefixes, spellings.prefixes))
+    def with_variants(self, variants: PathVariants) -> "_ByText":
+        """The same rules, also by the other texts that mean the same."""
+        return _ByText(_with_others(self.paths, variants.paths), _with_others(self.prefixes, variants.prefixes))
 
-    def folded(self) -> "_ByText":
-        """The same without case."""
-        return _ByText(*(_merged((folded(text), rules) for text, rules in each.items()) for each in (self.paths, self.prefixes)))
+    def caseless(self) -> "_ByText":
+        """The same rules by their texts without case."""
+        tables = (self.paths, self.prefixes)
+        return _ByText(*(_merged((caseless(text), rules) for text, rules in each.items()) for each in tables))
 
 
 def _finder(by_text: _ByText, urlconf: Any) -> Finder:
-    """What finds the rules for paths and prefixes under a URLconf, however a path is written that leads there."""
-    spellings = PathVariants(urlconf, by_text.paths, by_text.prefixes)
-    every = by_text.spelt(spellings)
-    if not spellings.ignores_case and not spellings.destinations:
+    """A function that finds the rules for paths and prefixes under a URLconf, by all texts that lead there."""
+    variants = PathVariants(urlconf, by_text.paths, by_text.prefixes)
+    every = by_text.with_variants(variants)
+    if not variants.ignores_case and not variants.destinations:
         return every.find
-    return _Resolving(by_text.paths, every, spellings).find
+    return _Resolving(by_text.paths, every, variants).find
 
 
 class _Resolving:
-    """The same where texts alone do not say which page is meant."""
+    """A finder for URLconfs in which the text of a path does not determine the page."""
 
-    def __init__(self, by_path: dict[str, Rules], by_text: _ByText, spellings: PathVariants) -> None:
-        self._by_path, self._by_text, self._spellings = by_path, by_text, spellings
-        self._without_case = by_text.folded() if spellings.ignores_case else None
+    def __init__(self, by_path: dict[str, Rules], by_text: _ByText, variants: PathVariants) -> None:
+        self._by_path, self._by_text, self._variants = by_path, by_text, variants
+        self._caseless = by_text.caseless() if variants.ignores_case else None
 
-    def find(self, path: str, request: HttpRequest) -> Iterable[Rule]:
+    def find(self, path: str, request: HttpRequest) -> Rules:
         """Each rule once."""
-        found = [*self._by_text.find(path)]
-        if self._without_case is not None:
-            found += self._without_case.find(folded(path))
-        for other in self._spellings.paths_of(partial(match_of, request)):
+        found = self._by_text.find(path)
+        if self._caseless is not None:
+            found += self._caseless.find(caseless(path))
+        for other in self._variants.paths_of(partial(match_of, request)):
             found += self._by_path[other]
-        return {rule.name: rule for rule in found}.values()
+        return tuple({rule.name: rule for rule in found}.values())
 
 
 def _holds(rule: Rule) -> bool:
@@ -143,21 +142,21 @@ def _with_others(by_text: dict[str, Rules], others: dict[str, set[str]]) -> dict
 
 
 def _merged(parts: Iterable[tuple[str, Rules]]) -> dict[str, Rules]:
-    """By text, each rule once."""
-    found: dict[str, Rules] = {}
+    """The rules by text, each once."""
+    merged: dict[str, Rules] = {}
     for text, rules in parts:
-        held = found.get(text, ())
-        found[text] = (*held, *(rule for rule in rules if rule not in held))
-    return found
+        known = merged.get(text, ())
+        merged[text] = (*known, *(rule for rule in rules if rule not in known))
+    return merged
 
 
 _indexes: WeakSet[Index] = WeakSet()
 
 
-SETTINGS = ("ROOT_URLCONF", "LANGUAGES", "LANGUAGE_CODE", "USE_I18N")  # which the routes depend on
+SETTINGS = ("ROOT_URLCONF", "LANGUAGES", "LANGUAGE_CODE", "USE_I18N")  # on which the routes depend
 
 
-def forget_urlconfs() -> None:
-    """Look at the routes again: one of `SETTINGS` has changed."""
+def clear_urlconfs() -> None:
+    """Prepare all URLconfs again: one of `SETTINGS` has changed."""
     for index in [*_indexes]:
-        index.forget_urlconfs()
+        index.clear_urlconfs()

@@ -1,11 +1,11 @@
-"""Other spellings of a path that reach the same view, so that nobody walks around a rule for ``/login/``.
+"""Other paths that reach the same page, so that a rule for ``/login/`` cannot be avoided by writing the path otherwise.
 
 Two requests are for one page when Django calls the same view for them, under the same name and with the same arguments.
-Where only plain text leads to the page of a rule, its other texts are worked out beforehand, and cost a request nothing:
-those in other languages, and ``/two`` beside ``/two/``. Where a route takes several texts for the same, requests have to be
-resolved: a regular expression may match more (``^search`` also ``/searchX``), one that ignores case ``/LOGIN/``,
-``<int:pk>`` takes ``007`` for ``7``, and a converter of the site's whatever it likes. A route that takes any last part, such
-as the ``.*`` of a single-page application, tells nothing of the page: there the text decides.
+If only plain text leads to the page of a rule, its variants are computed beforehand, at no cost for a request: those in
+other languages, and ``/two`` as well as ``/two/``. If several texts pass a route with one meaning, requests have to be
+resolved: a regular expression may match more (``^search`` also matches ``/searchX``) or ignore case (``/LOGIN/``),
+``<int:pk>`` takes ``007`` as ``7``, and a converter of the site may do anything. A route that accepts any last part, such
+as the ``.*`` of a single-page application, does not determine the page: there the text of the path decides.
 """
 
 import re
@@ -21,7 +21,7 @@ from django.urls.resolvers import RegexPattern
 from django.utils import translation
 
 Destination = tuple[Any, ...]
-Language = str | None  # None where the URLconf is the same in all of them
+Language = str | None  # None if the URLconf is the same in all languages
 Result = TypeVar("Result")
 
 _EXACT = (PathConverter, SlugConverter, StringConverter, UUIDConverter)
@@ -29,7 +29,7 @@ _PARAMETER = re.compile(r"<(?:[^>:]+:)?([^>]+)>")
 
 
 class PathVariants:
-    """What a URLconf makes of the paths and prefixes of some rules."""
+    """The variants of the paths and prefixes of rules under one URLconf."""
 
     def __init__(self, urlconf: Any, paths: Iterable[str], prefixes: Iterable[str] = ()) -> None:
         self._resolver = get_resolver(urlconf)
@@ -46,9 +46,9 @@ class PathVariants:
             self._languages = [*dict.fromkeys(code.lower() for code in known)]  # as Django writes them into paths
         self._begins = {each: f"/{_prefix_in(each, self._locale)}" if self._locale else "/" for each in self._languages}
         self.ignores_case = any(map(_ignores_case, patterns))
-        self.paths: dict[str, set[str]] = {}  # other texts of paths
+        self.paths: dict[str, set[str]] = {}  # the paths of rules, by each variant
         self.prefixes: dict[str, set[str]] = {}
-        self.destinations: dict[Destination, list[str]] = {}  # of paths for which requests have to be resolved
+        self.destinations: dict[Destination, list[str]] = {}  # the paths for which requests have to be resolved
         for path in paths:
             self._in_its_language(path, self._add_page)
         for prefix in prefixes:
@@ -56,26 +56,26 @@ class PathVariants:
                 self.prefixes.setdefault(text, set()).add(prefix)
 
     def paths_of(self, resolve: Callable[[], ResolverMatch | None]) -> list[str]:
-        """The paths that lead to where this request goes; it is resolved only where that may differ from its text."""
+        """The paths of rules that lead to the page of this request, which is resolved only if texts do not determine it."""
         if not self.destinations or (match := resolve()) is None:
             return []
         return self.destinations.get(destination(match), [])
 
     def leads_anywhere(self, path: str) -> bool:
-        """Whether there is a view for it, in whatever language."""
+        """Whether the path has a view in any language."""
         return self._in_its_language(path, lambda *_: None)
 
     def _in_its_language(self, path: str, use: "Callable[[str, list[_Step], Language], None]") -> bool:
-        """Whether the path leads to a view in some language; `use` is called while that is spoken."""
+        """Whether the path leads to a view in some language; `use` is called while that language is active."""
         for language in self._likely_languages(path):
-            with _speaking(language):
+            with _active(language):
                 if (trail := _trail(self._resolver, path)) is not None:
                     use(path, trail, language)
                     return True
         return False
 
     def _add_page(self, path: str, trail: "list[_Step]", language: Language) -> None:
-        """Note every other way to the page that this path leads to in this language, which is spoken now."""
+        """Add every other way to the page that this path leads to in this language, which is active now."""
         own = self._ways[tuple(step.pattern for step in trail)]
         ways = [way for way in self._by_view[own.view, own.name] if way.page(language) == own.page(language)]
         captured = {name: text for step in trail for name, text in step.captured.items()}
@@ -96,7 +96,7 @@ class PathVariants:
     def _add_texts(
         self, path: str, way: "_Way", language: Language, captured: Mapping[str, str], passed: Sequence[str] = ()
     ) -> None:
-        """Note what a path that goes this way is in each language."""
+        """Add the text of a path that goes this way in each language."""
         texts: list[str | None]
         if self._translated:
             texts = self._in_each_language(partial(way.text, captured=captured, passed=passed))
@@ -110,7 +110,7 @@ class PathVariants:
                 self.paths.setdefault(text, set()).add(path)
 
     def _prefixes_like(self, prefix: str) -> set[str]:
-        """What a prefix is in other languages. One that is all pages of a language, ``/en/``, means that language."""
+        """The prefix in other languages. One for all pages of a language, ``/en/``, has no variants."""
         if self._languages == [None] or prefix.strip("/") in ("", *self._languages):
             return set()
         found: set[str] = set()
@@ -128,23 +128,23 @@ class PathVariants:
         return {text for text in found if not text.startswith(tuple(found - {text}))}
 
     def _likely_languages(self, path: str) -> Sequence[Language]:
-        """Those in which the path may lead anywhere; only where routes are translated these are all."""
+        """The languages in which the path may lead to a view: all of them only if routes are translated."""
         if self._languages == [None]:
             return self._languages
         likely = [code.lower() for code in (translation.get_language_from_path(path), settings.LANGUAGE_CODE) if code]
         return [*dict.fromkeys([*likely, *(self._languages if self._translated else ())])]
 
     def _in_each_language(self, function: Callable[[Language], Result]) -> list[Result]:
-        if not self._translated:  # a language that is spoken is loaded, and of the usual hundred few ever are
+        if not self._translated:  # activating a language loads it, and there are a hundred by default
             return [function(language) for language in self._languages]
-        told = []
+        results = []
         for language in self._languages:
-            with _speaking(language):
-                told.append(function(language))
-        return told
+            with _active(language):
+                results.append(function(language))
+        return results
 
     def _another_page(self, path: str) -> Destination | None:
-        """Where the path leads with another last part."""
+        """The destination of the path with another last part."""
         parts = path.split("/")
         parts[-2 if len(parts) > 2 and not parts[-1] else -1] = "no-page-has-this-name-0"
         return self._destination("/".join(parts))
@@ -156,8 +156,8 @@ class PathVariants:
             return None
 
 
-def folded(path: str) -> str:
-    """A path without case, as regular expressions that ignore it see it: both Turkish letters are an i to them, too."""
+def caseless(path: str) -> str:
+    """A path as a regular expression that ignores case sees it: both Turkish letters are an i to it, too."""
     return path.translate(_TURKISH).casefold()
 
 
@@ -165,14 +165,14 @@ _TURKISH = {0x130: "i", 0x131: "i"}
 
 
 def destination(match: ResolverMatch) -> Destination:
-    """What makes two requests the same to the site: the page that they are for, and what the view is given."""
+    """The view, its name and its arguments: two requests with the same destination are for the same page."""
     name = match.view_name if match.url_name else _bare(match.route)
     arguments = sorted((name, _comparable(value)) for name, value in match.kwargs.items())
     return ((_view(match.func), name), *map(_comparable, match.args), *arguments)
 
 
 class _Way(NamedTuple):
-    """The patterns that a path passes to a view."""
+    """One way through the URLconf: the patterns that a path passes on its way to a view."""
 
     patterns: tuple[Any, ...]
     view: str
@@ -183,11 +183,11 @@ class _Way(NamedTuple):
         return any(map(_is_loose, self.patterns))
 
     def page(self, language: Language) -> tuple[str, str]:
-        """As `destination` has it. Without a name, ``two`` and ``two/`` are one page, and each language has another text."""
+        """The page as `destination` has it. Without a name, ``two`` and ``two/`` are one page, in each language another."""
         return (self.view, self.name or _bare(self._route(language)))
 
     def _route(self, language: Language) -> str:
-        """As Django joins it."""
+        """The route as Django joins it."""
         route = ""
         for pattern in reversed(self.patterns):
             begin = _prefix_in(language, pattern) if isinstance(pattern, LocalePrefixPattern) else str(pattern)
@@ -195,7 +195,7 @@ class _Way(NamedTuple):
         return route
 
     def text(self, language: Language, captured: Mapping[str, str], passed: Sequence[str]) -> str | None:
-        """A path that goes this way in this language; None where a regular expression stands in it, of which only what
+        """A path that goes this way in this language; None if a regular expression is in it, for which only the text that
         has `passed` is known."""
         parts = []
         for place, pattern in enumerate(self.patterns):
@@ -213,7 +213,7 @@ class _Way(NamedTuple):
         return "/" + "".join(parts)
 
     def head(self, language: Language) -> str:
-        """How every path that goes this way begins in this language."""
+        """The beginning of every path that goes this way in this language."""
         head = "/"
         for pattern in self.patterns:
             if isinstance(pattern, LocalePrefixPattern):
@@ -227,7 +227,7 @@ class _Way(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """What one pattern has taken of a path."""
+    """The part of a path that one pattern has matched."""
 
     pattern: Any
     text: str
@@ -235,7 +235,7 @@ class _Step(NamedTuple):
 
 
 def _trail(resolver: URLResolver, path: str) -> list[_Step] | None:
-    """The steps of a path to its view, as `URLResolver.resolve` goes them; None when there is no view."""
+    """The steps of a path to its view, as `URLResolver.resolve` takes them; None if there is no view."""
     if (matched := resolver.pattern.match(path)) is None:
         return None
     rest = matched[0]
@@ -244,7 +244,7 @@ def _trail(resolver: URLResolver, path: str) -> list[_Step] | None:
         if passed is None:
             continue
         if not isinstance(child, URLResolver):
-            return [_step(child.pattern, rest, rest)]  # also what stands behind an expression without an end
+            return [_step(child.pattern, rest, rest)]  # with what follows the match of an expression without $
         if (below := _trail(child, rest)) is not None:
             return [_step(child.pattern, rest, rest.removesuffix(passed[0])), *below]
     return None
@@ -264,7 +264,7 @@ def _ways(resolver: URLResolver, patterns: tuple[Any, ...] = (), spaces: tuple[s
 
 
 def _view(function: Any) -> str:
-    """What a view is called in code: each ``as_view()`` is another function, and so is each decorated one."""
+    """The name of a view in code, since each ``as_view()`` and each decorator makes another function."""
     view = getattr(function, "view_class", function)
     return f"{view.__module__}.{getattr(view, '__qualname__', type(view).__qualname__)}"
 
@@ -274,22 +274,22 @@ def _bare(route: str) -> str:
 
 
 def _comparable(value: Any) -> Any:
-    """An argument of a view, the same for all that the site takes for the same: numbers are their text, and objects that can
-    only be told apart by where they are in memory what is in them."""
+    """An argument of a view, so that equal ones compare equal: a number is its text, and an object without an ``__eq__`` of
+    its own is its attributes."""
     if isinstance(value, str | int):
         return str(value)
     try:
         hash(value)
     except TypeError:
         return repr(value)
-    is_known_by_place: bool = type(value).__hash__ is object.__hash__  # type: ignore[comparison-overlap]
-    return repr(getattr(value, "__dict__", value)) if is_known_by_place else value
+    compares_by_id: bool = type(value).__hash__ is object.__hash__  # type: ignore[comparison-overlap]
+    return repr(getattr(value, "__dict__", value)) if compares_by_id else value
 
 
 def _is_loose(pattern: Any) -> bool:
-    """Whether several texts may pass it and mean the same. A converter that is derived from Django's may do anything."""
+    """Whether several texts may match and mean the same. A converter derived from one of Django's may do anything."""
     if isinstance(pattern, RegexPattern):
-        return bool(pattern._regex)  # type: ignore[attr-defined]  # the stubs know less than Django has
+        return bool(pattern._regex)  # type: ignore[attr-defined]  # missing in the stubs
     return any(type(converter) not in _EXACT for converter in getattr(pattern, "converters", {}).values())
 
 
@@ -298,12 +298,12 @@ def _is_translated(pattern: Any) -> bool:
 
 
 def _prefix_in(language: Language, pattern: LocalePrefixPattern) -> str:
-    """What an ``i18n_patterns`` begins with in a language that is not spoken."""
-    usual = language == settings.LANGUAGE_CODE and not pattern.prefix_default_language
-    return "" if usual else f"{language}/"
+    """The prefix of ``i18n_patterns`` in a language that need not be active."""
+    has_none = language == settings.LANGUAGE_CODE and not pattern.prefix_default_language
+    return "" if has_none else f"{language}/"
 
 
-def _speaking(language: Language) -> AbstractContextManager[Any]:
+def _active(language: Language) -> AbstractContextManager[Any]:
     return nullcontext() if language is None else translation.override(language)
 
 

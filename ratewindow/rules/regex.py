@@ -1,8 +1,8 @@
-"""Regular expressions in rules: RE2's, whose time grows with the text only, so that no pattern can hang a site.
+"""Regular expressions in rules: RE2's, whose time is linear in the length of the text, so that no pattern can hang a site.
 
-It also grows with the pattern, and all patterns of a site are one program. So each has a bound, and all together have one:
-where they do not fit, the largest are left out, so that no pattern costs a smaller one its rule. Within these bounds
-all of them compile, and find what they should, in `SET_MEMORY_BYTES`.
+It is also linear in the size of the pattern, and all patterns of a site are compiled into one program. So the size of each
+is bounded, and the size of all together: beyond it the largest are left out, so that no pattern disables a smaller one.
+Within these bounds all of them compile and match in `SET_MEMORY_BYTES`.
 """
 
 import random
@@ -12,24 +12,24 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-MOST_STEPS = 2_500  # of the program that RE2 makes of a pattern; ``.{255}`` has 1,789, ``/[a-z]+/`` 5
+MOST_STEPS = 2_500  # of the program that RE2 compiles from a pattern; ``.{255}`` has 1,789, ``/[a-z]+/`` 5
 MOST_STEPS_TOGETHER = 30_000
-SET_MEMORY_BYTES = 16 << 20  # for all patterns of a site together; what RE2 takes when it needs it, not at once
-PATTERN_MEMORY_BYTES = 1 << 20  # in which RE2 itself ends early with a pattern that is far too large
+SET_MEMORY_BYTES = 16 << 20  # for all patterns of a site together; RE2 allocates it when it needs it
+PATTERN_MEMORY_BYTES = 1 << 20  # makes RE2 give up early on a pattern that is far too large
 
-TRIAL_LENGTH = 4_000  # characters of a path, about as many as gunicorn lets through
-TRIAL_MS = 10.0  # of the processor; a thousand usual patterns take a fiftieth
+TRIAL_LENGTH = 4_000  # characters of a path, about as many as gunicorn accepts
+TRIAL_MS = 10.0  # of processor time; a thousand common patterns take a fiftieth
 
 
 def check_regex(pattern: str) -> None:
-    """ValueError says what RE2 does not take about a pattern, that it is too large, or that RE2 is not there."""
+    """Raise ValueError if RE2 rejects the pattern, if it is too large, or if RE2 is not installed."""
     _re2()
     steps_of(pattern)
 
 
 @lru_cache(maxsize=4096)
 def steps_of(pattern: str) -> int:
-    """How many steps the program of a pattern has."""
+    """The number of steps of a pattern's program."""
     steps = int(_compiled(pattern).programsize)
     if steps > MOST_STEPS:
         raise ValueError(_too_large(pattern, f"{steps:,} steps"))
@@ -37,7 +37,7 @@ def steps_of(pattern: str) -> int:
 
 
 def without_room(patterns: Iterable[str]) -> set[str]:
-    """The patterns that do not fit beside the others, the largest first."""
+    """The patterns that exceed the bound for all together: the largest ones."""
     left, beyond = MOST_STEPS_TOGETHER, set()
     for pattern in sorted(set(patterns), key=lambda each: (steps_of(each), each)):
         left -= steps_of(pattern)
@@ -47,27 +47,27 @@ def without_room(patterns: Iterable[str]) -> set[str]:
 
 
 def try_regex(pattern: str, others: Iterable[str] = ()) -> None:
-    """ValueError says that a pattern does not fit beside the others that the site has, or takes too long for one path."""
+    """Raise ValueError if a pattern is too large together with the site's others, or too slow for one path."""
     together = {pattern}
     for other in others:
-        with suppress(ValueError):  # which its own row says
+        with suppress(ValueError):  # reported for its own row
             steps_of(other)
             together.add(other)
     if sum(map(steps_of, together)) > MOST_STEPS_TOGETHER:
         raise ValueError(
-            f"{pattern!r} does not fit beside the other {len(together) - 1:,} expressions: it has {steps_of(pattern):,} steps, "
-            f"and all together may have {MOST_STEPS_TOGETHER:,}; count less in braces, or delete other rules"
+            f"{pattern!r} is too large together with the other {len(together) - 1:,} expressions: it has {steps_of(pattern):,} "
+            f"steps, and all together may have {MOST_STEPS_TOGETHER:,}; count less in braces, or delete other rules"
         )
     took_ms = _trial_ms(RegexSet([*together]), pattern)
     if took_ms > TRIAL_MS:
         raise ValueError(
-            f"{pattern!r} takes {took_ms:.0f} ms for one long path, and may take {TRIAL_MS:.0f}: what is counted in braces, such "
-            "as .{300}, is followed from each character anew; write .* instead, count less, or begin with ^"
+            f"{pattern!r} takes {took_ms:.0f} ms for one long path, and may take {TRIAL_MS:.0f}: a count in braces, such as "
+            ".{300}, is matched from each character of the path; write .* instead, count less, or begin with ^"
         )
 
 
 class RegexSet:
-    """Many patterns tried at once: a thousand take little longer than one. Those `without_room` must not be among them."""
+    """Many patterns matched together: a thousand take little longer than one. Must not contain those `without_room`."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         re2 = _re2()
@@ -77,19 +77,19 @@ class RegexSet:
         self._set.Compile()
 
     def found_in(self, text: str) -> list[int]:
-        """The places of the patterns that occur in the text."""
-        # A path may hold what UTF-8 cannot say, when a client has sent such bytes.
+        """The indexes of the patterns that match in the text."""
+        # A path may contain surrogates, if a client has sent bytes that are not UTF-8.
         return self._set.Match(text.encode(errors="surrogateescape").decode(errors="replace")) or []
 
 
 def _trial_ms(patterns: RegexSet, pattern: str) -> float:
-    """The processor's time for a path that gives the pattern much to do: its own letters in any order, behind its beginning."""
+    """The processor time for a hard path: the pattern's literal beginning, then its own characters in random order."""
     begin = ""
-    with suppress(Exception):  # not every pattern has one
+    with suppress(Exception):  # not every pattern has a literal beginning
         begin = str(_compiled(pattern).possiblematchrange(200)[0]).split("\x00")[0]
-    chance = random.Random(pattern)  # the same at each trial
+    chance = random.Random(pattern)  # the same in each trial
     took_ms = TRIAL_MS
-    for _ in range(3):  # a machine may be busy with something else
+    for _ in range(3):  # the machine may be busy
         text = begin + "".join(chance.choices([*pattern, "/", "a"], k=TRIAL_LENGTH))
         began_s = time.thread_time()
         patterns.found_in(text)
@@ -107,9 +107,7 @@ def _compiled(pattern: str) -> Any:
         reason = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else str(error)
         if "too large" in reason:
             raise ValueError(_too_large(pattern, "far more steps")) from None
-        raise ValueError(
-            f"{pattern!r} is no regular expression of RE2 ({reason}): look-around and \\1 are not known there"
-        ) from None
+        raise ValueError(f"{pattern!r} is not a regular expression of RE2 ({reason}): it has no look-around and no \\1") from None
 
 
 def _too_large(pattern: str, steps: str) -> str:
@@ -121,7 +119,7 @@ def _too_large(pattern: str, steps: str) -> str:
 
 def _options(re2: Any, memory_bytes: int) -> Any:
     options = re2.Options()
-    options.log_errors = False  # they are raised, and told in the form
+    options.log_errors = False  # they are raised, and shown in the form
     options.dot_nl = True  # in a path, %0a is a character like any other
     options.max_mem = memory_bytes
     return options

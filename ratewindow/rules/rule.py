@@ -1,4 +1,4 @@
-"""A rule as a frozen value, which is all that the request path sees, and what its fields may say."""
+"""A rule as a frozen value, as requests meet it, and the checks of its fields."""
 
 import difflib
 import hashlib
@@ -20,34 +20,34 @@ APPLIES_TO = ("named", "all", "path", "prefix", "regex", "route")
 ON_MISSING = ("ip", "allow", "refuse")
 ON_ERROR = ("", "allow", "refuse", "local")
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}\Z"
-BLOCKS = "blocks"  # the name under which a block is counted where no enforced rule is met; no rule may have it
+BLOCKS = "blocks"  # the name under which blocks are counted that no enforced rule would have met; reserved
 NAME_WORDS = "at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit"
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. `methods` empty means all; `pattern` is meant as `applies_to` says."""
+    """One rule. Empty `methods` means all; `applies_to` says what `pattern` is."""
 
     name: str
     windows: tuple[Window, ...]
     mode: str = "enforce"  # off, shadow, enforce
     key: str = "ip"
     on_missing: str = "ip"  # ip, allow, refuse
-    normalise: bool = False  # values that differ only in case, blanks or Unicode's forms are one client
+    normalise: bool = False  # values that differ only in case, blanks or Unicode form are one client
     applies_to: str = "named"  # named, all, path, prefix, regex, route
     pattern: str = ""
     methods: frozenset[str] = frozenset()
     cost: int = 1
     count_when: CountWhen | None = None  # None: every request counts
-    hold: bool = False  # charged before the view, and refunded once the answer turns out not to count
+    hold: bool = False  # charge before the view, and refund if the response does not count
     count_refused: bool = False
     penalty_ms: int = 0
-    enforce_percent: int = 100  # of a hundred clients, always the same ones; for the others it is in shadow
-    on_error: str = ""  # allow, refuse, local; empty: as the setting says
+    enforce_percent: int = 100  # the percentage of clients, always the same ones; for the others it is in shadow
+    on_error: str = ""  # allow, refuse, local; empty: the setting ON_ERROR
     response_status: int = 429
-    message: str = ""  # what a refused client reads; empty: the usual sentence
+    message: str = ""  # what a refused client reads; empty: the default sentence
     lease: int = 1  # units that a process takes from the store at a time
-    beside_code: bool = False  # a shadow row next to the rate in code that it is to replace
+    beside_code: bool = False  # a shadow row of the same name as a rate in code, which counts apart from it
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -55,80 +55,81 @@ class Rule:
 
     @cached_property
     def state_names(self) -> tuple[str, ...]:
-        """How the key of each window begins, between the prefix and the identity."""
+        """The part of each window's key between the prefix and the identity."""
         return tuple(state_keys.state_name(self.name, window, self.beside_code) for window in self.windows)
 
     @cached_property
     def lock_name(self) -> str:
-        """The same for the lock that a penalty sets; empty without one."""
+        """The part of the key of a penalty's lock between the prefix and the identity; empty without a penalty."""
         return state_keys.lock_name(self.name, self.beside_code) if self.penalty_ms else ""
 
     @property
     def only_looks(self) -> bool:
-        """Whether it charges nothing before the answer is there."""
+        """Whether it only peeks before the view, and charges after the response."""
         return self.count_when is not None and not self.hold
 
     def meets_method(self, method: str | None) -> bool:
-        """HEAD is a GET whose body is not sent, so it counts as one."""
+        """Whether the rule applies to this method. HEAD counts as GET."""
         return not self.methods or method in self.methods or (method == "HEAD" and "GET" in self.methods)
 
     @cached_property
     def is_usual(self) -> bool:
-        """Whether its name, windows, cost and mode are all that the store is told of it."""
+        """Whether the store needs only its name, windows, cost and mode."""
         counts_each = not self.penalty_ms and not self.count_refused and self.count_when is None
         return counts_each and self.enforce_percent == 100 and self.lease == 1
 
     def enforces(self, client: str) -> bool:
-        """Whether it refuses this client, or is still in shadow for it: `client` is the tag that its keys end with.
+        """Whether the rule is enforced for this client; `client` is the tag at the end of its keys.
 
-        Whoever is among the first ten of a hundred clients is also among the first twenty.
+        A client for whom 10 percent enforces is enforced at 20 percent, too.
         """
         if self.mode != "enforce" or self.enforce_percent == 100:
             return self.mode == "enforce"
-        place = hashlib.blake2b(f"{self.name} {client}".encode(), digest_size=8).digest()
-        return int.from_bytes(place) % 100 < self.enforce_percent
+        digest = hashlib.blake2b(f"{self.name} {client}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest) % 100 < self.enforce_percent
 
     @cached_property
     def decision_keys(self) -> frozenset[tuple[str, str]]:
-        """Name and mode, as decisions of this rule have them."""
+        """Name and mode in every decision that this rule may make."""
         modes = (self.mode, "shadow") if self.mode == "enforce" and self.enforce_percent < 100 else (self.mode,)
         return frozenset((self.name, mode) for mode in modes)
 
     @cached_property
     def unconditional(self) -> "Rule":
-        """This rule, counting whatever the answer will be: code that charges it by name knows what it counts."""
+        """This rule without `count_when`: a call from code, such as `hit`, always counts."""
         return replace(self, count_when=None, hold=False)
 
     @cached_property
     def counting_beside_code(self) -> "Rule":
-        """This rule, counting apart from the rate in code under the same name."""
+        """This rule with a count apart from that of the rate in code of the same name."""
         return replace(self, beside_code=True)
 
     def with_windows(self, windows: tuple[Window, ...]) -> "Rule":
-        """This rule, with other limits; who it sees in a request stays."""
-        held = copy(self)
-        object.__setattr__(held, "windows", windows)
-        for other in ("state_names", "unconditional", "counting_beside_code"):
-            vars(held).pop(other, None)
-        return held
+        """This rule with other windows, and with the same recipe."""
+        rule = copy(self)
+        object.__setattr__(rule, "windows", windows)
+        for cached in ("state_names", "unconditional", "counting_beside_code"):
+            vars(rule).pop(cached, None)
+        return rule
 
     def with_identity(self, identity: str) -> "Rule":
-        """This rule, seeing that client in every request, whatever its key says."""
-        seen = copy(self)  # with its keys' names, which are not made anew
-        for other in ("unconditional", "counting_beside_code"):  # which would see whom this rule saw
-            vars(seen).pop(other, None)
-        vars(seen)["recipe"] = Recipe(self.key, (lambda request: identity,))
-        return seen
+        """This rule counting every request for that client, whatever its key says."""
+        rule = copy(self)  # keeps the cached names of its state
+        for cached in ("unconditional", "counting_beside_code"):  # these have this rule's recipe
+            vars(rule).pop(cached, None)
+        vars(rule)["recipe"] = Recipe(self.key, (lambda request: identity,))
+        return rule
 
 
 def check_name(name: str) -> None:
+    """Raise ValueError if this cannot be the name of a rule."""
     if name == BLOCKS:
-        raise ValueError(f"{BLOCKS!r} is where requests are counted that a block refuses: choose another name")
+        raise ValueError(f"{BLOCKS!r} is reserved for the counts of blocked requests: choose another name")
     if not isinstance(name, str) or not re.match(NAME_PATTERN, name):
         if isinstance(name, str) and _is_rate(name):
-            raise ValueError(f"{name!r} is a rate, where the name of a rule belongs: write rate={name!r}, or a name before it")
+            raise ValueError(f"{name!r} is a rate in the place of a rule's name: write rate={name!r}, or a name before it")
         near = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("._-")[:64] if isinstance(name, str) else ""
-        raise ValueError(f"{name!r} is no rule name: use {NAME_WORDS}" + (f"; for example {near!r}" if near else ""))
+        raise ValueError(f"{name!r} is not a rule name: use {NAME_WORDS}" + (f"; for example {near!r}" if near else ""))
 
 
 def _is_rate(text: str) -> bool:
@@ -139,70 +140,68 @@ def _is_rate(text: str) -> bool:
 
 
 def check_pattern(applies_to: str, pattern: str) -> None:
-    """ValueError says what is wrong with a pattern, and what to write instead."""
+    """Raise ValueError if the pattern does not go with `applies_to`."""
     match applies_to:
         case "path" | "prefix":
             _check_path(pattern)
         case "regex":
             if not pattern:
-                raise ValueError("an empty regular expression meets everything: write for example ^/api/v[0-9]+/")
+                raise ValueError("an empty regular expression matches every path: write for example ^/api/v[0-9]+/")
             check_regex(pattern)
         case "route":
             if not re.fullmatch(r"[^\s:]+(:[^\s:]+)*", pattern):
-                raise ValueError(
-                    f"{pattern!r} is no name of a URL: write for example login, shop:checkout, or shop for all of it"
-                )
+                raise ValueError(f"{pattern!r} is not a URL name: write for example login, shop:checkout, or shop for all of it")
         case _:
             if pattern:
-                raise ValueError(f"only a rule for a path or a route has a pattern: clear {pattern!r}, or choose one of these")
+                raise ValueError(f"a rule of this kind has no pattern: clear {pattern!r}, or change what it applies to")
 
 
 def _check_path(pattern: str) -> None:
     if not pattern.startswith("/"):
-        raise ValueError(f"{pattern!r} is no path: begin with /, as in /login/")
+        raise ValueError(f"{pattern!r} is not a path: begin with /, as in /login/")
     if "?" in pattern or "#" in pattern:
         raise ValueError(f"{pattern!r} is more than a path: write the part before ? and #")
     if (decoded := unquote(pattern)) != pattern:
-        raise ValueError(f"{pattern!r} is percent-encoded, paths are compared decoded: write {decoded}")
+        raise ValueError(f"{pattern!r} is percent-encoded, and paths are compared decoded: write {decoded}")
 
 
 def check_hold(hold: bool, count_when: str) -> None:
-    """ValueError when units are to be held until an answer that nobody waits for."""
+    """Raise ValueError if units are held for a response that cannot change what counts."""
     if hold and counts_always(count_when):
-        raise ValueError("what always counts is charged at once: say what counts, such as login_failed, or do not hold")
+        raise ValueError("every request counts, so nothing is refunded: write what counts, such as login_failed, or do not hold")
 
 
 def check_lease(lease: int | None, penalty: bool, count_refused: bool, count_when: str) -> None:
-    """ValueError when a rule that must know of each request is to take units many at a time."""
-    each = "a penalty" if penalty else "refused requests that count" if count_refused else ""
-    if not each and not counts_always(count_when):
-        each = "a condition for counting"
-    if lease and lease > 1 and each:
-        raise ValueError(f"a lease of {lease} does not go with {each}: write 1, or leave that out")
+    """Raise ValueError if a rule with a lease has an option for which Redis must see every request."""
+    option = "a penalty" if penalty else "counting refused requests" if count_refused else ""
+    if not option and not counts_always(count_when):
+        option = "a condition for counting"
+    if lease and lease > 1 and option:
+        raise ValueError(f"a lease of {lease} cannot be combined with {option}: write 1, or leave that out")
 
 
 def parse_methods(text: str) -> frozenset[str]:
-    """``"POST, put"`` as methods in capitals; ValueError names what is no method."""
+    """``"POST, put"`` as methods in capitals. Raises ValueError."""
     methods = [part.upper() for part in re.split(r"[\s,]+", text) if part]
     for method in methods:
         if not re.fullmatch(r"[A-Z-]{1,20}", method):
-            raise ValueError(f"{method!r} is no HTTP method: write for example POST or GET,HEAD")
+            raise ValueError(f"{method!r} is not an HTTP method: write for example POST or GET,HEAD")
         if method in ("ALL", "ANY"):
-            raise ValueError(f"{method!r} is no HTTP method: leave methods out, and the rule is for all of them")
+            raise ValueError(f"{method!r} is not an HTTP method: leave methods empty for all of them")
     return frozenset(methods)
 
 
 def check_methods(text: str) -> frozenset[str]:
-    """`parse_methods` of what a person writes now; ValueError also names a method that nobody knows, and the nearest."""
+    """`parse_methods`, which also raises ValueError for a method that is not registered, and names the nearest one."""
     methods = parse_methods(text)
     for method in sorted(methods - KNOWN_METHODS):
         near = difflib.get_close_matches(method, _USUAL_METHODS, n=1) or ["POST"]
-        raise ValueError(f"{method!r} is no HTTP method that is registered: did you mean {near[0]}?")
+        raise ValueError(f"{method!r} is not a registered HTTP method: did you mean {near[0]}?")
     return methods
 
 
 _USUAL_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
-KNOWN_METHODS = frozenset(  # IANA's, and two of caches
+KNOWN_METHODS = frozenset(  # IANA's registry, and two methods of caches
     (
         *_USUAL_METHODS,
         *"ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT COPY LABEL LINK LOCK MERGE MKACTIVITY MKCALENDAR MKCOL".split(),

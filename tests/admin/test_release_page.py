@@ -56,7 +56,7 @@ def test_it_is_in_the_history_without_the_address_of_anybody(admin_client: Clien
 @pytest.mark.parametrize(
     "sent, told",
     [
-        ({**ANN, "identity": "ann"}, "is no identity"),
+        ({**ANN, "identity": "ann"}, "is not an identity"),
         ({**ANN, "identity": ""}, "Say who: such as"),
         ({**ANN, "identity": "<img src=x onerror=alert(1)>"}, "&lt;img src=x"),
         ({**ANN, "rule": "nail"}, "there is no rule &#x27;nail&#x27;"),

@@ -234,7 +234,7 @@ def test_refusals_of_blocks_where_no_rule_was_met_have_a_line_of_their_own(page)
 
 
 def test_no_rule_can_be_named_as_that_line_is():
-    with pytest.raises(ValidationError, match="'blocks' is where requests are counted that a block refuses"):
+    with pytest.raises(ValidationError, match="'blocks' is reserved for the counts of blocked requests"):
         RateRule(name="blocks", applies_to="all").full_clean()
     with pytest.raises(ValueError, match="choose another name"):
         ratewindow.ratelimit("blocks", "5/m")

@@ -87,7 +87,7 @@ class TestForm:
         response = page.post(ADD, typed(("5", "1m"), name="Log in", key="shoe_size", pattern="login", methods="P0ST"))
         form = response.context["adminform"].form
         assert set(form.errors) == {"name", "key", "pattern", "methods"}
-        assert any(told.startswith("'shoe_size' is no key: choose from ip, user, ") for told in errors(response))
+        assert any(told.startswith("'shoe_size' is not a key: choose from ip, user, ") for told in errors(response))
 
     def test_no_rule_without_a_limit(self, page: Client) -> None:
         assert "A rule needs at least one limit, such as 5 in 1m." in errors(page.post(ADD, typed()))
@@ -199,9 +199,13 @@ class TestAnswersAndCounting:
             (
                 "hold",
                 "on",
-                "what always counts is charged at once: say what counts, such as login_failed, or do not hold.",
+                "every request counts, so nothing is refunded: write what counts, such as login_failed, or do not hold.",
             ),
-            ("count_when", "sometimes", "'sometimes' is no status: write always, login_failed, or statuses such as 401,403,5xx."),
+            (
+                "count_when",
+                "sometimes",
+                "'sometimes' is not a status: write always, login_failed, or statuses such as 401,403",
+            ),
             ("message", "x" * 301, "Ensure this value has at most 300 characters (it has 301)."),
         ],
     )
@@ -256,7 +260,7 @@ def test_a_regular_expression_is_tried_with_the_others_and_one_left_out_says_so_
         RateRule.objects.filter(pk=rule.pk).update(pattern=f"[a{chr(0x100 + number)}].{{{300 - number}}}N")
     for pattern, problem in (
         (r"^/(\pL{1,200}/)+y0$", "is too large"),
-        ("a.{250}N", "does not fit beside the other 20 expressions"),
+        ("a.{250}N", "is too large together with the other 20 expressions"),
     ):
         answer = page.post(ADD, typed(("5", "1m"), applies_to="regex", pattern=pattern))
         assert problem in answer.content.decode()

@@ -48,7 +48,7 @@ def test_good_rules_are_no_news() -> None:
 def test_a_row_that_cannot_be_enforced_is_an_error() -> None:
     define("bad", path="/login/")
     RateRule.objects.update(key="shoe_size")
-    assert told()["ratewindow.E004"].startswith("Rule 'bad' cannot be enforced: 'shoe_size' is no key")
+    assert told()["ratewindow.E004"].startswith("Rule 'bad' cannot be enforced: 'shoe_size' is not a key")
 
 
 def test_rules_by_path_without_the_middleware_are_a_warning() -> None:

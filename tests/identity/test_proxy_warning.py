@@ -14,7 +14,7 @@ from ratewindow.identity.proxy_warning import AGAIN_S, SAMPLE, address_warnings
 
 @pytest.fixture(autouse=True)
 def _like_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("watching", True), ("_sample", proxy_warning._Sample()), ("_warnings", []), ("_told", {})):
+    for name, value in (("watching", True), ("_sample", proxy_warning._Sample()), ("_warnings", []), ("_logged", {})):
         monkeypatch.setattr(proxy_warning, name, value)
 
 
@@ -121,7 +121,7 @@ def test_one_client_that_forges_headers_is_no_proxy() -> None:
 @pytest.mark.parametrize("server", ["shop.example", "testserver"])
 def test_after_the_sample_nothing_is_looked_at(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     visits(server=server)
-    monkeypatch.setattr(proxy_warning, "see", None)
+    monkeypatch.setattr(proxy_warning, "observe", None)
     visits()
 
 

@@ -67,7 +67,7 @@ class TestUser:
             assert who("user", user=Away()) is None
             assert who("user_or_ip", user=Away()) == "ip:203.0.113.9"
         (record,) = caplog.records
-        assert "the key function of user (the site's authentication) is wrong, requests count as if" in record.getMessage()
+        assert "the key function of user (the site's authentication) failed, requests count as if" in record.getMessage()
 
     def test_logging_in_does_not_begin_the_limit_of_the_address_anew(self) -> None:
         User.objects.create_user("ann", password="secret")
@@ -152,7 +152,7 @@ class TestSession:
         made.session = Away("a" * 32)
         asyncio.run(load_session(made))
         (record,) = caplog.records
-        assert "the key function of session (the site's sessions) is wrong, requests count as if" in record.getMessage()
+        assert "the key function of session (the site's sessions) failed, requests count as if" in record.getMessage()
 
 
 class TestRoute:

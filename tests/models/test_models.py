@@ -50,7 +50,7 @@ def test_any_other_name_is_refused(name: str) -> None:
 
 def test_a_bad_name_says_what_a_name_is() -> None:
     assert wrong(rule(name="Log in"))["name"] == [
-        "This is no rule name: use at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit."
+        "This is not a rule name: use at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit."
     ]
 
 
@@ -71,14 +71,14 @@ def test_a_saved_rule_keeps_its_name() -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "told"),
     [
-        ({"key": "shoe_size"}, "key", "'shoe_size' is no key: choose from ip, user, user_or_ip, session, global, route"),
-        ({"key": "header:"}, "key", "'header:' names no header"),
-        ({"applies_to": "path", "pattern": ""}, "pattern", "'' is no path: begin with /, as in /login/."),
-        ({"applies_to": "prefix", "pattern": "api/"}, "pattern", "'api/' is no path: begin with /"),
+        ({"key": "shoe_size"}, "key", "'shoe_size' is not a key: choose from ip, user, user_or_ip, session, global, route"),
+        ({"key": "header:"}, "key", "'header:' has no valid name"),
+        ({"applies_to": "path", "pattern": ""}, "pattern", "'' is not a path: begin with /, as in /login/."),
+        ({"applies_to": "prefix", "pattern": "api/"}, "pattern", "'api/' is not a path: begin with /"),
         ({"applies_to": "path", "pattern": "/a?b=1"}, "pattern", "'/a?b=1' is more than a path: write the part before ? and #"),
-        ({"applies_to": "all", "pattern": "/login/"}, "pattern", "clear '/login/', or choose one of these"),
-        ({"pattern": "/login/"}, "pattern", "only a rule for a path or a route has a pattern"),
-        ({"methods": "P0ST"}, "methods", "'P0ST' is no HTTP method: write for example POST or GET,HEAD"),
+        ({"applies_to": "all", "pattern": "/login/"}, "pattern", "clear '/login/', or change what it applies to"),
+        ({"pattern": "/login/"}, "pattern", "a rule of this kind has no pattern"),
+        ({"methods": "P0ST"}, "methods", "'P0ST' is not an HTTP method: write for example POST or GET,HEAD"),
         ({"mode": "on"}, "mode", "'on' is not a valid choice"),
         ({"applies_to": "host"}, "applies_to", "'host' is not a valid choice"),
         ({"on_missing": "panic"}, "on_missing", "'panic' is not a valid choice"),
@@ -204,30 +204,30 @@ class TestDefine:
     @pytest.mark.parametrize(
         ("name", "rate", "fields", "told"),
         [
-            ("Log in", "5/m", {}, "'Log in' is no rule name: use at most 64"),
-            (None, "5/m", {}, "None is no rule name"),
+            ("Log in", "5/m", {}, "'Log in' is not a rule name: use at most 64"),
+            (None, "5/m", {}, "None is not a rule name"),
             ("login", "5/parsec", {}, "'parsec' is no unit of time: use ms, s, m, h, d or w"),
             ("login", "", {}, "rule 'login': an empty rate limits nothing, write for example 5/m"),
             ("login", "5/m; 20/60s", {}, "has two limits for 1m"),
             ("login", 5, {}, "5 is no rate"),
-            ("login", "5/m", {"key": "shoe_size"}, "'shoe_size' is no key"),
+            ("login", "5/m", {"key": "shoe_size"}, "'shoe_size' is not a key"),
             ("login", "5/m", {"mode": "on"}, "rule 'login': mode 'on' is unknown, choose from off, shadow, enforce"),
             ("login", "5/m", {"on_missing": "x"}, "on_missing 'x' is unknown, choose from ip, allow, refuse"),
             ("login", "5/m", {"applies_to": "host"}, "applies_to 'host' is unknown, choose from named, all, path, prefix, reg"),
-            ("login", "5/m", {"path": "login"}, "'login' is no path: begin with /"),
+            ("login", "5/m", {"path": "login"}, "'login' is not a path: begin with /"),
             ("login", "5/m", {"path": "/a", "prefix": "/b"}, "give one of path=, prefix=, regex=, route=, not 2"),
-            ("login", "5/m", {"regex": "(?=a)"}, "'(?=a)' is no regular expression of RE2"),
-            ("login", "5/m", {"regex": ""}, "an empty regular expression meets everything"),
-            ("login", "5/m", {"route": "a b"}, "'a b' is no name of a URL: write for example login"),
-            ("login", "5/m", {"route": ""}, "'' is no name of a URL"),
+            ("login", "5/m", {"regex": "(?=a)"}, "'(?=a)' is not a regular expression of RE2"),
+            ("login", "5/m", {"regex": ""}, "an empty regular expression matches every path"),
+            ("login", "5/m", {"route": "a b"}, "'a b' is not a URL name: write for example login"),
+            ("login", "5/m", {"route": ""}, "'' is not a URL name"),
             (
                 "login",
                 "5/m",
                 {"path": "/caf%C3%A9/"},
-                "'/caf%C3%A9/' is percent-encoded, paths are compared decoded: write /café/",
+                "'/caf%C3%A9/' is percent-encoded, and paths are compared decoded: write /café/",
             ),
-            ("login", "5/m", {"pattern": "/a"}, "only a rule for a path or a route has a pattern"),
-            ("login", "5/m", {"methods": "P0ST"}, "'P0ST' is no HTTP method"),
+            ("login", "5/m", {"pattern": "/a"}, "a rule of this kind has no pattern"),
+            ("login", "5/m", {"methods": "P0ST"}, "'P0ST' is not an HTTP method"),
             ("login", "5/m", {"path": "/" + "x" * 300}, "rule 'login': pattern: Ensure this value has at most 255 characters"),
         ],
     )
@@ -251,7 +251,7 @@ class TestDefine:
         assert not historical.objects.define("login", "9/h")[1]
         historical.objects.define("login", "7/m", overwrite=True)
         assert [str(each) for each in RateRule.objects.get(name="login").windows.all()] == ["7 in 1m"]
-        with pytest.raises(ValueError, match="is no path"):
+        with pytest.raises(ValueError, match="is not a path"):
             historical.objects.define("other", "5/m", path="login")
 
 

@@ -386,7 +386,7 @@ class TestEdits:
         reading.reload()
         reading.reload()
         assert from_me(site(), 1) == [429]
-        assert caplog.text.count("is left out: 'shoe' is no key") == 1
+        assert caplog.text.count("is left out: 'shoe' is not a key") == 1
         assert caplog.text.count("is left out: action 'panic' is unknown") == 1
 
     def test_of_very_large_groups_some_members_are_not_known_and_that_is_told(

@@ -297,5 +297,5 @@ def test_a_rule_that_this_request_has_not_met_is_no_mistake(caplog: pytest.LogCa
 
 @pytest.mark.parametrize("name", ["Ex Port", 5, b"export"])
 def test_a_name_that_no_rule_can_have_is_an_error(name: Any) -> None:
-    with pytest.raises(ValueError, match="is no rule name"):
+    with pytest.raises(ValueError, match="is not a rule name"):
         get(ratelimit("export", "10/m")(doing(False, ("charge", 5, name))))

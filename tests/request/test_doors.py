@@ -314,12 +314,12 @@ def test_one_process_can_count_for_itself_without_redis(is_async: bool) -> None:
     ("arguments", "told"),
     [
         ({}, "needs a rule's name, a rate, or both"),
-        ({"name": "No Such"}, "'No Such' is no rule name"),
+        ({"name": "No Such"}, "'No Such' is not a rule name"),
         ({"rate": "10/parsec"}, "'parsec' is no unit of time"),
         ({"rate": "10/month"}, "write 30d"),
         ({"rate": ""}, "limits nothing"),
-        ({"rate": "5/m", "key": "shoe_size"}, "'shoe_size' is no key: choose from"),
-        ({"rate": "5/m", "methods": "P0ST"}, "'P0ST' is no HTTP method"),
+        ({"rate": "5/m", "key": "shoe_size"}, "'shoe_size' is not a key: choose from"),
+        ({"rate": "5/m", "methods": "P0ST"}, "'P0ST' is not an HTTP method"),
         ({"rate": "5/m", "cost": -1}, "cost -1"),
     ],
 )

@@ -90,7 +90,7 @@ class TestRuleThrottle:
         assert statuses(throttled(RuleThrottle, throttle_rules=["export"]), 1) == [200]
 
     def test_a_name_that_is_none_is_told(self) -> None:
-        with pytest.raises(ImproperlyConfigured, match=r"throttle_rules: 'My Export' is no rule name.*'my-export'"):
+        with pytest.raises(ImproperlyConfigured, match=r"throttle_rules: 'My Export' is not a rule name.*'my-export'"):
             ask(throttled(RuleThrottle, throttle_rules=["My Export"]))
 
     @pytest.mark.parametrize("rules", [None, 5])

@@ -51,7 +51,7 @@ def test_of_a_row_that_went_bad_the_last_good_reading_stays_and_so_do_the_others
     reading.reload()
     assert statuses(behind_middleware(plain(False)), 3, "/good/") == [200, 200, 429]
     assert statuses(behind_middleware(plain(False)), 2, "/bad/") == [200, 429]
-    assert "rule 'bad' stays as it was, it cannot be enforced as it is now: 'shoe_size' is no key" in caplog.text
+    assert "rule 'bad' stays as it was, it cannot be enforced as it is now: 'shoe_size' is not a key" in caplog.text
 
 
 def test_a_row_that_went_bad_can_still_be_switched_off() -> None:

@@ -67,7 +67,7 @@ def test_it_is_logged_once_until_it_is_right_again_and_then_anew(caplog: pytest.
     assert [record.levelname for record in caplog.records] == ["ERROR"] * 3
     for record in caplog.records:
         assert record.message.startswith(
-            "ratewindow: the rate function of export is wrong, its last good rate holds, 5/m (logged once): ValueError: '"
+            "ratewindow: the rate function of export failed, its last valid rate holds, 5/m (logged once): ValueError: '"
         )
         assert record.message.isascii() and record.message.isprintable()
 
@@ -97,7 +97,7 @@ def test_a_path_that_leads_nowhere_is_logged_and_breaks_no_page(caplog: pytest.L
 
 
 def test_a_pair_of_other_things_is_no_rate() -> None:
-    with pytest.raises(ValueError, match=r"\('5', 'm'\) is no rate: write text such as 5/m"):
+    with pytest.raises(ValueError, match=r"\('5', 'm'\) is not a rate: write text such as 5/m"):
         GivenRate(("5", "m"), "ip", frozenset())  # type: ignore[arg-type]
 
 
@@ -105,5 +105,5 @@ def test_an_async_function_is_told_at_import() -> None:
     async def rate(request: HttpRequest) -> str:
         return "5/m"
 
-    with pytest.raises(ValueError, match="is async, and a rate is asked for without waiting"):
+    with pytest.raises(ValueError, match="is async, and rates are called without await"):
         decorated(False, "export", rate)

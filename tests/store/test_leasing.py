@@ -139,9 +139,9 @@ def test_rules_of_a_test_count_exactly() -> None:
 @pytest.mark.parametrize(
     "fields, told",
     [
-        ({"penalty": "15m"}, "does not go with a penalty"),
-        ({"count_refused": True}, "does not go with refused requests that count"),
-        ({"count_when": "401"}, "does not go with a condition for counting"),
+        ({"penalty": "15m"}, "cannot be combined with a penalty"),
+        ({"count_refused": True}, "cannot be combined with counting refused requests"),
+        ({"count_when": "401"}, "cannot be combined with a condition for counting"),
     ],
 )
 def test_what_must_know_each_request_takes_no_lease(fields: dict[str, Any], told: str) -> None:

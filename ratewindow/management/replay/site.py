@@ -16,7 +16,7 @@ class Site:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no address of a site: write for example http://127.0.0.1:8000")
+            raise ValueError(f"{url!r} is not the address of a site: write for example http://127.0.0.1:8000")
         self._secure = parts.scheme == "https"
         self._host, self._port = parts.hostname, parts.port
         self._base = parts.path.rstrip("/")

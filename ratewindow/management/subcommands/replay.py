@@ -40,7 +40,7 @@ def _speed(text: str) -> float:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is no number of lines: write 1 or more")
+        raise ArgumentTypeError(f"{text!r} is not a number of lines: write 1 or more")
     return int(text)
 
 

@@ -64,14 +64,14 @@ class TestBlockAndAllow:
     @pytest.mark.parametrize(
         ("arguments", "told"),
         [
-            (["203.0.113.9"], "'203.0.113.9' is no identity: write its kind and value"),
-            (["ip:nonsense"], "'nonsense' is no address and no network"),
+            (["203.0.113.9"], "'203.0.113.9' is not an identity: write its kind and value"),
+            (["ip:nonsense"], "'nonsense' is neither an address nor a network"),
             (["*"], "For everybody, name one rule and an end"),
             (["user:ann"], "'ann' is the number of no user: write its number, as in user:42"),
             (["user:42+group:staff"], "a group cannot be joined with +: write group:NAME alone"),
             (["group:staff+ip:203.0.113.9"], "a group cannot be joined with +"),
             (["user:42", "--for", "60"], "'60' has no unit: write 60s for seconds"),
-            (["user:42", "--rule", "No Name"], "This is no rule name"),
+            (["user:42", "--rule", "No Name"], "This is not a rule name"),
         ],
     )
     def test_what_is_wrong_is_named_and_nothing_is_saved(self, arguments: list[str], told: str) -> None:
@@ -176,7 +176,7 @@ class TestRelease:
         assert "only a hash" in wrong("release", hashed)
 
     def test_what_is_wrong_is_named(self) -> None:
-        assert "Not released: '203.0.113.9' is no identity" in wrong("release", "203.0.113.9")
+        assert "Not released: '203.0.113.9' is not an identity" in wrong("release", "203.0.113.9")
         assert "there is no rule 'logn'" in wrong("release", "ip:203.0.113.9", "--rule", "logn")
 
     def test_without_redis_the_blocks_are_ended_all_the_same_and_what_stays_is_said(self) -> None:
