@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ratewindow.exceptions import RateLimited
     from ratewindow.identity.custom_keys import ratekey
     from ratewindow.limiter.types import Decision
-    from ratewindow.request.charge_later import RequestDecision
+    from ratewindow.request.visit import RequestDecision
 
 __all__ = [
     "Decision",
@@ -32,7 +32,7 @@ __all__ = [
 _HOMES = {
     "Decision": "limiter.types",
     "RateLimited": "exceptions",
-    "RequestDecision": "request.charge_later",
+    "RequestDecision": "request.visit",
     "ratekey": "identity.custom_keys",
     "ratelimit": "decorators",
 }

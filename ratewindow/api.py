@@ -1,8 +1,8 @@
 """Rules by name from any code: `hit`, `peek`, `refund`, `reset`, `acquire`, and their asynchronous forms.
 
-`who` is a request, which each rule tells apart by its own key, or an identity such as ``"user:42"``, a tuple
-when the rule's key joins several. Blocks and exemptions hold for both. A name that is neither a rule nor a rate in
-code lets pass who is not blocked, and the log says so once. ValueError names a name, a cost or an identity that is none.
+`who` is a request, which each rule identifies by its own key, or an identity such as ``"user:42"``, a tuple
+if the rule's key joins several. Blocks and exemptions hold for both. A name that is neither a rule nor a rate in
+code allows every client that is not blocked, and is logged once. ValueError names a bad name, cost or identity.
 """
 
 import asyncio
@@ -19,13 +19,15 @@ from ratewindow.exceptions import RateLimited
 from ratewindow.identity import original, parse_identity
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost, payable
-from ratewindow.limiter.types import Decision, Refunds, What
+from ratewindow.limiter.types import Decision
 from ratewindow.overrides import Overrides, Ruling
 from ratewindow.reporting import counters
 from ratewindow.request import charge_later, decide, refusal, visit
 from ratewindow.request.overrides import adapted, judge
 from ratewindow.request.prepare import NOTHING, Question, ask, ask_about
+from ratewindow.request.steps import Steps, arun, run
 from ratewindow.rulebook import current
+from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule, check_name
 from ratewindow.store import outage, stores
@@ -38,81 +40,62 @@ Who = HttpRequest | str | tuple[str, ...]
 def hit(
     rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False, rate: str | None = None
 ) -> Decision:
-    """Admit and charge `cost` units, or refuse and charge nothing.
+    """Allow and charge `cost` units, or refuse and charge nothing.
 
-    `force` admits whatever stands against it. With `raise_exception` a refusal is raised as `RateLimited`,
+    `force` allows whatever stands against it. With `raise_exception` a refusal is raised as `RateLimited`,
     which the middleware answers. `rate`, as ``"5/h"``, is the rule's until one of that name is enforced or switched off;
-    this process then knows it for calls without one, too. ValueError names a bad one, or another that code gives that name.
+    this process then knows it for calls without one, too. ValueError names a bad rate, or one that contradicts another
+    that code gives under that name.
     """
-    _give(rule, rate)
-    what: What = "force" if force else "hit"
-    told = decide.decide(_question(current.rulebook(), rule, who, cost, force), what, _vain(who))
-    return _admitted(_told(who, told), raise_exception)
+    return run(_hit(rule, who, cost, force, raise_exception, rate))
 
 
 def peek(rule: str, who: Who, cost: int = 1, rate: str | None = None) -> Decision:
-    """What `hit` would answer; charges nothing, locks nobody, and is not counted in reports."""
-    _give(rule, rate)
-    return _of_the_rule(decide.decide(_question(current.rulebook(), rule, who, cost), "peek", _vain(who)))
+    """What `hit` would decide; charges nothing, locks nobody out, and is not counted in reports."""
+    return run(_peek(rule, who, cost, rate))
 
 
 def refund(rule: str, who: Who, cost: int = 1) -> None:
-    """Give back units: the oldest that count, never more than were charged. While Redis is away nothing is given back."""
-    if refunds := _refunds(_counted(current.rulebook(), rule, who, cost)):
-        charge_later.give_back(refunds, _vain(who))
+    """Refund units: the oldest that count, never more than were charged. While Redis is away nothing is refunded."""
+    run(_refund(rule, who, cost))
 
 
 def reset(rule: str, who: Who) -> None:
-    """Forget what the rule counted for this client, and a lock. Other processes may refuse for a second more.
+    """Remove what the rule counted for this client, and a lock. Other processes may refuse for a second more.
 
-    Raises RedisError or OSError while Redis is away: who lets a client go wants to know that it was not done.
+    Raises RedisError or OSError while Redis is away: whoever releases a client must know that it was not done.
     """
-    if keys := _states(current.rulebook(), rule, who):
-        stores.store().reset(keys)
-        outage.refusals.forget()
+    run(_reset(rule, who))
 
 
 def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta, rate: str | None = None) -> Decision:
-    """`hit`, waiting for its turn, but no longer than `timeout`, such as ``"5s"``: refused when its turn is later.
+    """`hit`, waiting for its turn, but no longer than `timeout`, such as ``"5s"``: refused if its turn is later.
 
-    What was decided while it waited is not told: neither to the request nor in reports.
+    Only the last decision is shown by the request and counted in reports.
     """
-    _give(rule, rate)
-    deadline_s = time.monotonic() + parse_duration(timeout) / 1000
-    while True:
-        told = decide.decide(_question(current.rulebook(), rule, who, cost), "hit", _vain(who))
-        if (wait_s := _next_try_s(told, deadline_s)) is None:
-            return _told(who, told)
-        time.sleep(wait_s)
+    return run(_acquire(rule, who, cost, timeout, rate))
 
 
 async def ahit(
     rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False, rate: str | None = None
 ) -> Decision:
     """`hit`, awaited."""
-    _give(rule, rate)
-    what: What = "force" if force else "hit"
-    told = await decide.adecide(await _aquestion(rule, who, cost, force), what, _vain(who))
-    return _admitted(await _atold(who, told), raise_exception)
+    return await arun(_hit(rule, who, cost, force, raise_exception, rate))
 
 
 async def apeek(rule: str, who: Who, cost: int = 1, rate: str | None = None) -> Decision:
     """`peek`, awaited."""
-    _give(rule, rate)
-    return _of_the_rule(await decide.adecide(await _aquestion(rule, who, cost), "peek", _vain(who)))
+    return await arun(_peek(rule, who, cost, rate))
 
 
 async def arefund(rule: str, who: Who, cost: int = 1) -> None:
     """`refund`, awaited."""
-    if refunds := _refunds(_counted(await _abook(rule, who), rule, who, cost)):
-        await charge_later.agive_back(refunds, _vain(who))
+    await arun(_refund(rule, who, cost))
 
 
 async def areset(rule: str, who: Who) -> None:
     """`reset`, awaited."""
-    if keys := _states(await _abook(rule, who), rule, who):
-        await stores.answered((await stores.astore()).reset(keys))
-        outage.refusals.forget()
+    await arun(_reset(rule, who))
 
 
 async def aacquire(
@@ -124,13 +107,59 @@ async def aacquire(
     rate: str | None = None,
 ) -> Decision:
     """`acquire`, awaited."""
-    _give(rule, rate)
+    return await arun(_acquire(rule, who, cost, timeout, rate))
+
+
+def _hit(name: str, who: Who, cost: int, force: bool, raise_exception: bool, rate: str | None) -> Steps[Decision]:
+    _give(name, rate)
+    book = yield _book, _abook, name, who
+    question, what = _question(book, name, who, cost, force), "force" if force else "hit"
+    decision = yield from _report(who, (yield decide.decide, decide.adecide, question, what, _waited(who)))
+    if raise_exception and not decision.allowed:
+        raise RateLimited(decision)
+    return decision
+
+
+def _peek(name: str, who: Who, cost: int, rate: str | None) -> Steps[Decision]:
+    _give(name, rate)
+    book = yield _book, _abook, name, who
+    question = _question(book, name, who, cost)
+    return _of_the_rule((yield decide.decide, decide.adecide, question, "peek", _waited(who)))
+
+
+def _refund(name: str, who: Who, cost: int) -> Steps[None]:
+    book = yield _book, _abook, name, who
+    checks = _counted(book, name, who, cost).checks
+    if checks:
+        yield from charge_later.refund([(check, [None] * len(check.windows)) for check in checks], _waited(who))
+
+
+def _reset(name: str, who: Who) -> Steps[None]:
+    book = yield _book, _abook, name, who
+    if keys := _states(book, name, who):
+        yield _remove, _aremove, keys
+        outage.refusals.forget()
+
+
+def _acquire(name: str, who: Who, cost: int, timeout: str | timedelta, rate: str | None) -> Steps[Decision]:
+    _give(name, rate)
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
     while True:
-        told = await decide.adecide(await _aquestion(rule, who, cost), "hit", _vain(who))
-        if (wait_s := _next_try_s(told, deadline_s)) is None:
-            return await _atold(who, told)
-        await asyncio.sleep(wait_s)
+        book = yield _book, _abook, name, who
+        question = _question(book, name, who, cost)
+        decision: Decision = yield decide.decide, decide.adecide, question, "hit", _waited(who)
+        wait_s = decision.retry_after
+        if decision.allowed or wait_s is None or time.monotonic() + wait_s > deadline_s:
+            return (yield from _report(who, decision))
+        yield time.sleep, asyncio.sleep, wait_s
+
+
+def _remove(keys: list[str]) -> None:
+    stores.store().reset(keys)
+
+
+async def _aremove(keys: list[str]) -> None:
+    await stores.answered((await stores.astore()).reset(keys))
 
 
 def _give(name: str, rate: str | None) -> None:
@@ -138,12 +167,12 @@ def _give(name: str, rate: str | None) -> None:
         code_rates.register_call(name, rate)
 
 
-async def _aquestion(name: str, who: Who, cost: int, force: bool = False) -> Question:
-    return _question(await _abook(name, who), name, who, cost, force)
+def _book(name: str, who: Who) -> Rulebook:
+    return current.rulebook()
 
 
-async def _abook(name: str, who: Who) -> current.Rulebook:
-    """The rules, once the request has loaded what will be asked of it."""
+async def _abook(name: str, who: Who) -> Rulebook:
+    """The rules, once what the request's identity is made of has been fetched from the database."""
     book = await current.arulebook()
     if _is_request(who):
         if (rule := _rule(book, name)) is not None:
@@ -153,9 +182,9 @@ async def _abook(name: str, who: Who) -> current.Rulebook:
     return book
 
 
-def _question(book: current.Rulebook, name: str, who: Who, cost: int, force: bool = False) -> Question:
+def _question(book: Rulebook, name: str, who: Who, cost: int, force: bool = False) -> Question:
     rule = _rule(book, name)
-    check_cost(cost)  # also while no rule has that name: it would come out on the day that one does
+    check_cost(cost)  # also while no rule has that name
     rules: Sequence[Rule] = (rule,) if rule is not None else ()
     if book.overrides is not None and conf.current().enabled:
         rules, settled = judge(_rulings(book.overrides, who), rules, force)
@@ -163,22 +192,22 @@ def _question(book: current.Rulebook, name: str, who: Who, cost: int, force: boo
             return Question([], settled, ())
     if not rules:
         return _nothing(who)
-    question = _asked(who, rules[0], cost)
+    question = _ask(who, rules[0], cost)
     return question._replace(checks=[payable(check) for check in question.checks]) if force else question
 
 
-def _counted(book: current.Rulebook, name: str, who: Who, cost: int) -> Question:
-    """Where the rule counts this client, who may be blocked or let pass just now: perhaps by another rate."""
+def _counted(book: Rulebook, name: str, who: Who, cost: int) -> Question:
+    """Where the rule counts this client, even one that is blocked or exempt now: perhaps by another rate."""
     rule = _rule(book, name)
     if rule is None:
         return _nothing(who)
     if book.overrides is not None:
         (rule,) = adapted(_rulings(book.overrides, who), (rule,))
-    return _asked(who, rule, cost)
+    return _ask(who, rule, cost)
 
 
 def _nothing(who: Who) -> Question:
-    """No rule holds; an identity that is none would come out on the day that one does."""
+    """No rule holds. A bad identity is an error nevertheless, as it would be once a rule holds."""
     if not _is_request(who):
         parse_identity(cast("str | tuple[str, ...]", who))
     return NOTHING
@@ -188,11 +217,11 @@ def _rulings(overrides: Overrides, who: Who) -> list[Ruling]:
     if _is_request(who):
         return overrides.of_request(who)
     identity = cast("str | tuple[str, ...]", who)
-    parse_identity(identity)  # says what is wrong with it
+    parse_identity(identity)  # raises what is wrong with it
     return overrides.of_identity(identity)
 
 
-def _asked(who: Who, rule: Rule, cost: int) -> Question:
+def _ask(who: Who, rule: Rule, cost: int) -> Question:
     if _is_request(who):
         return ask(who, [rule], cost)
     return ask_about(parse_identity(cast("str | tuple[str, ...]", who), rule.recipe.normaliser), rule, cost)
@@ -203,9 +232,9 @@ def _is_request(who: Any) -> TypeGuard[HttpRequest]:
     return isinstance(who, HttpRequest) or isinstance(getattr(who, "_request", None), HttpRequest)
 
 
-def _rule(book: current.Rulebook, name: str) -> Rule | None:
-    """The row of that name, unless it is in shadow and code gives a rate: as at a decorated view. Who charges it by
-    name knows what happened, so it does not wait for an answer."""
+def _rule(book: Rulebook, name: str) -> Rule | None:
+    """The row of that name, unless it is in shadow and code gives a rate: as at a decorated view. It does not wait for an
+    answer: code that charges it by name knows what happened."""
     if not isinstance(name, str) or name not in book.by_name:
         check_name(name)
     row, code = book.by_name.get(name), None if book.alone else code_rates.rule(name)
@@ -220,59 +249,34 @@ def _rule(book: current.Rulebook, name: str) -> Rule | None:
     return row if row.count_when is None else row.unconditional
 
 
-def _vain(who: Who) -> str:
-    """Why this request has waited for Redis in vain, if it has."""
-    return decide.waited(visit.decisions_of(original(who))) if _is_request(who) else ""
+def _waited(who: Who) -> str:
+    """Why this request has waited for Redis without an answer, if it has."""
+    return visit.of(original(who)).waited if _is_request(who) else ""
 
 
-def _told(who: Who, told: Decision) -> Decision:
-    """The decision, once all who should know of it do."""
-    _count(who, told)
-    if not told.allowed and _is_request(who):
-        refusal.announce(original(who), told)
-    return _of_the_rule(told)
-
-
-async def _atold(who: Who, told: Decision) -> Decision:
-    """`_told`, awaited."""
-    _count(who, told)
-    if not told.allowed and _is_request(who):
-        await refusal.aannounce(original(who), told)
-    return _of_the_rule(told)
-
-
-def _count(who: Who, told: Decision) -> None:
-    """By the guard around the request, which also writes the headers, or here."""
-    if _is_request(who) and visit.is_inside(request := original(who)):
-        visit.overtake(request, told)
+def _report(who: Who, decision: Decision) -> Steps[Decision]:
+    """Count the decision: by the guard around the request, which also writes the headers, or here. Announce a refusal."""
+    if not _is_request(who):
+        counters.record(decision.decisions)
+        return _of_the_rule(decision)
+    request = original(who)
+    known = visit.of(request)
+    if known.is_open:
+        known.replace(decision)
     else:
-        counters.record(told.decisions)
+        counters.record(decision.decisions)
+    if not decision.allowed:
+        yield refusal.announce, refusal.aannounce, request, decision
+    return _of_the_rule(decision)
 
 
-def _of_the_rule(told: Decision) -> Decision:
-    """What was decided on a request says nothing of a rule in shadow: here it is the rule that was asked about."""
-    return told.parts[0] if len(told.parts) == 1 else told
+def _of_the_rule(decision: Decision) -> Decision:
+    """The decision of the one rule: that of a request does not show a rule in shadow."""
+    return decision.parts[0] if len(decision.parts) == 1 else decision
 
 
-def _admitted(told: Decision, raise_exception: bool) -> Decision:
-    if raise_exception and not told.allowed:
-        raise RateLimited(told)
-    return told
-
-
-def _refunds(question: Question) -> Refunds:
-    return [(check, [None] * len(check.windows)) for check in question.checks]
-
-
-def _states(book: current.Rulebook, name: str, who: Who) -> list[str]:
+def _states(book: Rulebook, name: str, who: Who) -> list[str]:
     """Where the rule counts this client, by its own limits and by another rate, and where it locks it out."""
     rule = _rule(book, name)
-    checks = [*(_asked(who, rule, 0) if rule is not None else NOTHING).checks, *_counted(book, name, who, 0).checks]
+    checks = [*(_ask(who, rule, 0) if rule is not None else NOTHING).checks, *_counted(book, name, who, 0).checks]
     return list(dict.fromkeys(key for check in checks for key in (*check.keys, *filter(None, [check.lock]))))
-
-
-def _next_try_s(told: Decision, deadline_s: float) -> float | None:
-    """How long to wait before asking again; None when it was admitted, or its turn comes too late."""
-    if told.allowed or told.retry_after is None or time.monotonic() + told.retry_after > deadline_s:
-        return None
-    return told.retry_after

@@ -7,14 +7,16 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from ratewindow.exceptions import RateLimited
+from ratewindow.limiter.types import Decision
 from ratewindow.request import guard, refusal, visit
 from ratewindow.request.prepare import Cost
+from ratewindow.request.steps import Steps, run
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
 
 
 class RateWindowMiddleware:
-    """Refuses what a rule refuses, and tells the other clients how much is left for them.
+    """Refuses requests by the rules for their path, and sends the other clients headers that say how much is left.
 
     Place it after ``AuthenticationMiddleware``, so that rules can count by user. Under ASGI it is awaited.
     """
@@ -40,8 +42,14 @@ class RateWindowMiddleware:
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | HttpResponse | None:
         if not isinstance(exception, RateLimited):
             return None
-        if refunds := visit.tell_refused(request):
-            visit.give_back(request, refunds)
-        if not visit.knows(request, exception.decision):  # else it has been announced
-            refusal.announce(request, exception.decision)
-        return refusal.refusal(request, exception.decision, visit.barring(request))
+        return run(_refused(request, exception.decision))
+
+
+def _refused(request: HttpRequest, decision: Decision) -> Steps[HttpResponseBase]:
+    known = visit.of(request)
+    if refunds := known.refuse():
+        yield from known.refund(refunds)
+    met = known.decision.decisions
+    if not any(part is each for part in decision.decisions for each in met):  # else it has been announced
+        refusal.announce(request, decision)
+    return refusal.refusal(request, decision, known.blocking())

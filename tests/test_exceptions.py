@@ -13,6 +13,7 @@ from django.test import RequestFactory
 import ratewindow
 from ratewindow import Decision, RateLimited, RequestDecision
 from ratewindow.models import RateRule
+from ratewindow.request import visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,10 +37,11 @@ def test_an_exception_is_the_same_after_it_was_pickled_or_copied(again: Any, ref
 
 
 def test_so_is_the_decision_of_a_request(rf: RequestFactory, refused: RateLimited) -> None:
-    whole = Decision.of([*refused.decision.decisions, Decision(rule="other", remaining=3)])
-    whole.__class__ = RequestDecision
-    same = pickle.loads(pickle.dumps(whole))
-    assert (type(same), same) == (RequestDecision, whole)
+    known = visit.begin(request := rf.get("/"))
+    known.add(Decision.of([*refused.decision.decisions, Decision(rule="other", remaining=3)]))
+    shown = request.ratewindow  # type: ignore[attr-defined]
+    assert type(shown) is RequestDecision and not shown and shown.parts == known.decision.parts
+    assert pickle.loads(pickle.dumps(shown)) == copy.copy(shown) == known.decision
 
 
 def test_a_window_from_another_process_is_found_among_ours(refused: RateLimited) -> None:

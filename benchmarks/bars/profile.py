@@ -14,7 +14,7 @@ from benchmarks.site import CLIENTS, requests, view
 from benchmarks.stopwatch import Step, timing
 from benchmarks.tables import Row, Section
 from benchmarks.timing import Contestant, Times, turn_us
-from ratewindow import identity, ratelimit
+from ratewindow import ratelimit
 from ratewindow.limiter import Limiter, RedisStore, Window, limiter
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.redis import connections, store
@@ -34,18 +34,17 @@ REST = "the rest: one step calling another"
 
 # Two functions, or three, may make one step; the order is the table's.
 STEPS = (
-    Step("which rules hold", guard.Visit, "__init__"),
-    Step("which rules hold", guard.Visit, "meet"),
-    Step("who asks", identity.Recipe, "identity"),
-    Step("the names of keys, and what to ask", guard, "ask"),
-    Step("the names of keys, and what to ask", prepare, "_check"),
-    Step("the names of keys, and what to ask", Limiter, "_checks"),
-    Step("refusals known, and the breaker", decide._Asked, "known"),
-    Step("refusals known, and the breaker", decide._Asked, "learn"),
+    Step("which rules hold", guard.Passage, "__init__"),
+    Step("which rules hold", guard.Passage, "is_off"),
+    Step("who asks, and the names of keys", guard, "ask"),
+    Step("who asks, and the names of keys", prepare, "_check"),
+    Step("who asks, and the names of keys", Limiter, "_checks"),
+    Step("refusals known, and the breaker", decide, "_known"),
+    Step("refusals known, and the breaker", decide, "_answered"),
     Step("the command, packed", store, "packed_decide"),
     Step("a connection of the thread's own", connections.Server, "exchange"),
     Step(READING, connections, "exchange"),
-    Step("the `Decision`", decide, "decision"),
+    Step("the `Decision`", decide, "decision_of"),
     Step("the `Decision`", limiter, "decision"),
     Step("the headers", headers, "write"),
     Step("counts for the report", counters, "record"),

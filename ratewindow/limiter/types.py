@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -226,9 +226,14 @@ class Decision:
     at_s: float = 0.0  # this process's clock when the store was asked
     cause: str = ""  # why it was decided without the store, such as store:timeout
     took_s: float = 0.0  # how long the store took to answer, or to fail; 0 where it was not asked
+    made_by: Any = field(default=None, compare=False)  # the caller's own rule, of which `check` is what the limiter sees
 
     def __bool__(self) -> bool:
         return self.allowed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied without `made_by`, which the caller may be unable to pickle."""
+        return Decision, tuple(getattr(self, each.name) for each in fields(Decision) if each.name != "made_by")
 
     def __repr__(self) -> str:
         """What people look for, as far as it says something: ``Decision(allowed=True, limit=5, remaining=4, rule='login')``."""
@@ -299,6 +304,7 @@ class Decision:
             windows=deciding.windows,
             parts=parts,
             at_s=deciding.at_s,
+            made_by=deciding.made_by,
         )
 
 

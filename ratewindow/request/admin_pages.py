@@ -1,9 +1,10 @@
-"""The pages of the admin: which there are, and which of them stay open to whoever may switch limits."""
+"""The pages of the admin: which there are, and which of them stay open to users who may switch limits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 from django.http import HttpRequest
 from django.urls import URLResolver, get_resolver
@@ -13,7 +14,7 @@ from ratewindow.identity.routes import match_of
 
 ADMIN = "admin"  # the namespace of every site of the admin, whatever its name
 OURS = "ratewindow"
-_SAMPLES = {"app_label": OURS}  # in the place of what a path has captured; of anything else a 1
+_SAMPLES = {"app_label": OURS}  # instead of what a path captures; 1 for anything else
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Page:
 
 
 def pages() -> list[Page]:
-    """Every page of the admin in the site's URLs, the index and the login first; none on a site without the admin."""
+    """Every page of the admin in the site's URLs, index and login first; none on a site without the admin."""
     found = {page.path: page for page in _pages(get_resolver(), "/", inside=False)}
     return sorted(found.values(), key=lambda page: (_FIRST.get(page.name, len(_FIRST)), page.path))
 
@@ -47,8 +48,19 @@ def _samples(pattern: Any) -> list[str]:
     return [text % {name: _SAMPLES.get(name, "1") for name in names} for text, names in normalize(pattern.regex.pattern)]
 
 
-def are_ours(request: HttpRequest) -> bool:
-    """Whether a request is for a page of this app in the admin. Most are not, which their text tells already."""
+def stays_open(request: HttpRequest) -> bool:
+    """Whether a refused request passes nevertheless, uncounted: whoever may correct a rule or block that refuses too much must
+    reach the pages for it. Called only then, since it may ask the database who the user is."""
+    return _is_ours(request) and _may_switch(request)
+
+
+async def astays_open(request: HttpRequest) -> bool:
+    """`stays_open`, awaited."""
+    return _is_ours(request) and await sync_to_async(_may_switch)(request)
+
+
+def _is_ours(request: HttpRequest) -> bool:
+    """Whether a request is for a page of this app in the admin. Of most the path alone says that it is not."""
     match = match_of(request) if f"/{OURS}/" in request.path_info else None
     if match is None or ADMIN not in match.app_names:
         return False
@@ -56,11 +68,9 @@ def are_ours(request: HttpRequest) -> bool:
     return (match.url_name or "").startswith(f"{OURS}_") or captured.get("app_label") == OURS
 
 
-def stay_open(request: HttpRequest) -> bool:
-    """Whether a request that would be refused is let pass all the same, uncounted: who could put right a rule or a block that
-    refuses too much must reach the pages for it. Called only then, since it may ask the database who the user is."""
+def _may_switch(request: HttpRequest) -> bool:
     user: Any = getattr(request, "user", None)
     try:
-        return are_ours(request) and user is not None and user.is_staff and user.has_perm(f"{OURS}.switch_limits")
+        return user is not None and user.is_staff and user.has_perm(f"{OURS}.switch_limits")
     except (AttributeError, DatabaseError):  # a user without such rights, or a database that is away
         return False

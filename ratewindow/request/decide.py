@@ -1,55 +1,58 @@
-"""The gate: a question becomes one call, its reply a decision.
+"""The decision: a question becomes at most one call of the store, its reply a decision.
 
-What does not need the answer is shared; only the call itself is written for sync and for async.
+`decide` and `adecide` differ in that call alone.
 """
 
-import time
 from collections.abc import Iterable
+from time import monotonic, time
 
 from ratewindow import conf
 from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.loop_deadline import within
-from ratewindow.limiter.reply import decision
+from ratewindow.limiter.reply import decision as decision_of
 from ratewindow.limiter.types import Decision, What
 from ratewindow.request import without_redis
 from ratewindow.request.prepare import Question
 from ratewindow.store import leasing, outage, process_clients, stores
 
 
-def decide(question: Question, what: What = "hit", vain: str = "") -> Decision:
-    """The decision on a question; one call to the store, and none while it is known to be away, or where the request has
-    waited in vain already."""
-    asked = _Asked(question, what)
-    told = asked.known(vain)
-    if told is not None:
-        return told
+def decide(question: Question, what: What = "hit", waited: str = "") -> Decision:
+    """The decision on a question. The store is not called while it is known to be away, nor for a refusal that this
+    process knows, nor where the request has `waited` for it without an answer."""
+    at_s, began_s = time(), monotonic()
+    if (known := _known(question, what, waited, at_s)) is not None:
+        return known
+    checks = question.checks
     try:
         store = stores.store()
-        leased = question.leased and what == "hit"
-        return asked.learn(leasing.run(store, question.checks) if leased else store.run(question.checks, what))
+        reply = leasing.run(store, checks) if question.leased and what == "hit" else store.run(checks, what)
+        return _answered(question, what, reply, at_s, began_s)
     except Exception as error:  # whatever it is, no request fails for it
-        return asked.failed(error)
+        return _failed(question, what, error, at_s, began_s)
 
 
-async def adecide(question: Question, what: What = "hit", vain: str = "") -> Decision:
+async def adecide(question: Question, what: What = "hit", waited: str = "") -> Decision:
     """`decide` on the running event loop."""
-    asked = _Asked(question, what)
-    told = asked.known(vain)
-    if told is not None:
-        return told
+    at_s, began_s = time(), monotonic()
+    if (known := _known(question, what, waited, at_s)) is not None:
+        return known
+    checks = question.checks
     try:
         store = await stores.astore()
         if question.leased and what == "hit":
-            return asked.learn(await leasing.arun(store, question.checks, conf.current().timeout_s))
-        answer = store.run(question.checks, what)
-        return asked.learn(answer if isinstance(answer, list) else await within(conf.current().timeout_s, answer))
+            reply = await leasing.arun(store, checks, conf.current().timeout_s)
+        else:
+            answer = store.run(checks, what)
+            reply = answer if isinstance(answer, list) else await within(conf.current().timeout_s, answer)
+        return _answered(question, what, reply, at_s, began_s)
     except Exception as error:
-        return asked.failed(error)
+        return _failed(question, what, error, at_s, began_s)
 
 
 def waited(parts: Iterable[Decision]) -> str:
-    """Why a request has waited in vain, which it shall not do twice: its later questions are answered without asking. An
-    error that came at once cost nothing, and may be about another server or rule; one about this client is about it alone."""
+    """Why a request has waited for the store without an answer, or empty. It does not wait twice: its later questions are
+    decided without the store. An error that came at once does not count: it cost nothing, and may be about another server
+    or rule. Nor does one about this client alone."""
     return next((each.cause for part in parts for each in (part, *part.later) if each.cause and _was_long(each)), "")
 
 
@@ -61,46 +64,59 @@ def _was_long(part: Decision) -> bool:
 LONG = 0.1  # of `TIMEOUT`
 
 
-class _Asked:
-    """A question, and when it was asked by this process's clocks."""
+def _known(question: Question, what: What, waited: str, at_s: float) -> Decision | None:
+    """The decision that needs no call of the store."""
+    checks = question.checks
+    if not checks or (question.settled and question.refused):
+        return _with_rules(without_redis.unasked(question), question)
+    if outage.refusals and what == "hit" and (refused := outage.refusals.recall(checks)) is not None:
+        return _completed(refused, question, at_s)
+    if waited or outage.breaker.open:
+        return _with_rules(
+            without_redis.unanswered(question, what, outage.breaker.cause if outage.breaker.open else waited), question
+        )
+    return None
 
-    __slots__ = ("asked_ms", "at_s", "question", "what")
 
-    def __init__(self, question: Question, what: What) -> None:
-        self.question, self.what = question, what
-        self.at_s, self.asked_ms = time.time(), outage.refusals.clock_ms()
+def _answered(question: Question, what: What, reply: list[int], at_s: float, began_s: float) -> Decision:
+    """The decision in the store's reply; a refusal is remembered."""
+    outage.breaker.succeeded()
+    checks = question.checks
+    decision = decision_of(checks, reply, what)
+    if not decision.allowed and what == "hit" and not process_clients.in_memory():
+        outage.refusals.learn(checks, reply, 1000 * began_s)
+    return _completed(decision, question, at_s, monotonic() - began_s)
 
-    def known(self, vain: str) -> Decision | None:
-        """The answer, if the store need not be asked."""
-        question = self.question
-        if not question.checks or (question.settled and question.refused):
-            return without_redis.unasked(question)
-        told = outage.refusals.recall(question.checks) if outage.refusals and self.what == "hit" else None
-        if told is not None:
-            return self._dated(told)
-        if outage.breaker.open:
-            return without_redis.unanswered(question, self.what, outage.breaker.cause)
-        return without_redis.unanswered(question, self.what, vain) if vain else None
 
-    def learn(self, reply: list[int]) -> Decision:
-        """The answer in the store's reply; a refusal is remembered."""
-        outage.breaker.succeeded()
-        told = self._dated(decision(self.question.checks, reply, self.what), time.time() - self.at_s)
-        if self.what == "hit" and not told.allowed and not process_clients.in_memory():
-            outage.refusals.learn(self.question.checks, reply, self.asked_ms)
-        return told
+def _completed(decision: Decision, question: Question, at_s: float, took_s: float = 0.0) -> Decision:
+    """With its times, the rules that made it, and what was settled without the store."""
+    decision.at_s, decision.took_s = at_s, took_s
+    for part in decision.parts:
+        part.at_s, part.took_s = at_s, took_s
+    _with_rules(decision, question)
+    return Decision.of([*decision.decisions, *question.settled]) if question.settled else decision
 
-    def failed(self, error: Exception) -> Decision:
-        """What holds now that the store was asked and gave no answer."""
-        outage.report_decision(error, self.question.checks)
-        told = without_redis.unanswered(self.question, self.what, f"store:{faults.of(error).name}")
-        took_s = time.time() - self.at_s
-        for part in told.decisions:
-            part.took_s = took_s if part.cause else 0.0
-        return told
 
-    def _dated(self, told: Decision, took_s: float = 0.0) -> Decision:
-        told.at_s, told.took_s = self.at_s, took_s
-        for part in told.parts:
-            part.at_s, part.took_s = self.at_s, took_s
-        return Decision.of([*told.decisions, *self.question.settled]) if self.question.settled else told
+def _with_rules(decision: Decision, question: Question) -> Decision:
+    """Let each part keep its rule, which may be edited meanwhile. A rate in code and a row in shadow share their name."""
+    rules = question.rules
+    if len(rules) == 1:
+        decision.made_by = rules[0]
+        for part in decision.parts:
+            part.made_by = part.made_by or rules[0]
+        return decision
+    by_name = {(rule.name, rule.beside_code): rule for rule in rules}
+    for part in (*decision.parts, decision):
+        beside = by_name.get((part.rule, True)) if part.mode == "shadow" else None
+        part.made_by = part.made_by or beside or by_name.get((part.rule, False)) or by_name.get((part.rule, True))
+    return decision
+
+
+def _failed(question: Question, what: What, error: Exception, at_s: float, began_s: float) -> Decision:
+    """What holds now that the store was called and gave no answer."""
+    outage.report_decision(error, question.checks)
+    decision = without_redis.unanswered(question, what, f"store:{faults.of(error).name}")
+    took_s = monotonic() - began_s
+    for part in decision.decisions:
+        part.took_s = took_s if part.cause else 0.0
+    return _with_rules(decision, question)

@@ -1,25 +1,23 @@
-"""A handler behind the gate: the middleware's next one, or a view; the same steps for sync and async.
+"""What stands around a handler, the middleware's next one or a view: off, exempt, blocked, rules, answer, in this order.
 
-The outermost guard of a request, the middleware where there is one, counts its decisions and writes the
-headers, once, when the response is there. Guards inside it only decide, and refuse.
+The outermost guard of a request, the middleware where there is one, counts its decisions and writes the headers, once,
+when the response is there. Guards inside it only decide, and refuse.
 """
 
 import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponseBase
 
 from ratewindow import conf
 from ratewindow.identity import original
-from ratewindow.limiter.types import Decision, Refunds
-from ratewindow.overrides import Overrides
+from ratewindow.limiter.types import Decision
 from ratewindow.reporting import counters
-from ratewindow.request import admin_pages, count_by_answer, decide, handlers, headers, without_redis
-from ratewindow.request import refusal as responses
-from ratewindow.request import visit as met
-from ratewindow.request.prepare import NOTHING, Cost, Question, ask
+from ratewindow.request import admin_pages, count_by_answer, decide, handlers, headers, refusal, visit
+from ratewindow.request.overrides import judge
+from ratewindow.request.prepare import Cost, Question, ask
+from ratewindow.request.steps import Steps, arun, run
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
@@ -28,7 +26,7 @@ Handler = Callable[..., Any]
 
 
 class Door(Protocol):
-    """What a guard asks of the place it stands at."""
+    """What a guard needs to know of the place where it stands."""
 
     cost: Cost
     block: bool
@@ -38,92 +36,98 @@ class Door(Protocol):
         """The rules that hold for this request here."""
 
 
-class Visit:
-    """One request passing one guard."""
+class Passage:
+    """One request passing one guard; what all its guards know is in its visit."""
 
-    __slots__ = (
-        "counts_later",
-        "door",
-        "outermost",
-        "overrides",
-        "refunds",
-        "refused",
-        "request",
-        "rules",
-        "seen",
-        "told",
-        "vain",
-    )
+    __slots__ = ("counts_later", "decision", "door", "outermost", "overrides", "refused", "request", "rules", "seen", "visit")
 
     def __init__(self, request: HttpRequest, door: Door) -> None:
         self.seen = request  # with the user that it was authenticated as here
         self.request = original(request) if door.at_view else request
         self.door = door
-        self.outermost = met.begin(self.request)
-        self.rules: list[Rule] = []
-        self.overrides: Overrides | None = None
+        known: visit.Visit | None = getattr(self.request, "_ratewindow", None)
+        self.outermost = known is None or not known.is_open
+        self.visit = visit.begin(self.request) if known is None or self.outermost else known
         self.refused = self.counts_later = False
-        self.vain = ""  # why the request has waited for Redis in vain, at a guard outside
-        self.refunds: Refunds = []  # what guards outside have charged a request that is refused here
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
-    def meet(self, book: Rulebook) -> bool:
-        """Find the rules to ask about; one that a guard outside has met is not met again. Whether anything is to be asked."""
+    def is_off(self, book: Rulebook) -> bool:
+        """Whether nothing is to be decided here: limits are switched off, or no rule, block or exemption may hold. A rule
+        that a guard outside has met is not met again."""
         if not conf.current().enabled:
-            return False
-        self.rules = list(self.door.rules(book, self.seen))
+            return True
+        rules = self.door.rules(book, self.seen)
         self.counts_later, self.overrides = book.counts_later, book.overrides
         if not self.outermost:
-            parts = met.decisions_of(self.request)
-            self.vain, told = decide.waited(parts), {(part.rule, part.mode) for part in parts}
-            self.rules = [rule for rule in self.rules if told.isdisjoint(rule.decision_keys)]
-        return bool(self.rules) or self.overrides is not None
+            met = {(part.rule, part.mode) for part in self.visit.decision.decisions}
+            rules = [rule for rule in rules if met.isdisjoint(rule.decision_keys)]
+        self.rules = rules if isinstance(rules, list) else [*rules]
+        return not self.rules and self.overrides is None
 
     def question(self) -> Question:
-        return ask(self.seen, self.rules, self.door.cost, self.overrides)
-
-    def settle(self, decision: Decision) -> None:
-        self.told = decision
-        if self.door.at_view and not decision.allowed:
-            self.request.limited = True  # type: ignore[attr-defined]
-        self.refused = self.door.block and not decision.allowed
-        if self.refused:
-            self.refunds = met.tell_refused(self.request)
-        met.join(self.request, decision, self.door.block)
-        if self.counts_later and not self.refused:
-            count_by_answer.wait(self.request, self.rules, decision)
+        """What to ask the store: nothing for an exempt or blocked client, else the checks of its rules."""
+        if self.overrides is not None:
+            verdict = judge(self.overrides.of_request(self.seen), self.rules)
+            if verdict.settled:
+                return Question([], verdict.settled, ())
+            return ask(self.seen, verdict.rules, self.door.cost)
+        return ask(self.seen, self.rules, self.door.cost)
 
     @property
-    def decision(self) -> Decision:
-        """Of all rules that the request has met by now."""
-        return self.request.ratewindow  # type: ignore[attr-defined, no-any-return]
+    def waited(self) -> str:
+        """Why the request has waited for Redis without an answer, at a guard outside."""
+        return "" if self.outermost else self.visit.waited
+
+    def keep(self, decision: Decision) -> None:
+        """Keep a decision by which the request goes on to the handler."""
+        self.visit.add(decision, self.door.block)
+        if self.counts_later:
+            count_by_answer.wait(self.visit, decision)
+
+    def refuse(self, decision: Decision) -> Steps[None]:
+        """Refuse the request, unless it is for the pages where whoever sent it can correct the rule: that is exempt, too."""
+        if not (yield admin_pages.stays_open, admin_pages.astays_open, self.request):
+            yield from self.keep_refusal(decision)
+            yield refusal.announce, refusal.aannounce, self.request, decision
+
+    def keep_refusal(self, decision: Decision) -> Steps[None]:
+        """Keep a refusal, and refund what guards outside have charged, unless the view decides."""
+        if self.door.at_view:
+            self.request.limited = True  # type: ignore[attr-defined]
+        if not self.door.block:
+            self.keep(decision)
+            return
+        self.refused, self.decision = True, decision
+        refunds = self.visit.refuse()
+        self.visit.add(decision)
+        if refunds:
+            yield from self.visit.refund(refunds)
 
     def refusal(self) -> HttpResponseBase:
-        """By what this guard was told: what a guard outside was told may have refused, and not been asked to block."""
-        return responses.refusal(self.request, self.told, met.barring(self.request))
+        """The answer to a refused request, by this guard's decision: one outside may have left it to the view to refuse."""
+        return refusal.refusal(self.request, self.decision, self.visit.blocking())
 
     async def arefusal(self) -> HttpResponseBase:
-        return await responses.arefusal(self.request, self.told, met.barring(self.request))
+        return await refusal.arefusal(self.request, self.decision, self.visit.blocking())
 
     @property
     def waits(self) -> bool:
-        """Whether rules are waiting for the answer, to know if this request counts."""
-        return self.outermost and hasattr(self.request, "_ratewindow_waiting")
+        """Whether rules wait for the answer, to know if this request counts."""
+        return self.counts_later and self.outermost and self.visit.waiting is not None
 
     def answer(self, response: HttpResponseBase) -> HttpResponseBase:
+        """The response with the headers of all rules that the request has met."""
         if self.outermost and isinstance(response, HttpResponseBase):  # else Django says what a view must return
-            headers.write(response, self.decision)
-            if response.status_code == 429 and not self.decision.allowed:  # by REST framework, or by the view
-                responses.leave_log_to_ours(response)
+            decision = self.visit.decision
+            headers.write(response, decision)
+            if not decision.allowed and response.status_code == 429:  # by REST framework, or by the view
+                refusal.leave_log_to_ours(response)
         return response
 
     def leave(self) -> None:
         if self.outermost:
-            counters.record(met.end(self.request))
-
-
-_astay_open = sync_to_async(admin_pages.stay_open)
+            counters.record(self.visit.end())
 
 
 def guarded(handler: Handler, door: Door) -> Handler:
@@ -132,57 +136,56 @@ def guarded(handler: Handler, door: Door) -> Handler:
 
         @functools.wraps(handler)
         async def aguard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            visit = Visit(request, door)
+            passage = Passage(request, door)
             try:
-                if visit.meet(await current.arulebook()):
-                    for rule in visit.rules:
-                        if rule.recipe.loaders:
-                            await rule.recipe.load(request)
-                    if visit.overrides is not None:
-                        await visit.overrides.load(request)
-                    decision = await decide.adecide(visit.question(), "hit", visit.vain)
-                    if not decision.allowed and admin_pages.are_ours(visit.request) and await _astay_open(visit.request):
-                        decision = without_redis.unasked(NOTHING)
-                    visit.settle(decision)
-                    if visit.refunds:
-                        await met.agive_back(visit.request, visit.refunds)
-                    if not decision.allowed:
-                        await responses.aannounce(visit.request, decision)
-                response = await (visit.arefusal() if visit.refused else handler(request, *args, **kwargs))
-                if visit.counts_later and visit.waits:
-                    await count_by_answer.acount(visit.request, getattr(response, "status_code", None))
-                return visit.answer(response)
+                if not passage.is_off(await current.arulebook()):
+                    await _load(passage)
+                    decision = await decide.adecide(passage.question(), "hit", passage.waited)
+                    if decision.allowed:
+                        passage.keep(decision)
+                    else:
+                        await arun(passage.refuse(decision))
+                response = await (passage.arefusal() if passage.refused else handler(request, *args, **kwargs))
+                if passage.waits:
+                    await arun(count_by_answer.count(passage.visit, getattr(response, "status_code", None)))
+                return passage.answer(response)
             except BaseException as error:
-                if visit.counts_later and visit.waits:
-                    await count_by_answer.acount(visit.request, count_by_answer.status_of(error))
+                if passage.waits:
+                    await arun(count_by_answer.count(passage.visit, count_by_answer.status_of(error)))
                 raise
             finally:
-                visit.leave()
+                passage.leave()
 
         return aguard
 
     @functools.wraps(handler)
     def guard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        visit = Visit(request, door)
+        passage = Passage(request, door)
         try:
-            if visit.meet(current.rulebook()):
-                decision = decide.decide(visit.question(), "hit", visit.vain)
-                if not decision.allowed and admin_pages.stay_open(visit.request):
-                    decision = without_redis.unasked(NOTHING)
-                visit.settle(decision)
-                if visit.refunds:
-                    met.give_back(visit.request, visit.refunds)
-                if not decision.allowed:
-                    responses.announce(visit.request, decision)
-            response = visit.refusal() if visit.refused else handler(request, *args, **kwargs)
-            if visit.counts_later and visit.waits:
-                count_by_answer.count(visit.request, getattr(response, "status_code", None))
-            return visit.answer(response)
+            if not passage.is_off(current.rulebook()):  # off
+                decision = decide.decide(passage.question(), "hit", passage.waited)  # exempt, blocked, rules
+                if decision.allowed:
+                    passage.keep(decision)
+                else:
+                    run(passage.refuse(decision))
+            response = passage.refusal() if passage.refused else handler(request, *args, **kwargs)
+            if passage.waits:
+                run(count_by_answer.count(passage.visit, getattr(response, "status_code", None)))
+            return passage.answer(response)  # answer
         except BaseException as error:
-            if visit.counts_later and visit.waits:
-                count_by_answer.count(visit.request, count_by_answer.status_of(error))
+            if passage.waits:
+                run(count_by_answer.count(passage.visit, count_by_answer.status_of(error)))
             raise
         finally:
-            visit.leave()
+            passage.leave()
 
     return guard
+
+
+async def _load(passage: Passage) -> None:
+    """Fetch what identities are made of from the database, without blocking the event loop."""
+    for rule in passage.rules:
+        if rule.recipe.loaders:
+            await rule.recipe.load(passage.seen)
+    if passage.overrides is not None:
+        await passage.overrides.load(passage.seen)

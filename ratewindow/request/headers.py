@@ -25,15 +25,15 @@ def write(response: HttpResponseBase, decision: Decision) -> None:
             store.setdefault(name.lower(), (name, value))
 
 
-def retry_after_s(decision: Decision, barring: Sequence[Decision] = ()) -> int | None:
+def retry_after_s(decision: Decision, blocking: Sequence[Decision] = ()) -> int | None:
     """Whole seconds to wait, at least one: clients raise on fractions. None when waiting does not help.
 
-    Where one door took the last unit of a rule before another refused, the next request needs both: `barring` are the
+    Where one door took the last unit of a rule before another refused, the next request needs both: `blocking` are the
     decisions of all doors that it has to pass.
     """
     if decision.retry_after is None:
         return None
-    return max(1, math.ceil(decision.retry_after), *(-(-each // 1000) for each in _used_up_ms([*decision.parts, *barring])))
+    return max(1, math.ceil(decision.retry_after), *(-(-each // 1000) for each in _used_up_ms([*decision.parts, *blocking])))
 
 
 def _used_up_ms(parts: Iterable[Decision]) -> Iterator[int]:

@@ -1,7 +1,7 @@
 """What blocks and exemptions make of the rules that a request meets: none of them, a refusal, or another rate.
 
-In this order: who is let pass meets no rule; who is blocked is refused before anything is counted; another rate takes
-the place of a rule's limits. One for all rules that lets pass outweighs every block, one for a rule only those of it.
+In this order: an exempt client meets no rule; a blocked client is refused before anything is counted; another rate
+replaces a rule's limits. An exemption from all rules outweighs every block, one from a single rule only that rule's.
 """
 
 import time
@@ -14,11 +14,11 @@ from ratewindow.limiter.types import Decision
 from ratewindow.overrides import ALLOW, BLOCK, RATE, Ruling
 from ratewindow.rules.rule import BLOCKS, Rule
 
-MOST_WAIT_S = 366 * 86_400.0  # who is blocked for longer need not be told when to come back
+MOST_WAIT_S = 366 * 86_400.0  # a block that ends later has no Retry-After
 
 
 class Verdict(NamedTuple):
-    """The rules that are left to ask about, and the decisions that need no asking."""
+    """The rules that are left to ask about, and the decisions that are made without asking."""
 
     rules: Sequence[Rule]
     settled: list[Decision]
@@ -33,19 +33,19 @@ def judge(rulings: Iterable[Ruling], rules: Sequence[Rule], forced: bool = False
     if "" in allowed:
         return Verdict((), [])
     rules = [rule for rule in rules if rule.name not in allowed] if allowed else rules
-    met = {rule.name for rule in rules}
-    blocks = [] if forced else [each for each in by_action[BLOCK] if not each.rule or each.rule in met]
+    names = {rule.name for rule in rules}
+    blocks = [] if forced else [each for each in by_action[BLOCK] if not each.rule or each.rule in names]
     if blocks:
         return Verdict((), _refusals(blocks, rules))
     return Verdict(adapted(by_action[RATE], rules), [])
 
 
 def adapted(rulings: Iterable[Ruling], rules: Sequence[Rule]) -> Sequence[Rule]:
-    """The rules with other rates in the place of their limits: the newest that names the rule, else the newest for all."""
-    given = [ruling for ruling in rulings if ruling.action == RATE]
-    if not given:
+    """The rules with other rates instead of their limits: the newest that names the rule, else the newest for all."""
+    newest_last = sorted((ruling for ruling in rulings if ruling.action == RATE), key=_age)
+    if not newest_last:
         return rules
-    rates = {ruling.rule: ruling.windows for ruling in sorted(given, key=_age)}  # a newer one replaces
+    rates = {ruling.rule: ruling.windows for ruling in newest_last}
     return [rule.with_windows(windows) if (windows := rates.get(rule.name, rates.get(""))) else rule for rule in rules]
 
 
@@ -54,7 +54,7 @@ def _age(ruling: Ruling) -> int:
 
 
 def _refusals(blocks: Sequence[Ruling], rules: Sequence[Rule]) -> list[Decision]:
-    """A decision for each rule: refused where a block is about it, and it is not only tried; else refused by another.
+    """A decision for each rule: refused if a block holds for it, and it is not in shadow; else refused by another rule.
 
     A block that names a rule refuses whatever the rule's mode is: somebody has said so.
     """
@@ -68,9 +68,9 @@ def _refusals(blocks: Sequence[Ruling], rules: Sequence[Rule]) -> list[Decision]
         outcome="refused",
     )
     decisions = [
-        replace(refused, rule=rule.name)
+        replace(refused, rule=rule.name, made_by=rule)
         if rule.name in named or ("" in named and rule.mode == "enforce")
-        else Decision(rule=rule.name, mode=rule.mode, outcome="other")
+        else Decision(rule=rule.name, mode=rule.mode, outcome="other", made_by=rule)
         for rule in rules
     ]
     return decisions if any(not each.allowed for each in decisions) else [replace(refused, rule=BLOCKS), *decisions]

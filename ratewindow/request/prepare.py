@@ -1,4 +1,4 @@
-"""What the store is asked about a request: rules and a request become checks, pure of any answer."""
+"""What the store is asked about a request: rules and a request become checks, independent of any answer."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -11,12 +11,10 @@ from ratewindow.limiter.limiter import MOST_UNITS, check_cost
 from ratewindow.limiter.merging import merged
 from ratewindow.limiter.reply import refusal_code
 from ratewindow.limiter.types import Check, Decision
-from ratewindow.overrides import Overrides
-from ratewindow.request.overrides import judge
 from ratewindow.rules.rule import Rule
 from ratewindow.store import state_keys
 
-BROKEN_S = 60.0  # what a client is told to wait for a function to be corrected
+BROKEN_S = 60.0  # what a client is to wait until a function has been corrected
 
 Cost = int | Callable[[HttpRequest], int]
 
@@ -25,42 +23,30 @@ class Question(NamedTuple):
     """What the store is asked, and what holds whatever it answers."""
 
     checks: list[Check]
-    settled: list[Decision]  # that need no asking: somebody is blocked, a rule's key is missing, or a cost unknown
-    rules: Sequence[Rule]  # that are asked about
-    leased: bool = False  # whether some of its units may be taken many at a time
+    settled: list[Decision]  # without the store: somebody is blocked, a rule's key is missing, or a cost unknown
+    rules: Sequence[Rule]  # that the checks and decisions are made by
+    leased: bool = False  # whether some of its units may be leased, many at a time
 
     @property
     def refused(self) -> bool:
-        """Whether something settled refuses: such a request costs nothing anywhere, so nobody is asked."""
+        """Whether something settled refuses: such a request costs nothing anywhere, so the store is not asked."""
         return any(not each.allowed for each in self.settled)
 
 
 NOTHING = Question([], [], ())
 
 
-def ask_about(identity: str, rule: Rule, cost: int) -> Question:
-    """The check of one rule for a client that is named."""
-    return Question(
-        [_check(rule, conf.current().key_prefix, identity, _units(rule, check_cost(cost)))], [], (rule,), rule.lease > 1
-    )
-
-
-def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1, overrides: Overrides | None = None) -> Question:
-    """The checks of every rule that counts this request, each for the client that the rule sees in it.
-
-    `overrides` may let it pass some of the rules, hold it to other rates, or settle that it is refused.
-    """
-    if overrides is not None:
-        rules, refused = judge(overrides.of_request(request), rules)
-        if refused:
-            return Question([], refused, ())
-    prefix, factor, broken = conf.current().key_prefix, -1, False
-    within = scope(request) if conf.current().scope is not None else None
+def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1) -> Question:
+    """The checks of every rule that counts this request, each for the client that the rule identifies in it."""
+    settings = conf.current()
+    within = scope(request) if settings.scope is not None else None
+    factor, is_broken = (cost, False) if isinstance(cost, int) else (-1, False)
     checks: list[Check] = []
     settled: list[Decision] = []
     leased = False
     for rule in rules:
-        identity = rule.recipe.identity(request)
+        parts = rule.recipe.parts
+        identity = parts[0](request) if len(parts) == 1 else rule.recipe.identity(request)
         if identity is None:
             if had_failure(request):
                 site_functions.count("key", rule.name)
@@ -73,13 +59,19 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1, overrides: 
         if within is not None:
             identity = scoped(identity, within)
         if factor < 0:
-            factor, broken = _told(cost, request, rules) if callable(cost) else (check_cost(cost), False)
-        if broken and policy(rule) == "refuse" and rule.enforces(state_keys.client_tag(identity)):
+            factor, is_broken = _computed(cost, request, rules)  # type: ignore[arg-type]  # a function
+        if is_broken and policy(rule) == "refuse" and rule.enforces(state_keys.client_tag(identity)):
             settled.append(_uncounted(rule))
             continue
-        checks.append(_check(rule, prefix, identity, _units(rule, factor)))
+        checks.append(_check(rule, settings.key_prefix, identity, factor))
         leased = leased or rule.lease > 1
     return Question(merged(checks) if len(checks) > 1 else checks, settled, rules, leased)
+
+
+def ask_about(identity: str, rule: Rule, cost: int) -> Question:
+    """The check of one rule for an identity."""
+    check = _check(rule, conf.current().key_prefix, identity, check_cost(cost))
+    return Question([check], [], (rule,), rule.lease > 1)
 
 
 def policy(rule: Rule) -> str:
@@ -87,13 +79,13 @@ def policy(rule: Rule) -> str:
     return rule.on_error or conf.current().on_error
 
 
-def _told(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: Sequence[Rule]) -> tuple[int, bool]:
-    """The cost that the site's function tells, and whether it fails or tells what is none: it is 1 then."""
+def _computed(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: Sequence[Rule]) -> tuple[int, bool]:
+    """The cost by the site's function, and whether that fails or returns no cost: it is 1 then."""
     names = [rule.name for rule in rules]
     try:
         factor = cost(request)
         if isinstance(factor, int) and factor > MOST_UNITS:
-            factor = MOST_UNITS  # as dear as can be: what nobody could pay must not become free
+            factor = MOST_UNITS  # what nobody could pay must not become free
         check_cost(factor)
     except Exception as error:
         holds = "requests cost what the rule says, or are refused with 503 if that is what it says of errors"
@@ -104,14 +96,12 @@ def _told(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: Seque
     return factor, False
 
 
-def _units(rule: Rule, factor: int) -> int:
-    """What a request costs: an edited rule must not raise in a view, so a product beyond the bound is the bound."""
-    return min(rule.cost * factor, MOST_UNITS)
-
-
-def _check(rule: Rule, prefix: str, identity: str, cost: int) -> Check:
+def _check(rule: Rule, prefix: str, identity: str, factor: int) -> Check:
+    # An edited rule must not raise in a view, so a product beyond the bound is the bound.
+    cost = 1 if rule.cost == factor == 1 else min(rule.cost * factor, MOST_UNITS)
     client = state_keys.client_tag(identity)
-    keys = tuple([prefix + name + client for name in rule.state_names])
+    names = rule.state_names
+    keys = (prefix + names[0] + client,) if len(names) == 1 else tuple([prefix + name + client for name in names])
     if rule.is_usual:
         return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce")
     lock = prefix + rule.lock_name + client if rule.penalty_ms else ""
@@ -129,6 +119,7 @@ def _uncounted(rule: Rule) -> Decision:
         reason="function",
         id=refusal_code(),
         outcome="refused",
+        made_by=rule,
     )
 
 
@@ -141,4 +132,5 @@ def _missing(rule: Rule, request: HttpRequest) -> Decision:
         reason="missing",
         id=refusal_code() if enforce else "",
         outcome="refused" if enforce else "would_refuse",
+        made_by=rule,
     )

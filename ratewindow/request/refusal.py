@@ -1,9 +1,13 @@
-"""The answer to a refused request: a page, text or problem+json, whichever the client prefers, and who else is told."""
+"""The answer to a refused request: a page, text or problem+json, whichever the client prefers; the log line and signal of it.
+
+Under an attack refused requests are all there is, so what does not change from one to the next is prepared or remembered.
+"""
 
 import json
 import logging
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -13,17 +17,17 @@ from ratewindow.limiter.types import Decision
 from ratewindow.models import RateRule
 from ratewindow.request import problem_json, refusal_page
 from ratewindow.request.headers import retry_after_s
-from ratewindow.rulebook import current
 from ratewindow.signals import throttled
 
 logger = logging.getLogger("ratewindow.refusals")
 
-# Text comes first: it is what a client gets that has no preference, but for a page that the site's code makes.
+# Text comes first, for clients without a preference, except before a page that the site's code makes.
 _TYPES = ("text/plain", "text/html", "application/problem+json", "application/json")
 _PAGE_FIRST = ("text/html", "text/plain", "application/problem+json", "application/json")
+_LONGEST_REMEMBERED = 256  # characters of an Accept header: long ones are sent to fill the memory
 
 
-class _Told(NamedTuple):
+class _Answer(NamedTuple):
     """What each form of the answer says."""
 
     decision: Decision
@@ -35,57 +39,64 @@ class _Told(NamedTuple):
 
     @property
     def detail(self) -> str:
-        return self.message or _sentence(self)
+        return self.message or _sentence(self.title, self.is_busy, self.wait_s)
 
 
-def refusal(request: HttpRequest, decision: Decision, barring: Sequence[Decision] = ()) -> HttpResponseBase:
-    """The answer, with an exact Retry-After unless waiting does not help: 429 or what the rule says, 503 where we are to
-    blame. `barring` are the decisions that the next request needs, too. What the site's own page does wrong is told to
-    the log, and the client gets text."""
+def refusal(request: HttpRequest, decision: Decision, blocking: Sequence[Decision] = ()) -> HttpResponseBase:
+    """The answer, with an exact Retry-After unless waiting does not help: 429 or what the rule says, 503 if the fault is
+    ours. `blocking` are the decisions that the next request needs, too. If the site's own page fails, that is logged, and
+    the client gets text."""
     log_refusal(decision, request)
-    told, form = _told(decision, barring), _form(request, decision)
+    answer, form = _answer(decision, blocking), _form(request, decision)
     try:
-        response = _FORMS[form](request, told)
+        response = _FORMS[form](request, answer)
         if site_functions.failing and form in _BY_SITE:
             site_functions.worked("refusal page", form)
     except Exception as error:
-        site_functions.failed(
-            "refusal page", form, error, "who is refused gets plain text", [decision.rule] if decision.rule else []
-        )
-        response = _plain(told._replace(status=503 if told.is_busy else 429, message=""))
-    if told.wait_s is not None:
-        response.headers.setdefault("Retry-After", str(told.wait_s))
-    response.headers.setdefault("Cache-Control", "no-store")
+        rules = [decision.rule] if decision.rule else []
+        site_functions.failed("refusal page", form, error, "refused clients get plain text", rules)
+        response = _as_text(request, answer._replace(status=503 if answer.is_busy else 429, message=""))
+    add_headers(response, answer.wait_s)
     leave_log_to_ours(response)
     return _without_body(response) if request.method == "HEAD" else response
 
 
-async def arefusal(request: HttpRequest, decision: Decision, barring: Sequence[Decision] = ()) -> HttpResponseBase:
+async def arefusal(request: HttpRequest, decision: Decision, blocking: Sequence[Decision] = ()) -> HttpResponseBase:
     """`refusal` on the event loop; a page goes to a thread, since the site's context processors may ask the database."""
     if _form(request, decision) in _BY_SITE:
-        return await sync_to_async(refusal)(request, decision, barring)
-    return refusal(request, decision, barring)
+        return await sync_to_async(refusal)(request, decision, blocking)
+    return refusal(request, decision, blocking)
+
+
+def add_headers(response: HttpResponseBase, wait_s: int | None) -> None:
+    """Add Retry-After, unless waiting does not help, and forbid to store the answer, unless the site's code has set them."""
+    # As `response.headers.setdefault` does, without its checks of the values.
+    store = response.headers._store
+    if wait_s is not None:
+        store.setdefault("retry-after", ("Retry-After", str(wait_s)))
+    store.setdefault("cache-control", ("Cache-Control", "no-store"))
 
 
 def status_of(decision: Decision) -> int:
     """The status of the answer to a refused request."""
     if decision.reason in problem_json.OURS:
         return 503
-    rule = current.held().by_name.get(decision.rule)
+    rule = decision.made_by
     # A row in shadow has not refused: the rate in code beside it has.
     return rule.response_status if rule is not None and rule.mode == "enforce" else 429
 
 
-def words_of(decision: Decision) -> str:
-    """What a refused client should read where it is more than that it asked too often; else empty."""
-    told = _told(decision)
-    return told.detail if told.message or told.is_busy or decision.reason == "block" else ""
+def description_of(decision: Decision) -> str:
+    """What a refused client should read if it is more than that it sent too many requests; else empty."""
+    answer = _answer(decision)
+    return answer.detail if answer.message or answer.is_busy or decision.reason == "block" else ""
 
 
 def log_refusal(decision: Decision, request: HttpRequest) -> None:
     """One line for each refused request, with the code that its answer carries; a formatter finds more in the record."""
-    extra = {"request": request, "decision": decision}
-    logger.info("refused %s by rule %s: %s", decision.id, decision.rule, decision.reason, extra=extra)
+    if logger.isEnabledFor(logging.INFO):
+        extra = {"request": request, "decision": decision}
+        logger.info("refused %s by rule %s: %s", decision.id, decision.rule, decision.reason, extra=extra)
 
 
 def leave_log_to_ours(response: HttpResponseBase) -> None:
@@ -94,62 +105,81 @@ def leave_log_to_ours(response: HttpResponseBase) -> None:
 
 
 def announce(request: HttpRequest, decision: Decision) -> None:
-    """Tell whoever listens to `throttled` of a refused request; what a listener raises is logged by Django."""
-    if throttled.has_listeners(RateRule):
+    """Send `throttled`; what a receiver raises is logged by Django."""
+    if throttled.receivers:
         throttled.send_robust(RateRule, request=request, decision=decision)
 
 
 async def aannounce(request: HttpRequest, decision: Decision) -> None:
     """`announce`, awaited."""
-    if throttled.has_listeners(RateRule):
+    if throttled.receivers:
         await throttled.asend_robust(RateRule, request=request, decision=decision)
 
 
-def _told(decision: Decision, barring: Sequence[Decision] = ()) -> _Told:
-    is_busy, rule = decision.reason in problem_json.OURS, current.held().by_name.get(decision.rule)
+def _answer(decision: Decision, blocking: Sequence[Decision] = ()) -> _Answer:
+    is_busy, rule = decision.reason in problem_json.OURS, decision.made_by
     message = rule.message if rule is not None and rule.mode == "enforce" and not is_busy else ""
     title = "The service is busy" if is_busy else "Access is blocked" if decision.reason == "block" else "Too many requests"
-    return _Told(decision, status_of(decision), is_busy, title, message, retry_after_s(decision, barring))
+    return _Answer(decision, status_of(decision), is_busy, title, message, retry_after_s(decision, blocking))
 
 
 def _form(request: HttpRequest, decision: Decision) -> str:
     """Which form of the answer this client prefers; a page of the site's code comes before text, as its other errors."""
     by_code = decision.reason not in problem_json.OURS and refusal_page.handler429(request) is not None
-    types = _PAGE_FIRST if by_code else _TYPES
+    accept = request.META.get("HTTP_ACCEPT", "*/*")
+    preferred = _preferred if len(accept) <= _LONGEST_REMEMBERED else _preferred.__wrapped__
+    return preferred(accept, by_code)
+
+
+@lru_cache(maxsize=1024)
+def _preferred(accept: str, by_code: bool) -> str:
+    types, request = _PAGE_FIRST if by_code else _TYPES, HttpRequest()
+    request.META["HTTP_ACCEPT"] = accept
     try:
         preferred = request.get_preferred_type(types) or types[0]
-    except (TypeError, ValueError):  # Django trips over some parameters, such as q*=unknown'en'1
+    except (TypeError, ValueError):  # Django fails on some parameters, such as q*=unknown'en'1
         preferred = types[0]
     if preferred == "text/html":
         return "handler429" if by_code else "template"
     return "text" if preferred == "text/plain" else "problem"
 
 
-def _by_handler(request: HttpRequest, told: _Told) -> HttpResponseBase:
-    return refusal_page.by_handler(refusal_page.handler429(request), request, told.decision, told.status)
+def _by_handler(request: HttpRequest, answer: _Answer) -> HttpResponseBase:
+    return refusal_page.by_handler(refusal_page.handler429(request), request, answer.decision, answer.status)
 
 
-def _by_template(request: HttpRequest, told: _Told) -> HttpResponse:
+def _by_template(request: HttpRequest, answer: _Answer) -> HttpResponse:
     context = {
-        **told._asdict(),
-        "detail": told.detail,
-        "retry_after_s": told.wait_s,
-        "wait": _in_words(told.wait_s),
+        **answer._asdict(),
+        "detail": answer.detail,
+        "retry_after_s": answer.wait_s,
+        "wait": _in_words(answer.wait_s),
     }
-    return HttpResponse(refusal_page.page(request, context, told.is_busy), status=told.status)
+    return HttpResponse(refusal_page.page(request, context, answer.is_busy), status=answer.status)
 
 
-def _as_text(request: HttpRequest, told: _Told) -> HttpResponse:
-    return _plain(told)
+def _as_text(request: HttpRequest, answer: _Answer) -> HttpResponse:
+    body = _text_body(answer.message, answer.title, answer.is_busy, answer.wait_s)
+    return HttpResponse(body, status=answer.status, content_type="text/plain; charset=utf-8")
 
 
-def _plain(told: _Told) -> HttpResponse:
-    return HttpResponse(f"{told.detail}\n", status=told.status, content_type="text/plain; charset=utf-8")
+@lru_cache(maxsize=1024)
+def _text_body(message: str, title: str, is_busy: bool, wait_s: int | None) -> bytes:
+    return f"{message or _sentence(title, is_busy, wait_s)}\n".encode()
 
 
-def _as_problem(request: HttpRequest, told: _Told) -> HttpResponse:
-    body = problem_json.problem(told.decision, told.status, told.title, told.detail)
-    return HttpResponse(json.dumps(body), status=told.status, content_type="application/problem+json")
+def _as_problem(request: HttpRequest, answer: _Answer) -> HttpResponse:
+    decision = answer.decision
+    violated = tuple(problem_json.violated_policies(decision))
+    before = _problem_body(decision.reason, answer.status, answer.title, answer.detail, violated)
+    body = b"%b%b}" % (before, json.dumps(decision.id).encode())
+    return HttpResponse(body, status=answer.status, content_type="application/problem+json")
+
+
+@lru_cache(maxsize=1024)
+def _problem_body(*of: Any) -> bytes:
+    """The JSON object up to its last member, the code, which alone is another one for each request."""
+    return json.dumps({**problem_json.problem(*of), "code": ""}).removesuffix('""}').encode()
 
 
 _FORMS = {"handler429": _by_handler, "template": _by_template, "text": _as_text, "problem": _as_problem}
@@ -157,7 +187,7 @@ _BY_SITE = ("handler429", "template")
 
 
 def _without_body(response: HttpResponseBase) -> HttpResponseBase:
-    """What HEAD gets: the header of the answer, with the length that its body would have."""
+    """The answer to HEAD: the headers, with the length that the body would have."""
     if isinstance(response, HttpResponse):
         length = len(response.content)
         response.content = b""
@@ -179,7 +209,7 @@ def _in_seconds(wait_s: int) -> str:
     return f"{wait_s} second{'' if wait_s == 1 else 's'}"
 
 
-def _sentence(told: _Told) -> str:
-    if told.wait_s is None:
-        return f"{told.title}." if told.is_busy else f"{told.title}. Waiting does not help."
-    return f"{told.title}. Try again in {_in_seconds(told.wait_s)}."
+def _sentence(title: str, is_busy: bool, wait_s: int | None) -> str:
+    if wait_s is None:
+        return f"{title}." if is_busy else f"{title}. Waiting does not help."
+    return f"{title}. Try again in {_in_seconds(wait_s)}."

@@ -24,17 +24,17 @@ _PACKAGED = str(Path(__file__).parents[1] / "templates")
 
 
 def handler429(request: HttpRequest) -> Any:
-    """What the root URLconf gives as `handler429`, a function or the path of one; None without it."""
+    """The root URLconf's `handler429`, a function or the path of one; None without it."""
     try:
         return getattr(get_resolver(getattr(request, "urlconf", None)).urlconf_module, "handler429", None)
-    except Exception:  # a URLconf that cannot be imported: whom no rule refuses, Django tells so
+    except Exception:  # a URLconf that cannot be imported, which Django reports for requests that pass
         return None
 
 
 def by_handler(handler: Any, request: HttpRequest, decision: Decision, status: int) -> HttpResponseBase:
-    """What the site's handler answers; it finds the decision at `request.ratewindow`.
+    """The response of the site's handler, which finds the decision at `request.ratewindow`.
 
-    A handler that says no status of its own, or the usual one, answers with the rule's.
+    A response with the status 200 or 429 gets the rule's.
     """
     response = _called(get_callable(handler), request, decision)
     if not isinstance(response, HttpResponseBase):
@@ -46,10 +46,10 @@ def by_handler(handler: Any, request: HttpRequest, decision: Decision, status: i
     return response
 
 
-def page(request: HttpRequest, told: dict[str, Any], is_busy: bool) -> str:
-    """The page as text. `told` is its context."""
+def page(request: HttpRequest, context: dict[str, Any], is_busy: bool) -> str:
+    """The page as text."""
     name = "503.html" if is_busy else "429.html"
-    return str(_template(name).render({**told, "stylesheet": _stylesheet()}, request))
+    return str(_template(name).render({**context, "stylesheet": _stylesheet()}, request))
 
 
 def _called(handler: Handler, request: HttpRequest, decision: Decision) -> Any:
@@ -65,7 +65,7 @@ def _called(handler: Handler, request: HttpRequest, decision: Decision) -> Any:
 
 @lru_cache(maxsize=32)
 def _takes_exception(handler: Handler) -> bool:
-    """Whether it cannot be called without an exception, as Django's own handlers and those of django-ratelimit."""
+    """Whether it requires an exception, as Django's own handlers and those of django-ratelimit do."""
     parameters = [*inspect.signature(handler).parameters.values()][1:]
     return any(each.name == "exception" and each.default is each.empty for each in parameters)
 
@@ -85,7 +85,7 @@ def _template(name: str) -> Any:
 
 
 def _stylesheet() -> str:
-    """Our page's stylesheet, or nothing: a site without static files, or that has not collected ours, has its page."""
+    """The URL of our page's stylesheet, or nothing for a site without static files, or that has not collected ours."""
     try:
         return static("ratewindow/429.css")
     except (ImproperlyConfigured, ValueError):

@@ -1,143 +1,191 @@
-"""What a request has met by now: its decisions at `request.ratewindow`, one for each rule.
+"""What is known of one request on its way through the doors: its `Visit`, at `request._ratewindow`.
 
-They are those of one pass through the outermost guard. What comes after it, from a body that is streamed or by a test
-that sends its request again, is not among them.
+A visit begins at the outermost guard and ends where that is left. What comes later, from a body that is streamed or by a
+test that sends its request again, is not part of it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
 
 from django.http import HttpRequest
 
 from ratewindow.limiter.types import Decision, Refunds
 from ratewindow.request import charge_later, decide
-from ratewindow.request.charge_later import RequestDecision
+from ratewindow.request.steps import Steps, arun, run
+
+NOTHING_DECIDED = Decision()
 
 
-def begin(request: HttpRequest) -> bool:
-    """Whether the guard that asks is the outermost one of this pass; of an earlier pass nothing is kept."""
-    if hasattr(request, "ratewindow"):
-        if not hasattr(request, "_ratewindow_left"):
-            return False
-        _forget(request)
+class Visit:
+    """One request's visit: what its rules have decided, and what is still to be done about it."""
+
+    decision = NOTHING_DECIDED  # on all rules that the request has met by now
+    is_open = False  # a guard around the code that asks counts the request and writes its headers
+    is_over = False
+    optional: tuple[Decision, ...] = ()  # decisions that refuse nobody, since the view decides (``block=False``)
+    by_code: tuple[Decision, ...] = ()  # those of code that has named the rule, not of a guard
+    replaced: tuple[Decision, ...] = ()  # those in whose place a later one of the same rule stands
+    waiting: Any = None  # the rules that count by the answer
+    login_failed = False
+    throttles: Any = None  # those of REST framework that were asked together
+
+    def add(self, decision: Decision, blocks: bool = True) -> None:
+        """Add what a guard has decided; `blocks` unless the view decides."""
+        before = self.decision
+        self.decision = decision if before is NOTHING_DECIDED else Decision.of([*before.decisions, *decision.decisions])
+        if not blocks:
+            self.optional = (*self.optional, *decision.decisions)
+
+    def replace(self, decision: Decision) -> None:
+        """Add what code has decided, which may ask for a rule again: its last decision stands for the rule, and keeps those
+        before it for refunds."""
+        newest = {(part.rule, part.mode): part for part in decision.decisions}
+        others = []
+        for part in self.decision.decisions:
+            newer = newest.get((part.rule, part.mode))
+            if newer is None:
+                others.append(part)
+            else:
+                newer.later = (*part.later, part)
+                self.replaced = (*self.replaced, part)
+        self.by_code = (*self.by_code, *decision.decisions)
+        self.decision = Decision.of([*others, *decision.decisions]) if others else decision
+
+    def blocking(self) -> list[Decision]:
+        """The decisions that would also refuse the next request."""
+        return _without(self.optional, self.decision.decisions)
+
+    def refuse(self) -> Refunds:
+        """Another rule refuses the request now: the outcome of those that let it pass, or would have refused it, is
+        another one's refusal.
+
+        Returns what guards outside have charged, since a refused request costs nothing. What counts refused requests keeps
+        its charge, as it does in one call. What code has charged, by name or late, stays charged: the work may be done.
+        """
+        if self.decision is NOTHING_DECIDED:
+            return []
+        refunds = [
+            refund
+            for part in _without(self.by_code, (*self.decision.decisions, *self.replaced))
+            if part.check is not None and not part.check.counts_refused
+            for refund in part.take_back(part.check.cost, with_later=False)
+        ]
+        for part in self.decision.decisions:
+            for each in (part, *(early for early in part.later if early.check is not None and early.check.only_looks)):
+                if each.outcome in ("passed", "would_refuse"):
+                    each.outcome = "other"
+        return refunds
+
+    def refund(self, refunds: Refunds) -> Steps[None]:
+        """Refund what a refused request was charged, and show what is left then. Refusals that this process knows stay
+        known: a client that hammers would else make it forget them each time."""
+        unanswered = yield from charge_later.refund(refunds, self.waited, forget=False)
+        if not unanswered.cause:
+            charge_later.show_refunded(self.decision.decisions, refunds)
+
+    @property
+    def waited(self) -> str:
+        """Why the request has waited for Redis without an answer; empty if it has not."""
+        return decide.waited(self.decision.decisions)
+
+    def review(self) -> None:
+        """Let the whole decision say what its parts say now; the part that decides may be another one than before."""
+        if self.decision.allowed and self.decision.parts:
+            self.decision = Decision.of(self.decision.parts)
+
+    def end(self) -> Iterable[Decision]:
+        """End at the outermost guard; returns what the report counts."""
+        self.is_open, self.is_over = False, True
+        decisions = self.decision.decisions
+        return decisions if len(decisions) < 2 else _once_for_each_rule(decisions)
+
+
+class RequestDecision(Decision):
+    """A request's decision, which the view can charge and refund once it knows what its work has cost.
+
+    It says what all rules say that the request has met by now. Units are those of the limits. All these rules are
+    charged, in one call, or the one that `rule` names; those that count by the answer (`count_when`) only if they are
+    named. A charge refuses nothing: what is used may then exceed a limit, and the client's next requests wait. The headers
+    of the answer show what is left after it. While Redis is away nothing is charged or refunded, and no error is raised;
+    nor is one for a rule that nobody has defined, which is logged once. ValueError names a bad number of units and a bad
+    name. The forms with an ``a`` are for async views.
+    """
+
+    __slots__ = ("_visit",)
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+
+    def charge(self, units: int, rule: str | None = None) -> None:
+        """Charge `units` more, whatever stands against it."""
+        run(self._charge(units, rule))
+
+    def refund(self, units: int, rule: str | None = None) -> None:
+        """Refund up to `units` of what this request was charged, the newest charges first."""
+        run(self._refund(units, rule))
+
+    async def acharge(self, units: int, rule: str | None = None) -> None:
+        """`charge`, awaited."""
+        await arun(self._charge(units, rule))
+
+    async def arefund(self, units: int, rule: str | None = None) -> None:
+        """`refund`, awaited."""
+        await arun(self._refund(units, rule))
+
+    def _charge(self, units: int, rule: str | None) -> Steps[None]:
+        yield from charge_later.charge_parts(self._visit.decision, units, rule)
+        self._visit.review()
+
+    def _refund(self, units: int, rule: str | None) -> Steps[None]:
+        yield from charge_later.refund_parts(self._visit.decision, units, rule)
+        self._visit.review()
+
+
+for _field in fields(Decision):
+    setattr(RequestDecision, _field.name, property(attrgetter(f"_visit.decision.{_field.name}")))
+
+
+def begin(request: HttpRequest) -> Visit:
+    """The visit of this request that begins now; nothing is kept of an earlier one."""
+    visit: Visit | None = getattr(request, "_ratewindow", None)
     try:
-        request.ratewindow = RequestDecision()  # type: ignore[attr-defined]
+        if visit is None or visit.is_over:
+            if visit is not None:
+                _clear(request)
+            visit = request._ratewindow = Visit()  # type: ignore[attr-defined]
+        request.ratewindow = RequestDecision(visit)  # type: ignore[attr-defined]
     except AttributeError:
-        words = "what is limited is no view, or not called by Django: elsewhere ask ratewindow.hit(name, identity)"
-        raise TypeError(f"{request!r:.40} came as a request, and is none: {words}") from None
-    return True
+        remedy = "limit views that Django calls; in other code call ratewindow.hit(name, identity)"
+        raise TypeError(f"{request!r:.40} was passed as the request, but is not one: {remedy}") from None
+    visit.is_open = True
+    return visit
 
 
-def end(request: HttpRequest) -> Iterable[Decision]:
-    """The outermost guard is left. What is to be counted."""
-    request._ratewindow_left = True  # type: ignore[attr-defined]
-    return _once_for_each_rule(decisions_of(request))
+def of(request: HttpRequest) -> Visit:
+    """The request's visit; an empty one if none has begun."""
+    visit: Visit | None = getattr(request, "_ratewindow", None)
+    return visit or Visit()
 
 
-def is_inside(request: HttpRequest) -> bool:
-    """Whether a guard around the code that asks counts the request and writes its headers."""
-    return hasattr(request, "ratewindow") and not hasattr(request, "_ratewindow_left")
-
-
-def decisions_of(request: HttpRequest) -> tuple[Decision, ...]:
-    """What has been decided about this request so far, one decision for each rule."""
-    decision: Decision | None = getattr(request, "ratewindow", None)
-    return () if decision is None else decision.decisions  # a refused one is false
-
-
-def barring(request: HttpRequest) -> list[Decision]:
-    """Those of them that would also bar the next request: where the view decides (``block=False``), none does."""
-    optional: tuple[Decision, ...] = getattr(request, "_ratewindow_optional", ())
-    return [part for part in decisions_of(request) if not any(part is each for each in optional)]
-
-
-def knows(request: HttpRequest, decision: Decision) -> bool:
-    """Whether this decision is among those about the request."""
-    return any(part is each for part in decision.decisions for each in decisions_of(request))
-
-
-def tell_refused(request: HttpRequest) -> Refunds:
-    """What has been decided so far let the request pass, or would have refused it; now another rule refuses it.
-
-    Returns what guards outside have charged it, to be given back, since a refused request costs nothing; but what counts
-    refused requests keeps its charge, as it does in one call. What code has charged by name, or late, stays charged: the
-    work may be done.
-    """
-    refunds = [
-        refund
-        for part in _made_by_guards(request)
-        if part.check is not None and not part.check.counts_refused
-        for refund in part.take_back(part.check.cost, with_later=False)
-    ]
-    for part in decisions_of(request):
-        for each in (part, *(early for early in part.later if early.check is not None and early.check.only_looks)):
-            if each.outcome in ("passed", "would_refuse"):
-                each.outcome = "other"
-    return refunds
-
-
-def give_back(request: HttpRequest, refunds: Refunds) -> None:
-    """Give back what guards outside have charged a refused request, and say what is left then.
-
-    The refusals that this process knows stay known: who hammers would else make it forget them each time.
-    """
-    if not charge_later.give_back(refunds, decide.waited(decisions_of(request)), forget=False).cause:
-        charge_later.show_given_back(decisions_of(request), refunds)
-
-
-async def agive_back(request: HttpRequest, refunds: Refunds) -> None:
-    """`give_back`, awaited."""
-    if not (await charge_later.agive_back(refunds, decide.waited(decisions_of(request)), forget=False)).cause:
-        charge_later.show_given_back(decisions_of(request), refunds)
-
-
-def join(request: HttpRequest, decision: Decision, bars: bool = True) -> None:
-    """Make `request.ratewindow` the decision of all rules that the request has met by now."""
-    _make(request, decisions_of(request), decision)
-    if not bars:
-        request._ratewindow_optional = (*getattr(request, "_ratewindow_optional", ()), *decision.decisions)  # type: ignore[attr-defined]
-
-
-def overtake(request: HttpRequest, decision: Decision) -> None:
-    """`join` for code that asks for a rule by name, and may ask again: what it is told last holds, and stands for what
-    was told of the rule before, which is kept for refunds."""
-    newest = {(part.rule, part.mode): part for part in decision.decisions}
-    others = []
-    for part in decisions_of(request):
-        newer = newest.get((part.rule, part.mode))
-        if newer is None:
-            others.append(part)
-        else:
-            newer.later = (*part.later, part)
-            vars(request).setdefault("_ratewindow_overtaken", []).append(part)
-    vars(request).setdefault("_ratewindow_by_code", []).extend(decision.decisions)
-    _make(request, others, decision)
-
-
-def _made_by_guards(request: HttpRequest) -> list[Decision]:
-    by_code: list[Decision] = getattr(request, "_ratewindow_by_code", [])
-    made = (*decisions_of(request), *getattr(request, "_ratewindow_overtaken", ()))
-    return [part for part in made if not any(part is each for each in by_code)]
-
-
-def _make(request: HttpRequest, before: Sequence[Decision], decision: Decision) -> None:
-    whole = Decision.of([*before, *decision.decisions]) if before else decision
-    whole.__class__ = decision.__class__ = RequestDecision
-    request.ratewindow = whole  # type: ignore[attr-defined]
-
-
-def _forget(request: HttpRequest) -> None:
-    for name in [name for name in vars(request) if name in ("ratewindow", "limited") or name.startswith("_ratewindow_")]:
+def _clear(request: HttpRequest) -> None:
+    for name in [name for name in vars(request) if name in ("ratewindow", "limited") or name.startswith("_ratewindow")]:
         delattr(request, name)
+
+
+def _without(others: Iterable[Decision], decisions: Iterable[Decision]) -> list[Decision]:
+    if not others:
+        return [*decisions]
+    return [part for part in decisions if not any(part is each for each in others)]
 
 
 def _once_for_each_rule(decisions: tuple[Decision, ...]) -> Iterable[Decision]:
     """A shadow row beside a rate in code shares its name: what happened is the code's, what would have is the row's."""
-    if len(decisions) < 2:
-        return decisions
-    told: dict[str, Decision] = {}
-    for decision in sorted(decisions, key=lambda each: _TELLING.index(each.outcome)):
-        told.setdefault(decision.rule, decision)
-    return told.values()
+    by_rule: dict[str, Decision] = {}
+    for decision in sorted(decisions, key=lambda each: _PRECEDENCE.index(each.outcome)):
+        by_rule.setdefault(decision.rule, decision)
+    return by_rule.values()
 
 
-_TELLING = ("refused", "other", "would_refuse", "passed")
+_PRECEDENCE = ("refused", "other", "would_refuse", "passed")

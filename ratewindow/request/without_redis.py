@@ -1,7 +1,7 @@
 """What holds without the store, while it is away or gives no answer: each rule's `on_error` says it.
 
-``allow`` lets pass uncounted, ``refuse`` answers 503, ``local`` counts in this process (`ratewindow.share`). A rule in
-shadow refuses nobody, so it lets pass whatever it says.
+``allow`` lets the request pass uncounted, ``refuse`` answers 503, ``local`` counts in this process (`local_counts`). A rule
+in shadow refuses nobody, whatever its `on_error` is.
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ from ratewindow.request import local_counts
 from ratewindow.request.prepare import Question, policy
 from ratewindow.rulebook import current
 
-RETRY_S = 2.0  # what a client is told to wait: by then a server that is back has been noticed
+RETRY_S = 2.0  # the client's Retry-After: by then a server that is back has been noticed
 
 
 def unasked(question: Question) -> Decision:
-    """The decision on a question that has nothing to ask, or that something settled refuses."""
+    """The decision on a question without checks, or one that something settled refuses."""
     outcome = "other" if question.refused else "passed"
-    return Decision.of([*question.settled, *(_let_be(check, outcome=outcome) for check in question.checks)])
+    return Decision.of([*question.settled, *(_uncharged(check, outcome=outcome) for check in question.checks)])
 
 
 def unanswered(question: Question, what: What, cause: str) -> Decision:
-    """The decision on a question that the store was not asked, or did not answer; `cause` says why."""
+    """The decision on a question that the store was not asked, or has not answered; `cause` says why."""
     policies = _policies(question)
     if what in ("hit", "peek") and "refuse" in policies:
         parts = _refused(question.checks, policies, cause)
@@ -41,11 +41,13 @@ def policies() -> set[str]:
 def in_words() -> str:
     """What holds now for requests that meet the rules in force."""
     holding = policies()
-    told = [words for each, words in _WORDS.items() if each in holding]
-    return f"requests {told[0]}" if len(told) == 1 else f"requests {', '.join(told[:-1])} or {told[-1]}, as each rule says"
+    phrases = [phrase for each, phrase in _PHRASES.items() if each in holding]
+    if len(phrases) == 1:
+        return f"requests {phrases[0]}"
+    return f"requests {', '.join(phrases[:-1])} or {phrases[-1]}, as each rule says"
 
 
-_WORDS = {
+_PHRASES = {
     "allow": "pass uncounted",
     "refuse": "are refused with 503",
     "local": "are counted by each process for itself",
@@ -57,12 +59,12 @@ def _policies(question: Question) -> list[str]:
     usual = conf.current().on_error
     if usual == "allow" and not any(rule.on_error for rule in question.rules):
         return [usual] * len(question.checks)
-    told = {rule.name: policy(rule) for rule in question.rules if not rule.beside_code}
-    return [told.get(check.rule, usual) if check.enforce else "allow" for check in question.checks]
+    by_name = {rule.name: policy(rule) for rule in question.rules if not rule.beside_code}
+    return [by_name.get(check.rule, usual) if check.enforce else "allow" for check in question.checks]
 
 
 def _refused(checks: Sequence[Check], policies: Sequence[str], cause: str) -> list[Decision]:
-    """A rule that refuses, refuses the request: nothing is charged anywhere."""
+    """One rule that refuses is enough to refuse the request, and nothing is charged anywhere."""
     code = refusal_code()
     return [
         Decision(
@@ -76,17 +78,18 @@ def _refused(checks: Sequence[Check], policies: Sequence[str], cause: str) -> li
             cause=cause,
         )
         if each == "refuse"
-        else _let_be(check, outcome="other")
+        else _uncharged(check, outcome="other")
         for check, each in zip(checks, policies, strict=True)
     ]
 
 
 def _passing(checks: Sequence[Check], policies: Sequence[str], what: What, cause: str) -> list[Decision]:
-    """The rules that count locally decide together, all or nothing; the others let pass what those let pass."""
+    """The rules that count locally decide together, all or nothing; the others follow them."""
     counted = [check for check, each in zip(checks, policies, strict=True) if each == "local"]
-    told = iter(local_counts.decide(counted, what) if counted else ())
+    local = iter(local_counts.decide(counted, what) if counted else ())
     parts = [
-        next(told) if each == "local" else _let_be(check, reason="store") for check, each in zip(checks, policies, strict=True)
+        next(local) if each == "local" else _uncharged(check, reason="store")
+        for check, each in zip(checks, policies, strict=True)
     ]
     refused = not all(part.allowed for part in parts)
     for part, each in zip(parts, policies, strict=True):
@@ -99,7 +102,7 @@ def _passing(checks: Sequence[Check], policies: Sequence[str], what: What, cause
     return parts
 
 
-def _let_be(check: Check, outcome: str = "passed", reason: str = "") -> Decision:
-    """Nothing was charged, so nothing can be given back; by its check it can still be charged later."""
+def _uncharged(check: Check, outcome: str = "passed", reason: str = "") -> Decision:
+    """A decision that has charged nothing, so that nothing can be refunded; by its check it can still be charged later."""
     mode = "enforce" if check.enforce else "shadow"
     return Decision(rule=check.rule, reason=reason, outcome=outcome, mode=mode, check=check)

@@ -93,7 +93,7 @@ def test_what_stays_open_is_neither_counted_nor_charged(client: Client, staff: U
 
 def test_a_user_of_another_kind_or_none_is_no_error() -> None:
     request = RequestFactory().get(SWITCH)
-    assert not admin_pages.stay_open(request)
+    assert not admin_pages.stays_open(request)
     for user in (AnonymousUser(), object()):
         request.user = user  # type: ignore[assignment]
-        assert not admin_pages.stay_open(request)
+        assert not admin_pages.stays_open(request)

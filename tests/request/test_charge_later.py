@@ -283,7 +283,7 @@ def test_a_rule_that_nobody_has_defined_is_told_once_with_those_that_were_met(
     assert [get(handler, "/export/").status_code for _ in range(2)] == [200, 200]
     assert [record.getMessage() for record in caplog.records] == [
         (
-            "ratewindow: code names rule 'exprot', which nobody has defined: nothing is charged or given back;"
+            "ratewindow: code names rule 'exprot', which nobody has defined: nothing is charged or refunded;"
             " the request has met export"
         )
     ]

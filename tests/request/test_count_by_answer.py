@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 import ratewindow
 from ratewindow import ratelimit
 from ratewindow.models import RateRule
-from ratewindow.request import count_by_answer
+from ratewindow.request import count_by_answer, visit
 from tests.support.count_by_answer import answering, define, left, used
 from tests.support.doors import behind_middleware, get, plain, statuses
 
@@ -219,11 +219,11 @@ def test_a_site_without_such_rules_has_nothing_to_remember() -> None:
     RateRule.objects.define("login", "5/h", prefix="/", mode="enforce")
     seen: list[HttpRequest] = []
     statuses(behind_middleware(plain(False, seen)), 1)
-    assert not hasattr(seen[0], "_ratewindow_waiting")
-    assert count_by_answer._asking.get() is None
+    assert visit.of(seen[0]).waiting is None
+    assert count_by_answer._in_context.get() is None
 
 
 def test_a_request_leaves_nothing_behind_in_its_context() -> None:
     define("login", "5/h", "401", prefix="/")
     get(behind_middleware(answering(200)))
-    assert count_by_answer._asking.get() is None
+    assert count_by_answer._in_context.get() is None

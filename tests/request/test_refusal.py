@@ -42,7 +42,8 @@ FOR_EVER = Decision(allowed=False, limit=0, remaining=0, rule="closed", reason="
 
 
 def refuse(decision: Decision = REFUSED, **headers: str) -> HttpResponse:
-    return refusal(RequestFactory().get("/", headers=headers), decision)
+    made = replace(decision, made_by=current.held().by_name.get(decision.rule))
+    return refusal(RequestFactory().get("/", headers=headers), made)
 
 
 @pytest.mark.parametrize(

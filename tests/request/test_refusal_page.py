@@ -1,6 +1,7 @@
 """The page of a refused visitor: the site's handler, its templates, or ours, and what happens when they are wrong."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
 from ratewindow.request.refusal import refusal
+from ratewindow.rulebook import current
 from testproject import urls
 from tests.support.doors import behind_middleware, decorated, get, plain
 
@@ -59,7 +61,8 @@ def _found_anew() -> None:
 
 
 def refuse(decision: Decision = REFUSED, accept: str = BROWSER, **changed: Any) -> HttpResponse:
-    return refusal(RequestFactory().get("/", headers={"accept": accept}), decision)  # type: ignore[return-value]
+    made = replace(decision, made_by=current.held().by_name.get(decision.rule))
+    return refusal(RequestFactory().get("/", headers={"accept": accept}), made)  # type: ignore[return-value]
 
 
 def own(request: HttpRequest) -> HttpResponse:

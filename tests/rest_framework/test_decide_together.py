@@ -55,13 +55,13 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[str, str]]]:
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The rules of each question that the gate is asked."""
     asked: list[list[str]] = []
-    decide = guard.gate.decide
+    decide = guard.decide.decide
 
     def counting(question: Any, *arguments: Any) -> Decision:
         asked.append(sorted(check.rule for check in question.checks))
         return decide(question, *arguments)
 
-    monkeypatch.setattr(guard.gate, "decide", counting)
+    monkeypatch.setattr(guard.decide, "decide", counting)
     return asked
 
 

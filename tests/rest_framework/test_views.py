@@ -80,7 +80,7 @@ def test_a_rate_that_is_none_is_an_error_that_names_the_remedy(views: list[Any])
         told = [message for message in run_checks(tags=["ratewindow"]) if message.id == "ratewindow.E010"]
     assert len(told) == 1
     assert told[0].msg == "UserRateThrottle: rate '10/month': 'month' has no fixed length: write 30d."
-    assert "site.throttled.<locals>.Shop" in str(told[0].hint)
+    assert "rest_views.throttled.<locals>.Shop" in str(told[0].hint)
 
 
 def test_a_rate_that_no_view_uses_yet_is_an_error_too(views: list[Any]) -> None:
