@@ -18,12 +18,19 @@ class Step:
     label: str
     passed: str
     refused: str
+    other: str  # refused by another rule
     would_refuse: str
 
 
 def steps(report: Report) -> list[Step]:
     return [
-        Step(long_label(report.period, start), number(sums.passed), number(sums.refused), number(sums.would_refuse))
+        Step(
+            label=long_label(report.period, start),
+            passed=number(sums.passed),
+            refused=number(sums.refused),
+            other=number(sums.other),
+            would_refuse=number(sums.would_refuse),
+        )
         for start, sums in report.steps.items()
     ]
 

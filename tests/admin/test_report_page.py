@@ -247,3 +247,12 @@ def test_shares_add_up_to_what_was_met(page):
     shares = dict(re.findall(r"<dt>(.*?)</dt><dd><strong>.*?</strong> <span>(\d+) % of 100</span>", html))
     assert shares == {"Passed": "60", "Refused": "30", "Refused by another rule": "10"}
     assert re.search(r'data-label="By another rule">10<', html)
+
+
+def test_the_table_over_time_says_what_another_rule_refused(page):
+    row("login", passed=60, refused=30, other=10, would_refuse=5)
+    table = re.search(r'<div class="rw-scroll".*?</table>', page())[0]
+    columns = re.findall(r'<th scope="col".*?>(.*?)</th>', table)
+    assert columns == ["From", "Passed", "Refused", "By another rule", "Would refuse"]
+    lines = [re.findall(r'<td class="rw-number">(.*?)</td>', line) for line in table.split("<tr>")]
+    assert [line for line in lines if any(number != "0" for number in line)] == [["60", "30", "10", "5"]]
