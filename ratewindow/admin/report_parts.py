@@ -53,7 +53,7 @@ def figures(total: Sums) -> list[Figure]:
         ("passed", "Passed", total.passed, f"{percent(total.passed, total.met)} {met}"),
         ("refused", "Refused", total.refused, f"{percent(total.refused, total.met)} {met}"),
         *([("other", "Refused by another rule", total.other, f"{percent(total.other, total.met)} {met}")] if total.other else []),
-        ("would", "Would refuse", total.would_refuse, "passed, by rules in shadow"),
+        ("would", "Would refuse", total.would_refuse, "of those passed, by rules in shadow"),
         ("fallback", "Decided without Redis", total.fallback, "as the rules say for that"),
     )
     return [Figure(name, label, number(value), note, not value) for name, label, value, note in parts]
@@ -109,7 +109,7 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
     return lines
 
 
-_BLOCKED = "Requests of who is blocked, that met no enforced rule."
+_BLOCKED = "Requests of blocked clients that met no enforced rule."
 
 
 def known_names(asked: str) -> list[str]:

@@ -42,7 +42,8 @@ def summary(report: Report) -> Summary:
     total, when = report.total, report.period.words
     in_time = f" in {when}" if when else ""
     if not total.met:
-        return Summary(f"No request met a rule{in_time}.")
+        met = "met" if report.live else "is known to have met"
+        return Summary(f"No request {met} a rule{in_time}.")
     passed = f"{number(total.passed)} passed"
     loud = [(sums.refused, name) for name, sums in report.rules.items() if _stands_out(sums.refused, sums.met)]
     if loud:
@@ -57,7 +58,8 @@ def summary(report: Report) -> Summary:
     if _stands_out(sums.would_refuse, sums.met):
         part = f"{number(sums.would_refuse)} of {number(sums.met)} ({percent(sums.would_refuse, sums.met)})"
         return Summary(f"{passed}, {refused}{in_time}. Enforced, {name} would have refused {part}.")
-    return Summary(f"All quiet. {passed}, {refused}{in_time}.")
+    opening = "All quiet." if report.live else "As far as the database knows:"
+    return Summary(f"{opening} {passed}, {refused}{in_time}.")
 
 
 def _stands_out(part: int, whole: int) -> bool:

@@ -220,14 +220,20 @@ def test_ticks_of_the_chart_stand_at_even_times():
     assert {week["short"][i] for i, wall in enumerate(week["wall"]) if wall % 12 == 0} >= {"15 Jan", "14 Jan"}
 
 
-def said(**rules):
-    return summary(Report(last("1h", NOW, conf.current().retention), {}, rules, True))
+def said(live=True, **rules):
+    return summary(Report(last("1h", NOW, conf.current().retention), {}, rules, live))
 
 
 def test_a_calm_hour_is_called_quiet():
     assert said(api=Sums(passed=41_230, refused=9)).text == "All quiet. 41,230 passed, 9 refused in the last hour."
     assert said(api=Sums(passed=41_230)).text == "All quiet. 41,230 passed, none refused in the last hour."
     assert said().text == "No request met a rule in the last hour."
+
+
+def test_nothing_is_called_quiet_while_the_last_minutes_are_not_known():
+    known = said(live=False, api=Sums(passed=41_230, refused=9))
+    assert known.text == "As far as the database knows: 41,230 passed, 9 refused in the last hour."
+    assert said(live=False).text == "No request is known to have met a rule in the last hour."
 
 
 def test_the_rule_that_refuses_most_is_named():
