@@ -35,7 +35,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest, found: Sequence[L
         "model_admin": model_admin,  # by which Unfold writes the way here
         "questions": [(str(each), lockout.last_hour(each.rule.name, report)) for each in found],
         "remedy": lockout.REMEDY,
-        "ways_out": [lockout.way_out(each.rule.name) for each in found],
+        "commands": [lockout.command(each.rule.name) for each in found],
         "sent": [
             (name, value)
             for name, values in request.POST.lists()

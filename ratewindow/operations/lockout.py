@@ -59,7 +59,12 @@ REMEDY = (
 
 def way_out(rule: str) -> str:
     """What to do when locked out."""
-    return f"If you are locked out, manage.py ratewindow mode {rule} off lets you in."
+    return f"If you are locked out, {command(rule)} lets you in."
+
+
+def command(rule: str) -> str:
+    """What to type to switch that rule off."""
+    return f"manage.py ratewindow mode {rule} off"
 
 
 def lockout(rule: Rule, request: HttpRequest | None = None) -> Lockout | None:

@@ -76,6 +76,7 @@ class TestLockout:
         ((question, last_hour),) = asked.context["questions"]
         assert question.startswith("Rule all meets /admin/ and ")
         assert last_hour == "In the last hour it met 400 requests, and would have refused 312."
+        assert "<code>manage.py ratewindow mode all off</code>" in asked.content.decode()
         assert set(RateRule.objects.values_list("mode", flat=True)) == {"shadow"}
         page.post(LIST, {**sent, "lockout_known": "on"})
         assert set(RateRule.objects.values_list("mode", flat=True)) == {"enforce"}
