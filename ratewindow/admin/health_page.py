@@ -50,6 +50,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
         "model_admin": model_admin,  # by which Unfold writes the way here
         "status": status,
         "facts": facts(status.get("store", {})),
+        "error": in_words(status.get("store", {}).get("error", "")),
         "latency": latency,
         "decisions": number(latency.count) if latency else "",
         "period": PERIOD,

@@ -87,6 +87,11 @@ def test_while_the_breaker_is_open_no_page_asks_redis(admin_client, monkeypatch,
     text_of(admin_client.get(reverse(f"admin:ratewindow_{page}")))
 
 
+def test_why_redis_is_away_is_said_in_words(admin_client):
+    open_breaker()
+    assert "Error Redis did not answer in time" in text_of(admin_client.get(STATE))
+
+
 def test_the_index_of_the_app_and_what_is_asked_before_a_deletion_have_it_too(admin_client):
     rule = RateRule.objects.define("login", "5/m")[0]
     open_breaker()
