@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='raterule',
             name='hold',
-            field=models.BooleanField(default=False, help_text='Exact however many requests come at once: each is charged before the view, and refunded if its answer does not count. Without it, as many more may pass as are answered at the same moment.', verbose_name='charge first, refund after'),
+            field=models.BooleanField(default=False, help_text='Count each request before the view, and take that back if its response does not count. So the limit stays exact when many requests arrive at the same moment; otherwise those may all pass.', verbose_name='charge first, refund after'),
         ),
     ]

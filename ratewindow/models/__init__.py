@@ -1,4 +1,4 @@
-"""What is stored in the database: data only; the request path sees frozen values made of it."""
+"""The models. Requests never see rows, only frozen values that `rulebook` reads from them."""
 
 from ratewindow.models.overrides import Override
 from ratewindow.models.rules import AppliesTo, Mode, OnError, OnMissing, RateRule

@@ -1,7 +1,7 @@
-"""Rows read a piece at a time, each by a query of its own.
+"""Rows read in batches, each by a query of its own.
 
-No cursor stays open between two pieces: behind a pooler that gives a connection away after each transaction, such as
-pgbouncer, one that the server keeps is lost. Nor does a transaction, in which SQLite might keep writers waiting.
+Unlike with `QuerySet.iterator`, no server-side cursor stays open between two batches, which would be lost behind a pooler
+such as pgbouncer; nor a transaction, in which SQLite might keep writers waiting.
 """
 
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ SIZE = 5000  # rows
 
 
 def in_batches(rows: "QuerySet[Any]", *columns: str, size: int = SIZE) -> Iterator[tuple[Any, ...]]:
-    """The primary key and `columns` of each row, by rising keys. No two rows may have the same key, by a join say."""
+    """The primary key and `columns` of each row, ordered by key. A key must not occur twice, as a join may cause."""
     rows = rows.order_by("pk").values_list("pk", *columns)
-    piece = list(rows[:size])
-    while piece:
-        yield from piece
-        piece = list(rows.filter(pk__gt=piece[-1][0])[:size]) if len(piece) == size else []
+    batch = list(rows[:size])
+    while batch:
+        yield from batch
+        batch = list(rows.filter(pk__gt=batch[-1][0])[:size]) if len(batch) == size else []

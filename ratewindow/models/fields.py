@@ -1,4 +1,4 @@
-"""Columns with a meaning: a duration that people type as ``2h30m``, a moment, and whom a block or an exemption is about."""
+"""Model fields: a duration typed as ``2h30m``, a time with a zone also where ``USE_TZ`` is False, an override's identity."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -16,21 +16,21 @@ from ratewindow.overrides.subjects import parse_subject, stored
 
 
 def to_timedelta(value: Any) -> timedelta | None:
-    """A timedelta from text or a timedelta; ValidationError names the value and the remedy."""
+    """A timedelta from text or a timedelta. Raises ValidationError."""
     if value is None or value == "":
         return None
     try:
         milliseconds = parse_duration(value)
     except ValueError as error:
         raise ValidationError("%(error)s.", code="invalid", params={"error": str(error)}) from None
-    if milliseconds > MOST_UNIT_MS:  # a column holds no more than twice as much
-        told = {"value": str(value)[:64], "most": f"{MOST_UNIT_MS // DAY_MS}d"}
-        raise ValidationError("%(value)s is too long to be counted: write at most %(most)s.", code="invalid", params=told)
+    if milliseconds > MOST_UNIT_MS:  # a column holds at most twice as much
+        params = {"value": str(value)[:64], "most": f"{MOST_UNIT_MS // DAY_MS}d"}
+        raise ValidationError("%(value)s is too long to be counted: write at most %(most)s.", code="invalid", params=params)
     return timedelta(milliseconds=milliseconds)
 
 
 def to_text(value: Any) -> str:
-    """``2h30m`` for a timedelta; text stays as it was typed, and what is no duration can at least be seen."""
+    """``2h30m`` for a timedelta; any other value as text, so that a form shows what was typed."""
     if isinstance(value, timedelta):
         with suppress(ValueError):
             return format_duration(parse_duration(value))
@@ -55,7 +55,7 @@ class PeriodFormField(forms.CharField):
         return to_timedelta(value if isinstance(value, timedelta) else super().to_python(value))
 
     def run_validators(self, value: Any) -> None:
-        """A timedelta has no length of its own to check; `to_python` has checked it."""
+        """None: those of `CharField` need text, and `to_python` has checked the timedelta."""
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         try:
@@ -81,19 +81,19 @@ class PeriodField(_DurationField):
 
     def formfield(self, **kwargs: Any) -> Any:
         widget = forms.TextInput(attrs={"size": 10, "placeholder": "1m"})
-        given = {"form_class": PeriodFormField, "widget": widget, "help_text": f"For example {EXAMPLES}.", **kwargs}
-        return models.Field.formfield(self, **given)
+        options = {"form_class": PeriodFormField, "widget": widget, "help_text": f"For example {EXAMPLES}.", **kwargs}
+        return models.Field.formfield(self, **options)
 
 
 class MomentField(_DateTimeField):
-    """A `DateTimeField` whose values have a time zone in Python also where ``USE_TZ`` is False.
+    """A `DateTimeField` whose values have a time zone in Python also if ``USE_TZ`` is False.
 
-    There the column has no zone in most databases: what it holds is UTC's, so that no hour comes twice. Forms and fixtures
-    have times without a zone then, as all others of the site. Where ``USE_TZ`` is True it is Django's own field.
+    Then the column has no zone in most databases and holds UTC, in which no hour occurs twice; forms and fixtures have
+    naive times, as everywhere on such a site. If ``USE_TZ`` is True this is Django's own field.
     """
 
     def deconstruct(self) -> Any:
-        """The column is that of a `DateTimeField`, and migrations need to know no more."""
+        """As a `DateTimeField`: the column is the same, so migrations need not import this class."""
         name, _, arguments, options = super().deconstruct()
         return name, "django.db.models.DateTimeField", arguments, options
 
@@ -104,8 +104,8 @@ class MomentField(_DateTimeField):
         return super().pre_save(model_instance, add)
 
     def to_python(self, value: Any) -> Any:
-        found = super().to_python(value)
-        return found if found is None or settings.USE_TZ else time_zone.aware(found)
+        moment = super().to_python(value)
+        return moment if moment is None or settings.USE_TZ else time_zone.aware(moment)
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         value = value if prepared else self.get_prep_value(value)
@@ -114,7 +114,7 @@ class MomentField(_DateTimeField):
         return super().get_db_prep_value(value, connection, prepared=True)
 
     def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
-        """A database whose columns have zones would give the time by the site's clock, and not say which of two it was."""
+        """In UTC: a database whose columns have zones would return local time, which is ambiguous for one hour a year."""
         if not settings.USE_TZ and compiler.connection.features.supports_timezones:
             sql = f"({sql}) AT TIME ZONE 'UTC'"
         return sql, params
@@ -128,7 +128,7 @@ class MomentField(_DateTimeField):
 
 
 class SubjectField(_CharField):
-    """Whom it is about, in one form however it was typed, and a secret only as a hash: in rows, and when rows are looked up."""
+    """Text of a `Subject`, saved and looked up in its canonical form, with a secret only as a hash."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         value = self.get_prep_value(super().pre_save(model_instance, add))
@@ -140,4 +140,4 @@ class SubjectField(_CharField):
         try:
             return stored(parse_subject(text)) if text else text
         except ValueError:
-            return text  # `clean` has said so, or nobody asked; reading the row leaves it out, and says so
+            return text  # `clean` reports it, or was not called; `rulebook` then leaves the row out and logs it

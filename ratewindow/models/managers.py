@@ -1,4 +1,4 @@
-"""`RateRule.objects`: rules by name, and rules defined from code."""
+"""`RateRule.objects`: define rules from code."""
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -47,10 +47,10 @@ class RateRuleManager(models.Manager["RateRule"]):
         overwrite: bool = False,
         **fields: Any,
     ) -> tuple["RateRule", bool]:
-        """Make sure that a rule of this name exists; returns ``(rule, created)``. Works in data migrations.
+        """Create the rule of this name unless it exists; returns ``(rule, created)``. Works in data migrations.
 
-        ``define("login", "5/m; 20/h", path="/login/", key="ip", mode="enforce")``. An existing rule stays as
-        people have edited it, unless `overwrite`. ValueError names what is wrong with a name, rate or field.
+        ``define("login", "5/m; 20/h", path="/login/", key="ip", mode="enforce")``. An existing rule is left as it is,
+        unless `overwrite`. Raises ValueError for an invalid name, rate or field.
         """
         windows = self.checked(name, rate, {"path": path, "prefix": prefix, "regex": regex, "route": route}, fields)
         with transaction.atomic(using=self._db or router.db_for_write(self.model)):
@@ -66,7 +66,7 @@ class RateRuleManager(models.Manager["RateRule"]):
         return rule, created
 
     def checked(self, name: str, rate: str, places: dict[str, str | None], fields: dict[str, Any]) -> tuple[Window, ...]:
-        """The limits of a rule that code writes, whose place is added to its fields. ValueError as `define`."""
+        """The windows of a rule defined in code; adds ``applies_to`` and ``pattern`` to `fields`. Raises ValueError."""
         given = {kind: pattern for kind, pattern in places.items() if pattern is not None}
         if len(given) > 1:
             raise ValueError(f"rule {name!r}: give one of {', '.join(f'{kind}=' for kind in places)}, not {len(given)}")
@@ -75,12 +75,12 @@ class RateRuleManager(models.Manager["RateRule"]):
         check_name(name)
         windows = parse_rates(rate)
         if not windows:
-            raise ValueError(f"rule {name!r}: an empty rate limits nothing, write for example 5/m")
+            raise ValueError(f"rule {name!r}: an empty rate limits nothing: write for example 5/m")
         self._check_fields(name, fields)
         return windows
 
     def _check_fields(self, name: str, fields: dict[str, Any]) -> None:
-        """What the form checks; the models of a migration have no `clean` of ours."""
+        """The checks of `RateRule.clean`, which the historical models of a migration do not have."""
         if isinstance(fields.get("methods"), list | tuple | set | frozenset):
             fields["methods"] = ",".join(map(str, fields["methods"]))
         self._check_types(name, fields)
@@ -94,7 +94,7 @@ class RateRuleManager(models.Manager["RateRule"]):
             ("applies_to", APPLIES_TO),
         ):
             if fields.get(field, known[0]) not in known:
-                raise ValueError(f"rule {name!r}: {field} {fields[field]!r} is unknown, choose from {', '.join(known)}")
+                raise ValueError(f"rule {name!r}: {field} {fields[field]!r} is unknown: choose from {', '.join(known)}")
         parse_count_when(fields.get("count_when", ALWAYS))
         if "count_when" in fields:
             fields["count_when"] = written(fields["count_when"])
@@ -108,18 +108,18 @@ class RateRuleManager(models.Manager["RateRule"]):
         try:
             self.model(name=name, **fields).clean_fields()
         except ValidationError as error:
-            told = "; ".join(f"{field}: {' '.join(messages)}" for field, messages in error.message_dict.items())
-            raise ValueError(f"rule {name!r}: {told}") from None
+            problems = "; ".join(f"{field}: {' '.join(messages)}" for field, messages in error.message_dict.items())
+            raise ValueError(f"rule {name!r}: {problems}") from None
 
     def _check_types(self, name: str, fields: dict[str, Any]) -> None:
-        """A column would make 1 of 1.5 or of True, and text of anything."""
+        """Raise ValueError for a value of the wrong type, since a field would convert 1.5 and True to 1, and anything to text."""
         for column in self.model._meta.concrete_fields:
             if column.name not in fields:
                 continue
             value = fields[column.name]
             for columns, wanted, words in _TYPES:
                 if isinstance(column, columns) and (not isinstance(value, wanted) or (wanted is int and isinstance(value, bool))):
-                    raise ValueError(f"rule {name!r}: {column.name} {value!r} is of another kind: write {words}")
+                    raise ValueError(f"rule {name!r}: {column.name} {value!r} has the wrong type: write {words}")
 
 
 _TYPES: tuple[tuple[Any, Any, str], ...] = (

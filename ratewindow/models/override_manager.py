@@ -1,4 +1,4 @@
-"""`Override.objects`: blocks, exemptions and other rates from code, and those that hold."""
+"""`Override.objects`: create blocks, exemptions and other rates from code, and query them."""
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -8,19 +8,19 @@ from django.db import models, transaction
 
 from ratewindow.conf import time_zone
 from ratewindow.limiter.durations import parse_duration
-from ratewindow.overrides.subjects import Subject, spellings
+from ratewindow.overrides.subjects import Subject, stored_forms
 
 if TYPE_CHECKING:
     from ratewindow.models import Override
 
 MOST_DURATION = timedelta(days=10_000)
-KEPT = timedelta(days=30)  # so long those that are over can still be looked up
-YEARS = range(1900, 9000)  # of a beginning or an end: an hour more, or another time zone, is a time as well
-_DELETED_AT_ONCE = 500
+KEPT = timedelta(days=30)  # after their end overrides can still be looked up
+YEARS = range(1900, 9000)  # of a start or an end: far enough from Python's bounds for any time zone
+_BATCH = 500
 
 
 def after(duration: str | timedelta, begin: datetime | None = None) -> datetime:
-    """When something ends that begins then, or now, and lasts so long; ValidationError names what is no duration."""
+    """The end of an override that begins then, or now. Raises ValidationError."""
     try:
         lasting = timedelta(milliseconds=min(parse_duration(duration), 2 * MOST_DURATION // timedelta(milliseconds=1)))
     except ValueError as error:
@@ -29,7 +29,7 @@ def after(duration: str | timedelta, begin: datetime | None = None) -> datetime:
         raise ValidationError({"expires_at": f"{duration} is too long: write at most {MOST_DURATION.days}d, or no end at all."})
     begin = begin or time_zone.now()
     if begin.year not in YEARS:
-        raise ValidationError({"expires_at": f"Nothing lasts from {begin:%Y} on: choose another time to begin, or none."})
+        raise ValidationError({"expires_at": f"The year {begin:%Y} is out of bounds: choose another time to begin, or none."})
     return begin + lasting
 
 
@@ -45,18 +45,18 @@ class OverrideQuerySet(models.QuerySet["Override"]):
         return self.filter(expires_at__lte=now or time_zone.now())
 
     def long_ended(self, now: datetime | None = None) -> "OverrideQuerySet":
-        """Those that have been over for so long that nobody asks any more."""
+        """Those that ended more than `KEPT` ago."""
         return self.ended((now or time_zone.now()) - KEPT)
 
     def naming(self, subject: Subject) -> "OverrideQuerySet":
-        """Those that are about exactly this subject, whatever ``ANONYMIZE`` said when they were saved.
+        """Those for exactly this subject, whatever ``ANONYMIZE`` was when they were saved.
 
-        As expressions, since the column would rewrite each spelling into the one that is saved today.
+        As expressions, since the field would rewrite each form into the one that is saved today.
         """
-        return self.filter(identity__in=[models.Value(text, models.CharField()) for text in sorted(spellings(subject))])
+        return self.filter(identity__in=[models.Value(text, models.CharField()) for text in sorted(stored_forms(subject))])
 
     def end(self, now: datetime | None = None) -> int:
-        """End those that have not ended, one by one so that every process hears of it; how many."""
+        """End those that have not ended, one by one so that signals announce each; returns how many."""
         now, ended = now or time_zone.now(), 0
         with transaction.atomic(using=self.db):
             for override in self.not_ended(now):
@@ -65,17 +65,17 @@ class OverrideQuerySet(models.QuerySet["Override"]):
                 ended += 1
         return ended
 
-    def delete_in_pieces(self) -> int:
-        """Delete all, however many, a few hundred at a time; how many."""
+    def delete_in_batches(self) -> int:
+        """Delete all, a few hundred in each transaction; returns how many."""
         deleted = 0
-        while pks := list(self.order_by("pk").values_list("pk", flat=True)[:_DELETED_AT_ONCE]):
+        while pks := list(self.order_by("pk").values_list("pk", flat=True)[:_BATCH]):
             with transaction.atomic(using=self.db):  # one announcement
                 deleted += self.model._base_manager.filter(pk__in=pks).delete()[0]
         return deleted
 
 
 class OverrideManager(models.Manager["Override"]):
-    """Each maker checks what it is given as the form does; ValidationError, a dict by field, says what is wrong."""
+    """`block`, `allow` and `rate` validate as the form does, and raise ValidationError with a dict by field."""
 
     def get_queryset(self) -> OverrideQuerySet:
         return OverrideQuerySet(self.model, using=self._db)
@@ -84,15 +84,15 @@ class OverrideManager(models.Manager["Override"]):
         return self.get_queryset().in_force(now)
 
     def block(self, identity: str, *, duration: str | timedelta | None = None, **fields: Any) -> "Override":
-        """Refuse everything, or what meets ``rule=``: ``block("ip:203.0.113.0/24", duration="1h", reason="scraping")``."""
+        """Refuse every request, or those that meet ``rule=``: ``block("ip:203.0.113.0/24", duration="1h", reason="...")``."""
         return self._make("block", identity, duration, fields)
 
     def allow(self, identity: str, *, duration: str | timedelta | None = None, **fields: Any) -> "Override":
-        """Let pass, whatever the rules or a block say."""
+        """Let every request pass, whatever rules and blocks say."""
         return self._make("allow", identity, duration, fields)
 
     def rate(self, identity: str, rate: str, *, duration: str | timedelta | None = None, **fields: Any) -> "Override":
-        """Hold to another rate than the rules': ``rate("user:42", "1000/h", rule="api")``."""
+        """Apply another rate than the rules': ``rate("user:42", "1000/h", rule="api")``."""
         return self._make("rate", identity, duration, {**fields, "rate": rate})
 
     def _make(self, action: str, identity: str, duration: str | timedelta | None, fields: dict[str, Any]) -> "Override":

@@ -1,4 +1,4 @@
-"""Blocks and exemptions: what holds for some clients, for a while, whatever the rules say."""
+"""The model of blocks, exemptions and other rates for some clients."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -22,11 +22,11 @@ CONTAINS_AUTHOR = "author"  # the code of an error
 
 
 class Override(models.Model):
-    """One exception: this client, or everybody, is let pass, refused, or held to another rate."""
+    """One override of the rules: a client, or everybody, is let pass, refused, or limited by another rate."""
 
     class Action(models.TextChoices):
         BLOCK = "block", "Block: refuse everything"
-        ALLOW = "allow", "Let pass: no rule holds"
+        ALLOW = "allow", "Let pass: no rule applies"
         RATE = "rate", "Another rate"
 
     action = models.CharField(max_length=8, choices=Action.choices)
@@ -34,19 +34,19 @@ class Override(models.Model):
         max_length=64,
         blank=True,
         validators=[RegexValidator(NAME_PATTERN, f"This is not a rule name: use {NAME_WORDS}.")],
-        help_text="The name of the rule that it is about; empty for all of them.",
+        help_text="The name of the rule for which it holds. Leave empty for all rules.",
     )
     identity = SubjectField(
         "who",
         max_length=MOST_CHARACTERS,
-        help_text="Such as ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:...; * means everybody.",
+        help_text="For example ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:VALUE; * means everybody.",
     )
-    rate = models.CharField(max_length=100, blank=True, help_text="For another rate: such as 100/m or 5/s; 1000/h.")
-    starts_at = MomentField("from", null=True, blank=True, help_text="Empty: at once.")
-    expires_at = MomentField("until", null=True, blank=True, help_text="Empty: until it is deleted.")
-    reason = models.CharField(max_length=200, blank=True, help_text="For people: why.")
+    rate = models.CharField(max_length=100, blank=True, help_text="Only for another rate, for example 100/m or 5/s; 1000/h.")
+    starts_at = MomentField("from", null=True, blank=True, help_text="Leave empty to begin now.")
+    expires_at = MomentField("until", null=True, blank=True, help_text="Leave empty for no end.")
+    reason = models.CharField(max_length=200, blank=True, help_text="Why, for your colleagues.")
     source = models.CharField(
-        max_length=32, default="code", editable=False, help_text="What made it: the admin, a command, code."
+        max_length=32, default="code", editable=False, help_text="Where it was created: in the admin, by a command or by code."
     )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
@@ -64,18 +64,18 @@ class Override(models.Model):
         permissions = [("view_identity", "Can see identities unmasked"), ("release_identity", "Can release clients")]
 
     def __str__(self) -> str:
-        """In words for the history and for messages, which more people read than may see identities."""
+        """With the identity masked, since more people read the history and messages than may see identities."""
         return f"{self.action} {masked(self.identity)}" + (f" ({self.rule})" if self.rule else "")
 
     def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
-        """With the time of the change, by which processes find it among a hundred thousand."""
+        """Also updates `changed_at`, by which processes read only the rows that have changed."""
         if update_fields is not None:
             update_fields = {*update_fields, "changed_at"}
         super().save(*args, update_fields=update_fields, **kwargs)
 
     @property
     def state(self) -> str:
-        """``in force``, ``waiting`` for its time, or ``ended``."""
+        """``in force``, ``waiting`` for its start, or ``ended``."""
         return self.state_at(time_zone.now())
 
     def state_at(self, now: datetime) -> str:
@@ -85,16 +85,16 @@ class Override(models.Model):
 
     def clean(self) -> None:
         errors: dict[str, Any] = {}
-        subject = self._clean_subject(errors) if self.identity else None  # the field has said that it is missing
+        subject = self._clean_subject(errors) if self.identity else None  # the field reports that it is missing
         self._clean_rate(errors)
         self._clean_time(errors)
         if subject is not None and subject.meets_everybody:
             for field in ("rule", "expires_at"):
                 if not getattr(self, field):
-                    errors.setdefault(field, "For everybody, name one rule and an end: it holds for all visitors of the site.")
+                    errors.setdefault(field, "This applies to all visitors of the site: name one rule and an end.")
         if subject is not None and self.action == self.Action.BLOCK and self._contains_author(subject):
-            told = "This block contains you, who makes it: you would lock yourself out."
-            errors.setdefault("identity", ValidationError(told, code=CONTAINS_AUTHOR))
+            message = "This block contains you: you would lock yourself out."
+            errors.setdefault("identity", ValidationError(message, code=CONTAINS_AUTHOR))
         if errors:
             raise ValidationError(errors)
 
@@ -102,7 +102,7 @@ class Override(models.Model):
         try:
             subject = parse_subject(self.identity)
             if len(stored(subject)) > MOST_CHARACTERS:
-                raise ValueError(f"{self.identity[:64]!r} is too long to be kept: write fewer parts")
+                raise ValueError(f"{self.identity[:64]!r} is too long to be stored: write fewer parts")
             for user in users_in(subject):
                 check_user(user)
         except ValueError as error:
@@ -113,7 +113,7 @@ class Override(models.Model):
     def _clean_rate(self, errors: dict[str, Any]) -> None:
         if self.action != self.Action.RATE:
             if self.rate:
-                errors["rate"] = f"Only another rate has one: clear {self.rate!r}, or choose “Another rate”."
+                errors["rate"] = f"Only “Another rate” has a rate: clear {self.rate!r}, or choose that action."
             return
         try:
             if not parse_rates(self.rate):
@@ -130,9 +130,9 @@ class Override(models.Model):
         if self.expires_at is None:
             return
         if self.starts_at is not None and self.expires_at <= self.starts_at:
-            errors["expires_at"] = "This is not after it begins: choose a later time."
+            errors["expires_at"] = "The end is not after the beginning: choose a later time."
         elif self._state.adding and self.expires_at <= time_zone.now():
-            errors["expires_at"] = "This is over already: choose a later time."
+            errors["expires_at"] = "This time has passed: choose a later one."
 
     def _contains_author(self, subject: Subject) -> bool:
         if self.created_by is None:

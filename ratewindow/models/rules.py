@@ -1,4 +1,4 @@
-"""The rules that people edit: which requests, whose, and what happens to those who are refused."""
+"""The rules that staff edit: which requests they meet, what identifies a client, and what a refused client gets."""
 
 from collections.abc import Callable
 
@@ -47,94 +47,100 @@ class OnMissing(models.TextChoices):
 
 
 class OnError(models.TextChoices):
-    DEFAULT = "", "As the setting ON_ERROR says"
+    DEFAULT = "", "As in the setting ON_ERROR"
     ALLOW = "allow", "Let pass uncounted"
     REFUSE = "refuse", "Refuse, with 503"
     LOCAL = "local", "Count in each process, with its share of the limit"
 
 
 class RateRule(models.Model):
-    """One rule: which requests it meets, how it tells clients apart, and, as windows, how much it allows."""
+    """One rule: which requests it meets, what identifies a client, and, as windows, how much it allows."""
 
     name = models.CharField(
         max_length=64,
         unique=True,
         validators=[RegexValidator(NAME_PATTERN, f"This is not a rule name: use {NAME_WORDS}.")],
-        help_text="Clients see this name in headers. It is fixed after the first save.",
+        help_text="Clients see this name in headers. It cannot be changed after the first save.",
     )
-    description = models.TextField(blank=True, help_text="For people: why this rule exists.")
+    description = models.TextField(blank=True, help_text="A note for your colleagues: why this rule exists.")
     mode = models.CharField(max_length=8, choices=Mode.choices, default=Mode.SHADOW)
     enforce_percent = models.PositiveSmallIntegerField(
         default=100,
         validators=[MinValueValidator(1), MaxValueValidator(100)],
-        help_text="Enforced for so many of a hundred clients, always the same ones; for the others it is in shadow.",
+        help_text="The percentage of clients for whom the rule is enforced, always the same ones. For the others it stays in "
+        "shadow.",
     )
     applies_to = models.CharField(max_length=8, choices=AppliesTo.choices, default=AppliesTo.NAMED)
     pattern = models.CharField(
         max_length=255,
         blank=True,
-        help_text="The path, such as /login/, or how it starts, such as /api/; a regular expression for the path, or the "
-        "name of a URL or of a namespace.",
+        help_text="A path such as /login/, the beginning of paths such as /api/, a regular expression, or the name of a URL or "
+        "of a namespace.",
     )
-    methods = models.CharField(max_length=100, blank=True, help_text="Such as POST or GET,HEAD. Empty means all.")
+    methods = models.CharField(max_length=100, blank=True, help_text="For example POST or GET,HEAD. Leave empty for all methods.")
     key = models.CharField(
         "count per",
         max_length=255,
         default="ip",
-        help_text="What tells clients apart: ip, user, user_or_ip, global, header:NAME, or several joined by +.",
+        help_text="What identifies a client: ip, user, user_or_ip, global, header:NAME, or several joined by +.",
     )
     on_missing = models.CharField(
         "if that is missing",
         max_length=8,
         choices=OnMissing.choices,
         default=OnMissing.IP,
-        help_text="What to do with a request that has no such user or header.",
+        help_text="What happens to a request that has no such user or header.",
     )
     normalise = models.BooleanField(
         "ignore case and blanks",
         default=False,
-        help_text="Take values for the same that differ only in case, in blanks, or in how Unicode writes them.",
+        help_text="Treat values as the same if they differ only in case, blanks or Unicode form.",
     )
 
     cost = models.PositiveIntegerField(
-        default=1, validators=[MaxValueValidator(MOST_COST)], help_text="How many units each request takes; 0 only looks."
+        default=1,
+        validators=[MaxValueValidator(MOST_COST)],
+        help_text="How many units each request uses. With 0 the limit is checked and nothing is counted.",
     )
     count_when = models.CharField(
         "count when",
         max_length=64,
         default="always",
-        help_text="always; login_failed; or statuses of the answer, such as 401,403,5xx: looked at before, counted after it.",
+        help_text="Which requests count: always, login_failed, or statuses of the response such as 401,403,5xx. The limit "
+        "is checked before the view, and the request is counted after it.",
     )
     hold = models.BooleanField(
         "charge first, refund after",
         default=False,
-        help_text="Exact however many requests come at once: each is charged before the view, and refunded if its answer does "
-        "not count. Without it, as many more may pass as are answered at the same moment.",
+        help_text="Count each request before the view, and take that back if its response does not count. So the limit stays "
+        "exact when many requests arrive at the same moment; otherwise those may all pass.",
     )
     count_refused = models.BooleanField(
         "count refused requests too",
         default=False,
-        help_text="A client that keeps trying stays refused: it must be quiet for the whole period.",
+        help_text="A client that keeps trying stays refused, until it has sent nothing for a whole period.",
     )
     penalty = PeriodField(
         null=True,
         blank=True,
-        help_text="After a refusal, refuse everything of this client for so long, such as 15m. Empty: no penalty.",
+        help_text="How long a client that has exceeded the limit is refused, for example 15m. Leave empty for no penalty.",
     )
 
     lease = models.PositiveIntegerField(
         default=1,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_COST)],
-        help_text="For very hot keys: how many units a process may take from Redis at a time, so that any period may admit so "
-        "many more for each process. 1 asks for every request.",
+        help_text="For very busy clients: how many units a process takes from Redis at a time. Each process may admit that many "
+        "more in a period. With 1 Redis is asked for every request.",
     )
     on_error = models.CharField("while Redis is away", max_length=8, choices=OnError.choices, blank=True, default=OnError.DEFAULT)
     response_status = models.PositiveSmallIntegerField(
         default=429,
         validators=[MinValueValidator(400), MaxValueValidator(599)],
-        help_text="The status of a refusal; 429 tells clients to slow down.",
+        help_text="The HTTP status of a refusal. 429 tells clients to slow down.",
     )
-    message = models.CharField(max_length=300, blank=True, help_text="What a refused client reads. Empty: the usual sentence.")
+    message = models.CharField(
+        max_length=300, blank=True, help_text="What a refused client reads. Leave empty for the default sentence."
+    )
 
     objects = RateRuleManager()
 
@@ -150,9 +156,9 @@ class RateRule(models.Model):
         return (self.name,)
 
     def clean(self) -> None:
-        errors = {field: "None is not text: leave it empty." for field in _MAY_BE_EMPTY if getattr(self, field) is None}
+        errors = {field: "None is not text: write an empty text." for field in _MAY_BE_EMPTY if getattr(self, field) is None}
         checks: dict[str, Callable[[], object]] = {
-            "name": lambda: check_name(self.name) if self.name == BLOCKS else None,  # the field has checked the rest
+            "name": lambda: check_name(self.name) if self.name == BLOCKS else None,  # the field's validator checks the rest
             "key": lambda: recipe(self.key),
             "pattern": self._check_pattern,
             "methods": lambda: check_methods(self.methods),
@@ -161,15 +167,15 @@ class RateRule(models.Model):
             "lease": lambda: check_lease(self.lease, bool(self.penalty), self.count_refused, self.count_when),
         }
         for field, check in checks.items():
-            asked = (field, "count_when") if field in ("hold", "lease") else (field,)
-            if any(getattr(self, each) is None or each in errors for each in asked):
-                continue  # which has been said, here or by the field
+            needed = (field, "count_when") if field in ("hold", "lease") else (field,)
+            if any(getattr(self, each) is None or each in errors for each in needed):
+                continue  # reported above or by the field
             try:
                 check()
             except ValueError as error:
                 errors[field] = f"{error}."
         if self.pk and not type(self).objects.filter(pk=self.pk, name=self.name).exists():
-            errors["name"] = "A rule keeps its name: counts and history are kept under it. Save a new rule instead."
+            errors["name"] = "A rule cannot be renamed: counts and history are stored by name. Add a new rule instead."
         if errors:
             raise ValidationError(errors)
         self.methods = ",".join(sorted(parse_methods(self.methods)))
@@ -183,4 +189,4 @@ class RateRule(models.Model):
             try_regex(self.pattern, others.values_list("pattern", flat=True))
 
 
-_MAY_BE_EMPTY = ("description", "pattern", "methods", "on_error", "message")  # text, of which a column takes no None
+_MAY_BE_EMPTY = ("description", "pattern", "methods", "on_error", "message")  # text columns, which are NOT NULL

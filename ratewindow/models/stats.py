@@ -1,4 +1,4 @@
-"""The history of what the rules did, which the report shows."""
+"""The model of collected statistics, which the report shows."""
 
 from django.db import models
 
@@ -13,16 +13,20 @@ class ThrottleStat(models.Model):
         HOUR = "hour", "Hour"
         DAY = "day", "Day"
 
-    rule = models.CharField(max_length=64, help_text="The rule's name, so that history survives its deletion.")
+    rule = models.CharField(max_length=64, help_text="The name of the rule. Its history remains when the rule is deleted.")
     resolution = models.CharField(max_length=8, choices=Resolution.choices)
     start = MomentField()
     passed = models.PositiveBigIntegerField(default=0)
     refused = models.PositiveBigIntegerField(default=0)
     other = models.PositiveBigIntegerField("refused by another rule", default=0)
-    would_refuse = models.PositiveBigIntegerField(default=0, help_text="Passed, but an enforced rule would have refused.")
-    fallback = models.PositiveBigIntegerField("decided without Redis", default=0, help_text="Passed or refused without counting.")
+    would_refuse = models.PositiveBigIntegerField(
+        default=0, help_text="Passed in shadow, but would have been refused if the rule were enforced."
+    )
+    fallback = models.PositiveBigIntegerField(
+        "decided without Redis", default=0, help_text="Passed or refused without being counted in Redis."
+    )
     reasons = models.JSONField(default=dict, help_text="Refusals and decisions without Redis, by reason.")
-    latency = models.JSONField(default=dict, help_text="How long decisions took: upper bounds in milliseconds and counts.")
+    latency = models.JSONField(default=dict, help_text="How long decisions took: counts by upper bounds in milliseconds.")
 
     class Meta:
         verbose_name = "report"

@@ -1,4 +1,4 @@
-"""The switch that turns all limits off, and lets go by itself."""
+"""The model of the kill switch, which turns all limits off, also for a limited time."""
 
 from django.db import models
 

@@ -1,4 +1,4 @@
-"""The limits of a rule: how much, in which period, counted how."""
+"""The limits of a rule: how many requests in which period, counted by which algorithm."""
 
 from datetime import timedelta
 
@@ -17,27 +17,30 @@ from ratewindow.models.rules import RateRule
 
 
 class RuleWindow(models.Model):
-    """One limit of a rule: at most so many in any period."""
+    """One limit of a rule: at most `limit` requests in any `period`."""
 
     rule = models.ForeignKey(RateRule, models.CASCADE, related_name="windows")
-    limit = models.PositiveBigIntegerField(help_text="How many requests; 0 refuses all.")
+    limit = models.PositiveBigIntegerField(help_text="How many requests are allowed in a period. 0 refuses all.")
     period = PeriodField()
     algorithm = models.CharField(max_length=32, choices=algorithm_choices, default="sliding_window")
     buckets = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)], help_text="Resolution; empty for the usual one."
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Sliding window only: how many parts a period is divided into. Leave empty for the default.",
     )
 
     burst = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Buckets only: how many at once; empty for the usual number.",
+        help_text="Token bucket and leaky bucket only: how many requests may come at once. Leave empty for the default.",
     )
     aligned_to = models.CharField(
         max_length=8,
         blank=True,
         choices=[(name, name.capitalize()) for name in ALIGNMENTS_MS],
-        help_text="Fixed windows only: begin with the clock instead of the first request.",
+        help_text="Fixed windows only: begin with the clock instead of with the first request.",
     )
 
     objects = RuleWindowManager()
@@ -63,16 +66,16 @@ class RuleWindow(models.Model):
 
     def clean(self) -> None:
         if not isinstance(self.limit, int) or not isinstance(self.period, timedelta):
-            return  # the field has said so
+            return  # reported by the field
         try:
             self.freeze()
         except ValueError as error:
-            field = str(error).partition(" ")[0]  # the limiter names first what it is about
-            if field in ("limit", "period", "buckets", "burst", "aligned_to"):  # anything else a field has said by itself
+            field = str(error).partition(" ")[0]  # the limiter's messages begin with the field
+            if field in ("limit", "period", "buckets", "burst", "aligned_to"):  # the fields report any other error
                 raise ValidationError({field: f"{error}."}) from None
 
     def freeze(self) -> Window:
-        """This row as the limiter's value; ValueError when it is out of bounds."""
+        """This row as the limiter's value. Raises ValueError if it is out of bounds."""
         timezone = settings.TIME_ZONE if self.aligned_to else "UTC"
         return Window(
             self.limit, parse_duration(self.period), self.algorithm, self.buckets, self.burst, self.aligned_to, timezone

@@ -21,4 +21,4 @@ class Ended:
 def clean_ended(dry_run: bool = False) -> Ended:
     """Delete overrides that ended long ago. They apply to nobody, so processes need not be notified."""
     ended = Override.objects.get_queryset().long_ended()
-    return Ended(ended.count() if dry_run else ended.delete_in_pieces(), dry_run)
+    return Ended(ended.count() if dry_run else ended.delete_in_batches(), dry_run)

@@ -1,4 +1,4 @@
-"""Blocks, exemptions and other rates for somebody: whom they are about, finding them, and what they make of the rules."""
+"""Overrides, that is blocks, exemptions and other rates for some clients: parsing whom they name, and finding a request's."""
 
 from ratewindow.overrides.lookup import ACTIONS, ALLOW, BLOCK, RATE, Overrides, Ruling
 

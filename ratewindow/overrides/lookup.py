@@ -1,9 +1,8 @@
-"""Blocks and exemptions as frozen values, arranged so that a request finds its own among a hundred thousand.
+"""Overrides as frozen values, indexed so that a request finds its own among a hundred thousand.
 
-Networks lie in tables by their length, all others in one table by their identity, where a user also has what holds
-for his groups. A request pays for the kinds that are there: one look for each length of a network, and one for each
-other kind. `judging` makes a verdict of what it finds. What has been edited since all of them were read lies in a
-second, small layer above them.
+Networks are in tables by prefix length, all others in one table by identity, in which a user also has the overrides of
+their groups. A request costs one look-up for each prefix length and each key in use. `request.overrides` applies what is
+found. Rows edited since the last full reading are in a second, small layer above it.
 """
 
 import itertools
@@ -27,7 +26,7 @@ ACTIONS = ALLOW, BLOCK, RATE = "allow", "block", "rate"
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What holds for somebody within its time: for one rule, or for all of them where `rule` is empty."""
+    """What one override does and when: for one rule, or for all of them if `rule` is empty."""
 
     action: str  # allow, block, rate
     rule: str = ""
@@ -40,25 +39,25 @@ class Ruling:
         return self.starts_s <= now_s < self.expires_s
 
 
-Members = Callable[[Collection[str]], Mapping[str, tuple[str, ...]]]
+Members = Callable[[Collection[str]], Mapping[str, tuple[str, ...]]]  # groups -> each user's groups among these, by identity
 
 
-def _nobody(groups: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+def _no_members(groups: Collection[str]) -> Mapping[str, tuple[str, ...]]:
     return {}
 
 
 class Overrides:
-    """One reading of the rows, oldest first; it is swapped whole, never changed.
+    """One reading of the rows, oldest first; replaced as a whole, never changed.
 
-    `members` is asked about the groups that some row names, and says of each user, ``user:42``, in which of them he is.
+    `members` returns the users, ``user:42``, of the groups that rows name, with the groups of each.
     """
 
-    def __init__(self, entries: Iterable[tuple[Subject, Ruling]], members: Members = _nobody) -> None:
+    def __init__(self, entries: Iterable[tuple[Subject, Ruling]], members: Members = _no_members) -> None:
         self._below: Overrides | None = None
-        self._gone: Collection[int] = ()  # rows of the layer below that have been edited since, or are deleted
+        self._replaced: Collection[int] = ()  # rows of the layer below that have been edited or deleted since
         by_network, by_group = [], dict[str, tuple[Ruling, ...]]()
         by_identity: dict[str, tuple[Ruling, ...]] = {}
-        keys: dict[str, bool] = {}  # whether some identities of this kind are kept as hashes
+        keys: dict[str, bool] = {}  # whether some identities of this key are stored as hashes
         self.everybody: tuple[Ruling, ...] = ()
         self.count = 0
         for self.count, (subject, ruling) in enumerate(entries, 1):
@@ -75,29 +74,29 @@ class Overrides:
                 self.everybody += one
         if by_group:
             keys.setdefault("user", False)
-            together: dict[tuple[str, ...], tuple[Ruling, ...]] = {}  # users in the same groups share what holds for them
+            by_groups: dict[tuple[str, ...], tuple[Ruling, ...]] = {}  # users in the same groups share one tuple
             for user, groups in members(by_group).items():
-                if groups not in together:
-                    together[groups] = tuple(itertools.chain.from_iterable(by_group.get(group, ()) for group in groups))
-                by_identity[user] = by_identity.get(user, ()) + together[groups]
+                if groups not in by_groups:
+                    by_groups[groups] = tuple(itertools.chain.from_iterable(by_group.get(group, ()) for group in groups))
+                by_identity[user] = by_identity.get(user, ()) + by_groups[groups]
         self.groups = frozenset(by_group)
         self._networks = Networks(by_network)
         self._by_identity = by_identity
         self._recipes = tuple((recipe(key), hashed) for key, hashed in sorted(keys.items()))
 
-    def above(self, below: "Overrides", gone: Collection[int]) -> "Overrides":
-        """These, and those below without the rows that are gone or stand here anew."""
-        made = copy(self)
-        made._below, made._gone = below, gone
-        made.count = self.count + below.count - len(gone)
-        return made
+    def above(self, below: "Overrides", replaced: Collection[int]) -> "Overrides":
+        """These and those below, without the rows that have been replaced here or deleted."""
+        layered = copy(self)
+        layered._below, layered._replaced = below, replaced
+        layered.count = self.count + below.count - len(replaced)
+        return layered
 
     def of_request(self, request: HttpRequest) -> list[Ruling]:
-        """All that hold now for whoever sent this request."""
-        return _holding(self._of_request(request))
+        """The overrides in force now for the client of this request."""
+        return _in_force(self._of_request(request))
 
     def _of_request(self, request: HttpRequest) -> list[Ruling]:
-        found = self._staying(self._below._of_request(request)) if self._below is not None else []
+        found = self._unreplaced(self._below._of_request(request)) if self._below is not None else []
         found += self.everybody
         if self._networks and (address := whole_address(request)) is not None:
             found += self._networks.containing(address.version, int(address))
@@ -106,12 +105,12 @@ class Overrides:
             identity = each.identity(request) if holds_in(each.text, within) else None
             if identity is None:
                 continue
-            for text in _spellings(identity) if hashed else (identity,):
+            for text in _stored_forms(identity) if hashed else (identity,):
                 found += self._by_identity.get(text, ())
         return found
 
     async def load(self, request: HttpRequest) -> None:
-        """Fetch what `of_request` will ask for, without blocking the event loop."""
+        """Fetch what `of_request` needs from the database, without blocking the event loop."""
         for each, _ in self._recipes:
             if each.loaders:
                 await each.load(request)
@@ -119,11 +118,11 @@ class Overrides:
             await self._below.load(request)
 
     def of_identity(self, who: str | tuple[str, ...]) -> list[Ruling]:
-        """All that hold now for a client that a caller names by one typed value, or by several."""
-        return _holding(self._of_identity((who,) if isinstance(who, str) else tuple(scope_first(who))))
+        """The overrides in force now for an identity, given as one typed value or several."""
+        return _in_force(self._of_identity((who,) if isinstance(who, str) else tuple(scope_first(who))))
 
     def _of_identity(self, values: tuple[str, ...]) -> list[Ruling]:
-        found = self._staying(self._below._of_identity(values)) if self._below is not None else []
+        found = self._unreplaced(self._below._of_identity(values)) if self._below is not None else []
         found += self.everybody
         for value in values:
             if value.startswith("ip:") and self._networks:
@@ -131,23 +130,23 @@ class Overrides:
         within = scope_of(values)
         parts = [value if not within or holds_in(value.partition(":")[0], within) else (within, value) for value in values]
         for identity in {parse_identity(values), *map(parse_identity, parts)}:
-            for text in _spellings(identity):
+            for text in _stored_forms(identity):
                 found += self._by_identity.get(text, ())
         return found
 
-    def _staying(self, found: list[Ruling]) -> list[Ruling]:
-        return [each for each in found if each.pk not in self._gone] if found else found
+    def _unreplaced(self, found: list[Ruling]) -> list[Ruling]:
+        return [each for each in found if each.pk not in self._replaced] if found else found
 
 
-def _holding(found: list[Ruling]) -> list[Ruling]:
+def _in_force(found: list[Ruling]) -> list[Ruling]:
     if not found:
         return found
     now_s = time.time()
     return [each for each in found if each.holds_at(now_s)]
 
 
-def _spellings(identity: str) -> Iterator[str]:
-    """How an identity may stand in a row: each of its parts as it is, or as a hash."""
+def _stored_forms(identity: str) -> Iterator[str]:
+    """The texts that a row for this identity may have: each part as it is, or as a hash."""
     parts = split(identity)
     for each in itertools.product(*map(forms, parts)):
         yield joined(each) if len(parts) > 1 else each[0]

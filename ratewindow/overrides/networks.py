@@ -1,4 +1,4 @@
-"""Networks, so arranged that an address finds all that contain it in one look for each length that some network has."""
+"""Networks, indexed so that those containing an address are found by one look-up for each prefix length in use."""
 
 import ipaddress
 import socket
@@ -8,13 +8,13 @@ from typing import Generic, NamedTuple, TypeVar
 from ratewindow.conf import networks
 from ratewindow.identity.address import parse_address
 
-Held = TypeVar("Held")
+Value = TypeVar("Value")
 
 _BITS = {4: 32, 6: 128}
 
 
 class Network(NamedTuple):
-    """A network as whole numbers, since a hundred thousand of them are read at a time."""
+    """A network as integers, since a hundred thousand of them are read at a time."""
 
     version: int  # 4 or 6
     number: int  # of its first address
@@ -30,22 +30,22 @@ class Network(NamedTuple):
         return str(ipaddress.IPv4Address(self.number) if self.version == 4 else ipaddress.IPv6Address(self.number))
 
     def shortened(self, length: int) -> "Network":
-        """The wider network of that length that contains it; itself, if it is as wide."""
+        """The network of that prefix length that contains this one; this one if it is no longer than that."""
         length = min(length, self.length)
         free = _BITS[self.version] - length
         return Network(self.version, self.number >> free << free, length)
 
 
 def parse_network(text: str, ipv4_length: int = 32, ipv6_length: int = 128) -> Network:
-    """``203.0.113.0/24`` as a network; an address alone is as much of one as the lengths say.
+    """``203.0.113.0/24`` as a network; an address alone becomes a network of the given prefix length.
 
-    An IPv4 network written as one of IPv6 is itself, as clients' addresses are. ValueError names what is neither.
+    An IPv4-mapped IPv6 network becomes IPv4, as clients' addresses do. Raises ValueError.
     """
-    written, slash, told = text.strip().partition("/")
+    written, slash, digits = text.strip().partition("/")
     version, number = _number(written)
-    if not version or (slash and not (told.isascii() and told.isdigit() and len(told) < 4)):
+    if not version or (slash and not (digits.isascii() and digits.isdigit() and len(digits) < 4)):
         raise ValueError(f"{text[:64]!r} is neither an address nor a network: write for example 203.0.113.9 or 203.0.113.0/24")
-    length = int(told) if slash else 128 if version == 6 else ipv4_length
+    length = int(digits) if slash else 128 if version == 6 else ipv4_length
     if version == 6 and length in range(96, 129) and networks.is_ipv4(number):
         version, number, length = 4, networks.ipv4_of(number), length - 96 if slash else ipv4_length
     elif version == 6 and not slash:
@@ -57,13 +57,13 @@ def parse_network(text: str, ipv4_length: int = 32, ipv6_length: int = 128) -> N
 
 
 def _number(text: str) -> tuple[int, int]:
-    """Version and number of an address, the usual ones without a detour. Version 0 for what is no address."""
+    """Version and number of an address, the fast way for common ones. Version 0 if it is not an address."""
     try:
         if ":" not in text:
             return 4, int.from_bytes(socket.inet_pton(socket.AF_INET, text), "big")
         return 6, int.from_bytes(socket.inet_pton(socket.AF_INET6, text), "big")
     except (OSError, ValueError):
-        pass  # what only people write: brackets, a port, a scope
+        pass  # it may have brackets, a port or a zone
     address = parse_address(text)
     if address is None:
         return 0, 0
@@ -72,23 +72,23 @@ def _number(text: str) -> tuple[int, int]:
     return address.version, int(address)
 
 
-class Networks(Generic[Held]):
-    """What is held of each network, found by any address in it. It is never changed once it is made."""
+class Networks(Generic[Value]):
+    """Immutable table of values by network, found by any address in the network."""
 
-    def __init__(self, entries: Iterable[tuple[Network, Held]]) -> None:
-        tables: dict[int, dict[int, dict[int, tuple[Held, ...]]]] = {4: {}, 6: {}}
-        for (version, number, length), held in entries:
+    def __init__(self, entries: Iterable[tuple[Network, Value]]) -> None:
+        tables: dict[int, dict[int, dict[int, tuple[Value, ...]]]] = {4: {}, 6: {}}
+        for (version, number, length), value in entries:
             free = _BITS[version] - length
             table = tables[version].setdefault(free, {})
             number >>= free
-            table[number] = (*table[number], held) if number in table else (held,)
+            table[number] = (*table[number], value) if number in table else (value,)
         self._tables = {version: tuple(sorted(found.items())) for version, found in tables.items()}
 
     def __bool__(self) -> bool:
         return any(self._tables.values())
 
-    def containing(self, version: int, number: int, length: int = 128) -> Iterator[Held]:
-        """What is held of every network that contains this address, or all of this network; the narrowest first."""
+    def containing(self, version: int, number: int, length: int = 128) -> Iterator[Value]:
+        """The values of every network that contains this address, or all of this network; the narrowest first."""
         own = max(0, _BITS[version] - length)
         for free, table in self._tables[version]:
             if free >= own and (found := table.get(number >> free)) is not None:

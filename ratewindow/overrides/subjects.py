@@ -1,8 +1,8 @@
-"""Whom a block or an exemption is about: the text that people write, parsed.
+"""Subjects of overrides: the text that names whom a block or an exemption is for, parsed.
 
-``*`` is everybody. ``ip:203.0.113.0/24`` is a network, and an address alone is as much of one as counts as one client.
-``group:staff`` is a group of Django's users. All others are identities as keys make them: ``user:42``,
-``header:x-api-key:...``, or several that must all be there, ``ip:203.0.113.9+post:username:ann``.
+``*`` is everybody. ``ip:203.0.113.0/24`` is a network; an address alone is the network that counts as one client.
+``group:staff`` is a group of Django's users. All others are identities of keys: ``user:42``, ``header:x-api-key:...``, or
+several that must all match, ``ip:203.0.113.9+post:username:ann``.
 """
 
 from itertools import product
@@ -18,12 +18,10 @@ EVERYBODY = "*"
 MOST_CHARACTERS = 255  # of a subject, in the form that is stored
 EXAMPLES = "ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:VALUE"
 _GROUPS_ALONE = "a group cannot be joined with +: write group:NAME alone, or name one of its users, as in user:42"
-_SEVERAL_KINDS = ("user_or_ip", "global")  # keys whose identities are of another kind
-
-
-_WIDEST = {4: 8, 6: 16}  # lengths of networks of which one provider, or one company, may have all
+_OF_OTHER_KINDS = ("user_or_ip", "global")  # keys whose identities are of another kind
+_WIDEST = {4: 8, 6: 16}  # prefix lengths that one provider or company may have for itself; a shorter one is everybody
 _OF_REQUESTS = ("method", "path", "route")
-# Headers that browsers send by themselves, or proxies for all of them. `user-agent` tells robots apart.
+# Headers with the same value for many visitors, set by browsers or proxies; not `user-agent`, which identifies robots.
 _OF_BROWSERS = frozenset(
     """accept accept-encoding accept-language cache-control connection content-type host origin pragma
     upgrade-insecure-requests x-forwarded-host x-forwarded-port x-forwarded-proto""".split()
@@ -31,9 +29,9 @@ _OF_BROWSERS = frozenset(
 
 
 class Subject(NamedTuple):
-    """One subject: a network, a group, the identities of a key, or, with none of these, everybody."""
+    """A network, a group, an identity of a key, or, with none of these, everybody."""
 
-    text: str  # in the one form in which it is stored and looked up
+    text: str  # in its canonical form
     network: Network | None = None
     group: str = ""
     key: str = ""
@@ -45,25 +43,25 @@ class Subject(NamedTuple):
 
     @property
     def meets_everybody(self) -> bool:
-        """Whether it is about all visitors or nearly all, though it does not say so: a network as wide as a continent, or
-        what tells of a request and not of who sends it."""
+        """Whether it is for all visitors or nearly all: everybody, a network as wide as a continent, or a property of the
+        request that does not identify a client."""
         if self.network is not None:
             return self.network.length < _WIDEST[self.network.version]
-        return self.everybody or (bool(self.key) and all(map(_tells_of_nobody, self.key.split("+"))))
+        return self.everybody or (bool(self.key) and all(map(_identifies_nobody, self.key.split("+"))))
 
     @property
     def one_client(self) -> bool:
-        """Whether it is one client, or a part of one, as rules count them."""
+        """Whether it is one client as rules count them, or a part of one."""
         return bool(self.key) or (self.network is not None and self.network.length >= _client_length(self.network.version))
 
     @property
     def counts_as_one(self) -> bool:
-        """Whether it is a network that is exactly one client, by which requests can be compared with it."""
+        """Whether it is a network that is exactly one client, so that its hash can match those of requests."""
         return self.network is not None and self.network.length == _client_length(self.network.version)
 
 
 def parse_subject(text: str) -> Subject:
-    """The subject that a text names; ValueError says what is wrong with it and what to write instead."""
+    """The subject that a text names. Raises ValueError."""
     text = text.strip()
     if text == EVERYBODY:
         return Subject(EVERYBODY)
@@ -82,7 +80,7 @@ def parse_subject(text: str) -> Subject:
 
 
 def read_subject(text: str) -> Subject:
-    """What `stored` has written, read again: the usual ones quickly, since there may be a hundred thousand."""
+    """`parse_subject` for a text that `stored` returned; fast for common ones, since there may be a hundred thousand."""
     if text.startswith("ip:") and text[3:4] != "#":
         return Subject(text, network_of(text[3:]))
     if text.startswith("user:") and text[5:].isalnum():
@@ -91,9 +89,9 @@ def read_subject(text: str) -> Subject:
 
 
 def stored(subject: Subject) -> str:
-    """The text for the row, in the sense of ``ANONYMIZE``: what is a secret only as a hash, which still finds its client.
+    """The text for the row according to ``ANONYMIZE``: a secret only as a hash, which still matches its client.
 
-    A network of several clients, or of a part of one, a group and everybody are nobody's identity.
+    A network that is not exactly one client, a group and everybody are never hashed.
     """
     if subject.group or subject.everybody:
         return subject.text
@@ -106,8 +104,8 @@ def stored(subject: Subject) -> str:
     return joined(parts) if len(parts) > 1 else parts[0]
 
 
-def spellings(subject: Subject) -> set[str]:
-    """Every text that `stored` may have made of it, whatever ``ANONYMIZE`` said at that time."""
+def stored_forms(subject: Subject) -> set[str]:
+    """Every text that `stored` may have returned, whatever ``ANONYMIZE`` was at that time."""
     if subject.group or subject.everybody:
         return {subject.text}
     if subject.network is not None:
@@ -118,7 +116,7 @@ def spellings(subject: Subject) -> set[str]:
 
 
 def masked(text: str) -> str:
-    """For those who may not see identities: enough to tell two of them apart, and not who it is."""
+    """For staff who may not see identities: enough to tell two of them apart, not enough to identify a client."""
     try:
         subject = parse_subject(text)
     except ValueError:
@@ -132,26 +130,26 @@ def masked(text: str) -> str:
     return f"ip:{network.shortened(_SHOWN[6])}"
 
 
-_SHOWN = {4: 24, 6: 48}  # how much of an address everybody may see who sees the list of blocks
+_SHOWN = {4: 24, 6: 48}  # the prefix of an address that is shown to everybody who may see the list of blocks
 
 
 def users_in(subject: Subject) -> list[str]:
-    """The primary keys of the users that it names, but for those of which only a hash is known."""
+    """The primary keys of the users that it names, except those stored as a hash."""
     parts = split(subject.text) if subject.key else ()
     return [part.partition(":")[2] for part in parts if part.startswith("user:") and not is_hashed(part)]
 
 
 def in_words(text: str) -> str:
-    """For people who may see all of it: the parts of a joined identity without their lengths."""
+    """For staff who may see identities: the parts of a joined identity without their lengths."""
     return " + ".join(split(text))
 
 
 def network_of(text: str) -> Network:
-    """The network that is written after ``ip:``; of an address alone, what counts as one client."""
+    """The network after ``ip:``; for an address alone, the network that counts as one client."""
     return parse_network(text, _client_length(4), _client_length(6))
 
 
-def _tells_of_nobody(key: str) -> bool:
+def _identifies_nobody(key: str) -> bool:
     kind, _, name = key.partition(":")
     return kind in _OF_REQUESTS or (kind == "header" and (name in _OF_BROWSERS or name.startswith("sec-")))
 
@@ -165,16 +163,16 @@ def _identity(part: str) -> str:
     if is_hashed(part):
         _key_of(part)
         return part
-    made = parse_identity(part)
-    _key_of(made)
+    identity = parse_identity(part)
+    _key_of(identity)
     kind, _, value = part.partition(":")
     if kind == "ip" and "/" in value and not Subject(part, network_of(value)).counts_as_one:
         raise ValueError(f"{part!r} is not one client, and cannot be joined with +: write one address")
-    return f"user:{canonical(value)}" if kind == "user" else made
+    return f"user:{canonical(value)}" if kind == "user" else identity
 
 
 def _parts(text: str) -> tuple[str, ...]:
-    """The typed values that must all be there: those of a joined identity, or as people write it, with + before a key."""
+    """The typed values of a joined identity, or of one that a person wrote with +."""
     if len(parts := split(text)) > 1:
         return parts
     first, *others = text.split("+")
@@ -191,7 +189,7 @@ def _parts(text: str) -> tuple[str, ...]:
 
 
 def _is_part(piece: str) -> bool:
-    """Whether what stands behind a + begins another part; the rest of a value does not."""
+    """Whether the text after a + is another part, not the rest of a value."""
     text = piece.strip()
     kind, _, value = text.partition(":")
     if kind == "group" and value.strip():
@@ -204,9 +202,9 @@ def _is_part(piece: str) -> bool:
 
 
 def _key_of(part: str) -> str:
-    """The key among whose identities a typed value is: ``header:x-api-key`` of ``header:X-Api-Key:one``."""
+    """The key of a typed value: ``header:x-api-key`` for ``header:X-Api-Key:one``. Raises ValueError."""
     kind, name, value = kind_and_name(part)
-    if not value.strip() or kind in _SEVERAL_KINDS:
+    if not value.strip() or kind in _OF_OTHER_KINDS:
         raise ValueError(f"{part[:64]!r} names no client: write for example {EXAMPLES}; * means everybody")
     key = f"{kind}:{name}" if name else kind
     recipe(key)

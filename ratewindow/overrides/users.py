@@ -1,4 +1,4 @@
-"""Users as subjects: by primary key, written as requests have it."""
+"""Users in overrides: their primary key, written as in the identities of requests."""
 
 from typing import Any
 
@@ -8,22 +8,22 @@ from django.db import models
 
 
 def canonical(text: str) -> str:
-    """``1`` of `` 01 ``; what can be no primary key stays as it was written, for code may count by it."""
+    """``1`` for `` 01 ``; a text that cannot be a primary key is returned as it is, since code may count by it."""
     text = text.strip()
     key = _key(text)
     return text if key is None else str(key)
 
 
 def check_user(text: str) -> None:
-    """ValueError where no user can have this primary key."""
+    """Raise ValueError if no user can have this primary key."""
     if _key(text.strip()) is None:
         field = get_user_model()._meta.pk
         what = "number" if isinstance(field, models.IntegerField) else "primary key"
-        raise ValueError(f"{text[:64]!r} is the {what} of no user: write its {what}, as in user:{_EXAMPLES.get(what, '...')}")
+        raise ValueError(f"{text[:64]!r} cannot be the {what} of a user: write for example user:{_EXAMPLES.get(what, 'KEY')}")
 
 
 def exists(text: str) -> bool:
-    """Whether there is such a user."""
+    """Whether a user with this primary key exists."""
     key = _key(text.strip())
     return key is not None and get_user_model()._base_manager.filter(pk=key).exists()
 

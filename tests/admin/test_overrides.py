@@ -74,15 +74,15 @@ class TestForm:
             ({"identity": "x" * 256}, "Ensure this value has at most 255 characters (it has 256)."),
             ({"action": "rate"}, "Write how much is allowed instead, such as 5/m, 100/2h"),
             ({"action": "rate", "rate": "10/parsec"}, "'parsec' is no unit of time: use ms, s, m, h, d or w."),
-            ({"rate": "10/m"}, "Only another rate has one: clear '10/m', or choose “Another rate”."),
+            ({"rate": "10/m"}, "Only “Another rate” has a rate: clear '10/m', or choose that action."),
             ({"rule": "No Name"}, "This is not a rule name: use at most 64 of a-z"),
             ({"lasts": "1 month"}, "'month' has no fixed length: write 30d."),
             ({"lasts": "60"}, "'60' has no unit: write 60s for seconds"),
             ({"lasts": "9999999w"}, "9999999w is too long: write at most 10000d, or no end at all."),
-            ({"lasts": "", "expires_at_0": "2026-01-01", "expires_at_1": "00:00"}, "This is over already: choose a later time."),
+            ({"lasts": "", "expires_at_0": "2026-01-01", "expires_at_1": "00:00"}, "This time has passed: choose a later one."),
             (
                 {"expires_at_0": "2126-01-01", "expires_at_1": "00:00", "starts_at_0": "2126-01-02", "starts_at_1": "00:00"},
-                "This is not after it begins: choose a later time.",
+                "The end is not after the beginning: choose a later time.",
             ),
         ],
     )
@@ -93,7 +93,7 @@ class TestForm:
 
     def test_for_everybody_a_rule_and_an_end_are_needed(self, page: Client) -> None:
         everybody = typed(action="rate", identity="*", rate="1/m", lasts="")
-        told = "For everybody, name one rule and an end: it holds for all visitors of the site."
+        told = "This applies to all visitors of the site: name one rule and an end."
         assert errors(page.post(ADD, everybody)) == [told, told]
         assert errors(page.post(ADD, {**everybody, "rule": "login", "lasts": "1h"}, follow=True)) == []
 
@@ -173,7 +173,7 @@ class TestForm:
         page.post(ADD, typed(action="allow", identity=f"user:{boss.pk}"))
         override = Override.objects.get()
         (told,) = errors(page.post(change(override), typed(action="block")))
-        assert told == "This block contains you, who makes it: you would lock yourself out."
+        assert told == "This block contains you: you would lock yourself out."
         override.refresh_from_db()
         assert override.action == "allow"
 
@@ -367,7 +367,7 @@ class TestEverybody:
     @pytest.mark.parametrize("action", ["allow", "rate"])
     def test_it_needs_a_rule_and_an_end_as_for_everybody(self, page: Client, identity: str, action: str) -> None:
         sent = typed(action=action, identity=identity, rate="9/m" if action == "rate" else "", lasts="")
-        told = "For everybody, name one rule and an end: it holds for all visitors of the site."
+        told = "This applies to all visitors of the site: name one rule and an end."
         assert errors(page.post(ADD, sent)) == [told, told]
         assert errors(page.post(ADD, {**sent, "rule": "search"})) == [told]
         assert errors(page.post(ADD, {**sent, "rule": "search", "lasts": "1h"}, follow=True)) == []
@@ -375,7 +375,7 @@ class TestEverybody:
 
     @pytest.mark.parametrize("identity", WIDE)
     def test_code_and_commands_need_them_too(self, identity: str) -> None:
-        with pytest.raises(ValidationError, match="For everybody, name one rule and an end"):
+        with pytest.raises(ValidationError, match="This applies to all visitors of the site: name one rule and an end"):
             Override.objects.allow(identity)
         assert Override.objects.allow(identity, rule="search", duration="1h").pk
 

@@ -63,7 +63,7 @@ def test_a_saved_rule_keeps_its_name() -> None:
     row = rule()
     row.save()
     row.name = "other"
-    assert wrong(row)["name"] == ["A rule keeps its name: counts and history are kept under it. Save a new rule instead."]
+    assert wrong(row)["name"] == ["A rule cannot be renamed: counts and history are stored by name. Add a new rule instead."]
     row.name = "login"
     row.full_clean()
 
@@ -108,7 +108,7 @@ def test_every_request_counts_however_that_is_typed(typed: str) -> None:
 def test_a_block_of_what_can_be_no_user_is_refused_with_the_remedy(identity: str) -> None:
     with pytest.raises(ValidationError) as raised:
         Override.objects.block(identity)
-    assert "write its number, as in user:42" in str(raised.value)
+    assert "write for example user:42" in str(raised.value)
 
 
 def test_several_bad_fields_are_told_at_once() -> None:
@@ -207,13 +207,13 @@ class TestDefine:
             ("Log in", "5/m", {}, "'Log in' is not a rule name: use at most 64"),
             (None, "5/m", {}, "None is not a rule name"),
             ("login", "5/parsec", {}, "'parsec' is no unit of time: use ms, s, m, h, d or w"),
-            ("login", "", {}, "rule 'login': an empty rate limits nothing, write for example 5/m"),
+            ("login", "", {}, "rule 'login': an empty rate limits nothing: write for example 5/m"),
             ("login", "5/m; 20/60s", {}, "has two limits for 1m"),
             ("login", 5, {}, "5 is no rate"),
             ("login", "5/m", {"key": "shoe_size"}, "'shoe_size' is not a key"),
-            ("login", "5/m", {"mode": "on"}, "rule 'login': mode 'on' is unknown, choose from off, shadow, enforce"),
-            ("login", "5/m", {"on_missing": "x"}, "on_missing 'x' is unknown, choose from ip, allow, refuse"),
-            ("login", "5/m", {"applies_to": "host"}, "applies_to 'host' is unknown, choose from named, all, path, prefix, reg"),
+            ("login", "5/m", {"mode": "on"}, "rule 'login': mode 'on' is unknown: choose from off, shadow, enforce"),
+            ("login", "5/m", {"on_missing": "x"}, "on_missing 'x' is unknown: choose from ip, allow, refuse"),
+            ("login", "5/m", {"applies_to": "host"}, "applies_to 'host' is unknown: choose from named, all, path, prefix, reg"),
             ("login", "5/m", {"path": "login"}, "'login' is not a path: begin with /"),
             ("login", "5/m", {"path": "/a", "prefix": "/b"}, "give one of path=, prefix=, regex=, route=, not 2"),
             ("login", "5/m", {"regex": "(?=a)"}, "'(?=a)' is not a regular expression of RE2"),

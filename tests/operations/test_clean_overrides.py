@@ -41,7 +41,7 @@ def test_what_ended_a_month_ago_goes_and_all_others_stay():
 def test_many_go_in_pieces(monkeypatch):
     from ratewindow.models import override_manager
 
-    monkeypatch.setattr(override_manager, "_DELETED_AT_ONCE", 3)
+    monkeypatch.setattr(override_manager, "_BATCH", 3)
     for _ in range(8):
         made("old", days=99)
     assert clean_ended().overrides == 8

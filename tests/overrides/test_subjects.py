@@ -55,7 +55,7 @@ def test_there_is_one_form_for_each_subject(typed: str, kept: str) -> None:
         ("shoe:42", "'shoe' is not a key: choose from ip, user"),
         ("header:x-api-key", "'header:x-api-key' is not an identity: write kind, name and value"),
         ("global", "'global' names no client: write for example ip:203.0.113.0/24, user:42, group:staff"),
-        ("user_or_ip:42", "'user_or_ip:42' names nobody"),
+        ("user_or_ip:42", "'user_or_ip:42' names no client"),
         ("ip:2001:db8::1/128+user:42", "'ip:2001:db8::1/128' is not one client, and cannot be joined"),
         ("user:1+group:staff", "a group cannot be joined with +: write group:NAME alone"),
         ("group:staff+user:1", "a group cannot be joined with +"),

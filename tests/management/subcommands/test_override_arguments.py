@@ -66,8 +66,8 @@ class TestBlockAndAllow:
         [
             (["203.0.113.9"], "'203.0.113.9' is not an identity: write its kind and value"),
             (["ip:nonsense"], "'nonsense' is neither an address nor a network"),
-            (["*"], "For everybody, name one rule and an end"),
-            (["user:ann"], "'ann' is the number of no user: write its number, as in user:42"),
+            (["*"], "This applies to all visitors of the site: name one rule and an end"),
+            (["user:ann"], "'ann' cannot be the number of a user: write for example user:42"),
             (["user:42+group:staff"], "a group cannot be joined with +: write group:NAME alone"),
             (["group:staff+ip:203.0.113.9"], "a group cannot be joined with +"),
             (["user:42", "--for", "60"], "'60' has no unit: write 60s for seconds"),
@@ -80,7 +80,7 @@ class TestBlockAndAllow:
         assert not Override.objects.exists()
 
     def test_what_is_wrong_with_several_options_is_said_once_with_their_names(self) -> None:
-        told = "--rule and --for: For everybody, name one rule and an end: it holds for all visitors of the site."
+        told = "--rule and --for: This applies to all visitors of the site: name one rule and an end."
         assert wrong("block", "*") == told
 
     def test_a_user_that_does_not_exist_is_said(self) -> None:
