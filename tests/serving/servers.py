@@ -148,6 +148,11 @@ class Served:
     def said(self) -> str:
         return self.log.read_text(errors="replace")
 
+    def complaints(self) -> list[str]:
+        """What ratewindow has logged, but for a first reading of the rules that a busy machine made wait."""
+        lines = [line for line in self.said().splitlines() if "ratewindow: " in line]
+        return [line for line in lines if "rules hold as another process read them" not in line]
+
     def connection(self, timeout_s: float = 20.0) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
 
