@@ -7,7 +7,7 @@ from typing import Any
 import redis
 
 from ratewindow.limiter.redis.commands import Words, decide_call
-from ratewindow.limiter.reply import decision
+from ratewindow.limiter.reply import decision, parse
 from ratewindow.limiter.types import Check, Window
 
 PIPELINE = 500
@@ -18,7 +18,8 @@ def hit(window: Window, key: str, now_ms: int | None = None, cost: int = 1) -> W
 
 
 def admits(window: Window, reply: list[int]) -> bool:
-    return decision([_check(window, "", 1)], reply).allowed
+    checks = [_check(window, "", 1)]
+    return decision(checks, parse(checks, reply)).allowed
 
 
 def teach(client: redis.Redis, window: Window) -> None:

@@ -7,7 +7,7 @@ from benchmarks.timing import Contestant, side_by_side
 from ratewindow.limiter import Limiter, RedisStore
 from ratewindow.limiter.keys import identity_tag
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.limiter.reply import decision
+from ratewindow.limiter.reply import decision, parse
 from ratewindow.limiter.types import Check
 from ratewindow.store import process_clients
 
@@ -26,7 +26,7 @@ def measure() -> Section:
             KNOWN: Contestant(lambda _: limiter.hit("ip:10.2.0.2", windows)),
             "the same, asking the server each time": Contestant(lambda _: asking.hit("ip:10.2.0.2", windows)),
             NAME: Contestant(lambda _: identity_tag("ip:10.2.0.2")),
-            DECISION: Contestant(lambda _: decision(question, [0, 1000, 1000, 0])),
+            DECISION: Contestant(lambda _: decision(question, parse(question, [0, 1000, 1000, 0]))),
         },
         calls=100,
     )

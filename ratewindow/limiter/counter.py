@@ -4,7 +4,7 @@ It is the buckets of ``sliding_window`` with nothing to fill them, so it lies in
 knows, and agrees with the limiter on what a window is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from ratewindow.limiter.keys import identity_tag
 from ratewindow.limiter.limiter import AsyncStore, Store
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.redis.store_for import AnyClient, store_of
+from ratewindow.limiter.reply import Reply
 from ratewindow.limiter.types import Check, What, Window
 
 FEWEST_BUCKETS, MOST_BUCKETS = 60, 1000
@@ -81,11 +82,11 @@ class SlidingCounter:
 
     def add(self, n: int = 1) -> int:
         """Count `n` more, a whole number from 0; how many it are now."""
-        return _told(self._called().run(*self._charge(n)))
+        return _used(self._called().run(*self._charge(n)))
 
     def get(self) -> int:
         """How many were added in the window."""
-        return _told(self._called().run(*self._look()))
+        return _used(self._called().run(*self._look()))
 
     def clear(self) -> None:
         """Forget all that was added."""
@@ -93,11 +94,11 @@ class SlidingCounter:
 
     async def aadd(self, n: int = 1) -> int:
         """`add` on an asynchronous store."""
-        return _told(await self._answer(self._store.run(*self._charge(n))))
+        return _used(await self._answer(self._store.run(*self._charge(n))))
 
     async def aget(self) -> int:
         """`get` on an asynchronous store."""
-        return _told(await self._answer(self._store.run(*self._look())))
+        return _used(await self._answer(self._store.run(*self._look())))
 
     async def aclear(self) -> None:
         """`clear` on an asynchronous store."""
@@ -124,6 +125,5 @@ class SlidingCounter:
         return await answer if self._store.is_async else answer
 
 
-def _told(reply: Sequence[int]) -> int:
-    """What was used: the last four numbers are those of the window, and the first of them is what remains."""
-    return MOST_UNITS - reply[-4]
+def _used(reply: Reply) -> int:
+    return MOST_UNITS - reply[0].windows[0].remaining

@@ -11,14 +11,14 @@ never more than a tenth of what the window has left. With n processes and a leas
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from ratewindow.limiter.reply import Answer, Reply
 from ratewindow.limiter.types import Check
 
 LONGEST_MS = 1000  # units that are not used within a second, or a tenth of the period, are lost
 MOST_KEPT = 1000  # keys; the ones used least recently go first
-_OF_WINDOW = 4  # numbers in a reply: remaining, wait, reset, and when it was charged
 
 
 @dataclass
@@ -29,7 +29,7 @@ class _Pocket:
     until_ms: int = 0
     taken: int = 0  # with the last lease
     next_units: int = 1  # to take with the next one
-    reply: list[int] = field(default_factory=list)  # to the last lease
+    answer: Answer | None = None  # to the last lease
 
     def spend(self, cost: int, now_ms: int) -> bool:
         if now_ms >= self.until_ms or self.units < cost:
@@ -43,17 +43,19 @@ class _Pocket:
             self.next_units = max(1, min(self.next_units, self.taken - self.units))
         return max(cost, self.next_units)
 
-    def refill(self, check: Check, units: int, reply: list[int], now_ms: int) -> None:
-        left = min(reply[::_OF_WINDOW])
+    def refill(self, check: Check, units: int, answer: Answer, now_ms: int) -> None:
+        left = min(window.remaining for window in answer.windows)
         self.next_units = max(1, min(2 * units, check.lease, left // 10))
         held = self.units if now_ms < self.until_ms else 0  # another thread took a lease at the same moment
         self.units = min(held + units - check.cost, check.lease - 1)
-        self.taken, self.reply = self.units + check.cost, reply
+        self.taken, self.answer = self.units + check.cost, answer
         self.until_ms = now_ms + min(LONGEST_MS, max(1, min(window.period_ms for window in check.windows) // 10))
 
-    def told(self) -> list[int]:
-        """What the last lease was told, with what is still held of it."""
-        return [number + self.units if place % _OF_WINDOW == 0 else number for place, number in enumerate(self.reply)]
+    def answered(self) -> Answer:
+        """The answer to the last lease, with what is still held of it."""
+        assert self.answer is not None
+        windows = [window._replace(remaining=window.remaining + self.units) for window in self.answer.windows]
+        return self.answer._replace(windows=tuple(windows))
 
 
 @dataclass(frozen=True)
@@ -92,26 +94,25 @@ class Leases:
                     asked.append(check._replace(cost=pocket.to_take(check.cost, now_ms)) if pocket is not None else check)
         return Plan(checks, pockets, asked, now_ms)
 
-    def settle(self, plan: Plan, reply: Sequence[int]) -> list[int] | None:
+    def settle(self, plan: Plan, reply: Reply) -> Reply | None:
         """The reply to all checks, from that to the asked ones. None when it refuses more than was to be spent: then
         nothing was charged, nothing is held back, and the question is to be asked as it is."""
-        replies = list(_parts(plan.asked, reply))
-        refused = any(_refuses(check, part) for check, part in zip(plan.asked, replies, strict=True))
+        refused = any(check.enforce and answer.refuses for check, answer in zip(plan.asked, reply, strict=True))
         with self._lock:
             if refused:
                 self._keep(plan)
                 if self._asked_for_more(plan):
                     return None
-            told: list[int] = []
-            answers = iter(zip(plan.asked, replies, strict=True))
+            whole: Reply = []
+            answers = iter(zip(plan.asked, reply, strict=True))
             for check, pocket in zip(plan.checks, plan.pockets, strict=True):
                 if pocket is None:
-                    asked, part = next(answers)
+                    asked, answer = next(answers)
                     if _is_leased(check) and not refused:
                         pocket = self._pocket(check)
-                        pocket.refill(check, asked.cost, part, plan.now_ms)
-                told += part if pocket is None else pocket.told()
-        return told
+                        pocket.refill(check, asked.cost, answer, plan.now_ms)
+                whole.append(answer if pocket is None else pocket.answered())
+        return whole
 
     def give_back(self, plan: Plan) -> None:
         """The store did not answer: what was spent for this question was not used."""
@@ -144,17 +145,3 @@ class Leases:
 def _is_leased(check: Check) -> bool:
     """Whether it may be answered from what is held. Who counts refusals, locks out or only looks wants to know each hit."""
     return check.lease > 1 and check.cost > 0 and check.enforce and not check.tells_verdict and not check.only_looks
-
-
-def _parts(checks: Sequence[Check], reply: Sequence[int]) -> Iterator[list[int]]:
-    at = 0
-    for check in checks:
-        size = _OF_WINDOW * len(check.windows) + (2 if check.tells_verdict else 0)
-        yield list(reply[at : at + size])
-        at += size
-
-
-def _refuses(check: Check, reply: list[int]) -> bool:
-    if not check.enforce:
-        return False
-    return reply[0] > 0 if check.tells_verdict else any(reply[1::_OF_WINDOW])

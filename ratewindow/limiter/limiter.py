@@ -14,7 +14,7 @@ from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.merging import merged
 from ratewindow.limiter.redis.store_for import AnyClient, store_of
 from ratewindow.limiter.refusals import BELIEVED_MS, Refusals
-from ratewindow.limiter.reply import decision
+from ratewindow.limiter.reply import Reply, decision
 from ratewindow.limiter.types import Check, Decision, Refunds, What, Window, check_number
 
 MOST_COST = 1_000_000  # of what a log is charged at once, which keeps that many units and no more
@@ -27,7 +27,7 @@ class Store(Protocol):
     @property
     def is_async(self) -> bool: ...
 
-    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]: ...
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Reply: ...
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None: ...
     def reset(self, keys: Sequence[str]) -> None: ...
 
@@ -38,7 +38,7 @@ class AsyncStore(Protocol):
     @property
     def is_async(self) -> bool: ...
 
-    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Awaitable[list[int]]: ...
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Awaitable[Reply]: ...
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> Awaitable[object]: ...
     def reset(self, keys: Sequence[str]) -> Awaitable[None]: ...
 
@@ -222,7 +222,7 @@ class Limiter:
         self._refusals.forget()
         return told
 
-    def _learn(self, checks: list[Check], reply: list[int], asked_ms: float) -> Decision:
+    def _learn(self, checks: list[Check], reply: Reply, asked_ms: float) -> Decision:
         told = decision(checks, reply)
         if not told.allowed:
             self._refusals.learn(checks, reply, asked_ms)

@@ -10,8 +10,8 @@ from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.base import Reading
 from ratewindow.limiter.arguments import whole_ms_of
 from ratewindow.limiter.forks import renew_lock_after_fork
-from ratewindow.limiter.reply import tells_verdict
-from ratewindow.limiter.types import Check, Refunds, What
+from ratewindow.limiter.reply import NO_VERDICT, Answer, Reply, tells_verdict
+from ratewindow.limiter.types import Check, Refunds, What, WindowAnswer
 
 
 class MemoryStore:
@@ -35,12 +35,10 @@ class MemoryStore:
     def __len__(self) -> int:
         return len(self._states)
 
-    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
-        """The reply of ``lua/decide.lua``."""
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Reply:
+        """What ``lua/decide.lua`` answers."""
         with self._lock:
-            reply = [
-                number for rule in self._decide(checks, what, self._clock_ms() if now_ms is None else now_ms) for number in rule
-            ]
+            reply = self._decide(checks, what, self._clock_ms() if now_ms is None else now_ms)
             self._states.shrink(self.most_keys)
             return reply
 
@@ -67,7 +65,7 @@ class MemoryStore:
         with self._lock:
             self._states = _States()
 
-    def _decide(self, checks: list[Check], what: What, now: int) -> list[list[int]]:
+    def _decide(self, checks: list[Check], what: What, now: int) -> Reply:
         rules = [_Rule(check, self._states, now) for check in checks]
         for rule in rules:
             if rule.check.enforce:
@@ -112,8 +110,8 @@ class _Rule:
             self.lock_ends = start + lasts
             self.locked = self.now < self.lock_ends
 
-    def settle(self, what: What, passes: bool) -> list[int]:
-        """Charge what is to be charged; this rule's part of the reply."""
+    def settle(self, what: What, passes: bool) -> Answer:
+        """Charge what is to be charged."""
         check, hits, forced = self.check, what != "peek", what in ("force", "charge")
         judged = check.enforce or passes
         counts_refused = hits and check.counts_refused
@@ -126,11 +124,12 @@ class _Rule:
         if check.penalty_ms and hits and not forced and own_refusal:
             self.lock_ends = self.now + check.penalty_ms
             self.states.put(check.lock, (self.now, check.penalty_ms))
-        reply = []
+        verdict, lock_wait, windows = NO_VERDICT, 0, []
         if tells_verdict(check, what):
-            verdict = 2 if self.locked else 1 if self.full else 0
-            lock_wait = 0 if self.lock_ends is None else max(0, self.lock_ends - self.now)
-            reply += [verdict, lock_wait] if judged else [0, 0]
+            verdict = 0
+            if judged:
+                verdict = 2 if self.locked else 1 if self.full else 0
+                lock_wait = 0 if self.lock_ends is None else max(0, self.lock_ends - self.now)
         for number, window in enumerate(check.windows):
             reading, charged_at_ms = self.readings[number] if self.readings else None, -1
             if reading is not None and charged:
@@ -145,12 +144,12 @@ class _Rule:
                 charged_at_ms = reading.time
             if reading is not None and judged and reading.settled is not None:
                 self.states.put(check.keys[number], reading.settled)
-            reply += self._numbers(reading, charged) if reading is not None and judged else [0, 0, 0]
-            reply.append(charged_at_ms)
+            numbers = self._numbers(reading, charged) if reading is not None and judged else (0, 0, 0)
+            windows.append(WindowAnswer(window, *numbers, charged_at_ms))
         if judged and not charged and not self.open:
             for key in (*check.keys, check.lock):
                 self.states.mark_refused(key)
-        return reply
+        return Answer(verdict, lock_wait, tuple(windows))
 
     def _charge(self, number: int, units: int) -> None:
         reading = self.readings[number]
@@ -158,7 +157,7 @@ class _Rule:
             reading.charge(units)
             self.states.put(self.check.keys[number], reading.stored)
 
-    def _numbers(self, reading: Reading, charged: bool) -> list[int]:
+    def _numbers(self, reading: Reading, charged: bool) -> tuple[int, int, int]:
         wait, cost = 0, self.check.cost
         if not charged and cost > reading.capacity:
             wait = -1
@@ -166,7 +165,7 @@ class _Rule:
             wait = reading.wait(cost) - self.now
         remaining = max(0, reading.room)
         grows = reading.wait(remaining + 1) - self.now if remaining < reading.capacity else 0
-        return [remaining, wait, max(wait, grows)]
+        return remaining, wait, max(wait, grows)
 
 
 class _States:

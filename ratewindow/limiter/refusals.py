@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from ratewindow.limiter.forks import renew_lock_after_fork
-from ratewindow.limiter.reply import decision
+from ratewindow.limiter.reply import NO_VERDICT, Reply, decision, shortened
 from ratewindow.limiter.types import Check, Decision
 
 BELIEVED_MS = 1000
@@ -29,7 +29,7 @@ class Refusals:
         self.clock_ms: Callable[[], float] = clock_ms or _monotonic_ms
         self._lock = threading.Lock()
         renew_lock_after_fork(self)
-        self._known: OrderedDict[tuple[Check, ...], tuple[float, float, float, list[int], list[int]]] = OrderedDict()
+        self._known: OrderedDict[tuple[Check, ...], tuple[float, float, float, Reply]] = OrderedDict()
 
     def __bool__(self) -> bool:
         """Whether it is worth the while to ask."""
@@ -43,22 +43,22 @@ class Refusals:
         known = self._known.get(tuple(checks))
         if known is None:
             return None
-        asked_ms, until_ms, replied_ms, reply, times = known
+        asked_ms, until_ms, replied_ms, reply = known
         if now_ms is None:
             now_ms = self.clock_ms()
         if not asked_ms <= now_ms < until_ms:
             self._known.pop(tuple(checks), None)
             return None
-        return decision(checks, _later(reply, times, max(0, int(now_ms - replied_ms))))
+        return decision(checks, shortened(reply, max(0, int(now_ms - replied_ms))))
 
-    def learn(self, checks: list[Check], reply: list[int], asked_ms: float) -> None:
+    def learn(self, checks: list[Check], reply: Reply, asked_ms: float) -> None:
         """Remember the reply, which has just come, to a hit of `asked_ms`, if it will stay a refusal for a while."""
         wait_ms = _lasting_wait_ms(checks, reply)
         if wait_ms > 0 and self._believed_ms:
             until_ms = asked_ms + min(wait_ms, self._believed_ms)
             replied_ms = asked_ms if self._decides else self.clock_ms()
             with self._lock:
-                self._known[tuple(checks)] = (asked_ms, until_ms, replied_ms, reply, _times(checks))
+                self._known[tuple(checks)] = (asked_ms, until_ms, replied_ms, reply)
                 if len(self._known) > MOST_KNOWN:
                     self._known.popitem(last=False)
 
@@ -72,49 +72,23 @@ def _monotonic_ms() -> float:
     return time.monotonic_ns() / 1_000_000
 
 
-def _lasting_wait_ms(checks: list[Check], reply: list[int]) -> int:
+def _lasting_wait_ms(checks: list[Check], reply: Reply) -> int:
     """How long the server will go on refusing, whatever others do; 0 when that is not sure.
 
     It is when every request costs 1, the window of the longest wait has no room left, and asking again would
-    change nothing: no refused request is counted, and who is to be locked out is.
+    change nothing: no refused request is counted, and no client is locked out.
     """
-    longest, remaining_then, soonest_unlocked, at = 0, 0, MOST_MS, 0
-    for check in checks:
+    longest, remaining_then, soonest_unlocked = 0, 0, MOST_MS
+    for check, (verdict, lock_wait_ms, windows) in zip(checks, reply, strict=True):
         if check.cost != 1 or check.counts_refused:
             return 0
-        if check.tells_verdict:
-            verdict, lock_wait_ms = reply[at], reply[at + 1]
-            if not verdict:
-                return 0  # it may become full, and then would lock
-            soonest_unlocked = min(soonest_unlocked, lock_wait_ms)  # a refusal after that locks anew
+        if verdict == 0:
+            return 0  # it may become full, and would lock the client out then
+        if verdict != NO_VERDICT:
+            soonest_unlocked = min(soonest_unlocked, lock_wait_ms)  # a refusal after that locks again
             if check.enforce and lock_wait_ms > longest:
                 longest, remaining_then = lock_wait_ms, 0
-            at += 2
-        for _ in check.windows:
-            remaining, wait_ms = reply[at], reply[at + 1]
-            if check.enforce and wait_ms > longest:
-                longest, remaining_then = wait_ms, remaining
-            at += 4
+        for window in windows:
+            if check.enforce and window.wait_ms > longest:
+                longest, remaining_then = window.wait_ms, window.remaining
     return 0 if remaining_then else min(longest, soonest_unlocked)
-
-
-def _times(checks: list[Check]) -> list[int]:
-    """The places of a reply to a hit where times stand that grow shorter while time passes."""
-    times, at = [], 0
-    for check in checks:
-        if check.tells_verdict:
-            times.append(at + 1)
-            at += 2
-        for _ in check.windows:
-            times += (at + 1, at + 2)
-            at += 4
-    return times
-
-
-def _later(reply: list[int], times: list[int], passed_ms: int) -> list[int]:
-    """The reply as it would be told now: every time is shorter by what has passed."""
-    told = list(reply)
-    for place in times:
-        if told[place] > 0:  # -1 stays: never is never
-            told[place] = max(0, told[place] - passed_ms)
-    return told

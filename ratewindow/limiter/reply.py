@@ -1,15 +1,34 @@
-"""The reply of a store, and the decision that it makes."""
+"""The reply of a store as one value, read once from the numbers of ``lua/decide.lua``, and the decision that it makes."""
 
 import random
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import Check, Decision, What, WindowAnswer
 
-_answer = partial(tuple.__new__, WindowAnswer)  # of five values in a row, without a step of Python for each
-_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are mistaken for each other
-_PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
+NO_VERDICT = -1
+
+
+class Answer(NamedTuple):
+    """How one check stood after a call. Milliseconds count from the call."""
+
+    verdict: int  # 0 = had room, 1 = was full, 2 = was locked; NO_VERDICT where the waits of the windows say it
+    lock_wait_ms: int
+    windows: tuple[WindowAnswer, ...]
+
+    @property
+    def refuses(self) -> bool:
+        if self.verdict == NO_VERDICT:
+            return any(wait_ms for _, _, wait_ms, _, _ in self.windows)
+        return self.verdict > 0
+
+
+Reply = list[Answer]  # one for each check
+
+_answer = partial(tuple.__new__, Answer)  # of all values in a row, without a step of Python for each
+_window_answer = partial(tuple.__new__, WindowAnswer)
 
 
 def tells_verdict(check: Check, what: What) -> bool:
@@ -17,28 +36,45 @@ def tells_verdict(check: Check, what: What) -> bool:
     return check.counts_refused or check.penalty_ms > 0 or what in ("force", "charge")
 
 
-def width(check: Check, what: What) -> int:
-    """How many numbers of the reply are about this check."""
-    told = check.counts_refused or check.penalty_ms > 0 or what in ("force", "charge")  # as `tells_verdict`, without a call
-    return 4 * len(check.windows) + (2 if told else 0)
+def length(checks: Sequence[Check], what: What) -> int:
+    """How many numbers the reply to these checks has."""
+    if len(checks) == 1 and what == "hit":  # the usual call, without another one for each check
+        check = checks[0]
+        return 4 * len(check.windows) + (2 if check.counts_refused or check.penalty_ms else 0)
+    return sum([4 * len(check.windows) + 2 * tells_verdict(check, what) for check in checks])
 
 
-def reply_parts(checks: list[Check], what: What) -> int:
-    """How many numbers the whole reply has."""
-    return width(checks[0], what) if len(checks) == 1 else sum([width(check, what) for check in checks])
-
-
-def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> Decision:
-    """What the reply, as ``lua/decide.lua`` states it, says about the request and each of its rules."""
-    first = checks[0]
-    if first.enforce and (len(reply) == 4 or (len(checks) == 1 and len(reply) == 4 * len(first.windows))):
-        return _usual(first, reply)
-    parts, at = [], 0
+def parse(checks: Sequence[Check], numbers: list[int], what: What = "hit") -> Reply:
+    """The numbers, as many as `length` says, as answers."""
+    if len(numbers) == 4:  # nearly always: one check of one window
+        return [_answer((NO_VERDICT, 0, (_window_answer((checks[0][1][0], *numbers)),)))]
+    reply, rest = [], iter(numbers)
     for check in checks:
-        numbers = reply[at : at + width(check, what)]
-        at += len(numbers)
-        is_usual = check.enforce and len(numbers) == 4 * len(check.windows)
-        parts.append(_usual(check, numbers) if is_usual else _part(check, numbers, what))
+        verdict, lock_wait_ms = (next(rest), next(rest)) if tells_verdict(check, what) else (NO_VERDICT, 0)
+        windows = tuple(map(_window_answer, zip(check.windows, rest, rest, rest, rest)))  # noqa: B905
+        reply.append(_answer((verdict, lock_wait_ms, windows)))
+    return reply
+
+
+def shortened(reply: Reply, passed_ms: int) -> Reply:
+    """The same reply so many milliseconds later: every time is shorter, but for -1, which is never."""
+    return [
+        Answer(verdict, max(0, lock_wait_ms - passed_ms), tuple([_shorter(window, passed_ms) for window in windows]))
+        for verdict, lock_wait_ms, windows in reply
+    ]
+
+
+def _shorter(answer: WindowAnswer, passed_ms: int) -> WindowAnswer:
+    window, remaining, wait_ms, reset_ms, charged_at_ms = answer
+    wait_ms = max(0, wait_ms - passed_ms) if wait_ms > 0 else wait_ms
+    return WindowAnswer(window, remaining, wait_ms, max(0, reset_ms - passed_ms), charged_at_ms)
+
+
+def decision(checks: Sequence[Check], reply: Reply, what: What = "hit") -> Decision:
+    """What the reply says about the request and each of its rules."""
+    if len(reply) == 1 and checks[0].enforce and reply[0][0] == NO_VERDICT:
+        return _usual(checks[0], reply[0][2])
+    parts = [_part(check, answer, what) for check, answer in zip(checks, reply, strict=True)]
     if not all(parts):
         code = refusal_code()
         for part in parts:
@@ -49,63 +85,25 @@ def decision(checks: list[Check], reply: Sequence[int], what: What = "hit") -> D
     return Decision.of(parts)
 
 
-def _usual(check: Check, reply: Sequence[int]) -> Decision:
-    """The same for one check that enforces and tells no verdict: in few steps, since nearly all are this."""
-    windows: tuple[WindowAnswer, ...]
-    if len(reply) == 4:
-        window = check[1][0]
-        remaining, wait_ms, reset_ms, charged_at_ms = reply
-        windows = (WindowAnswer(window, remaining, wait_ms, reset_ms, charged_at_ms),)
-    else:
-        windows = _answers(check, reply)
-        window, remaining, wait_ms, reset_ms, _ = _deciding(windows)
-    limit, reset_s, rule, text = window.limit, reset_ms / 1000, check[0], window.text
+def _usual(check: Check, windows: tuple[WindowAnswer, ...]) -> Decision:
+    """`_part` of a check that enforces and tells no verdict, in few steps, since nearly all are this."""
+    window, remaining, wait_ms, reset_ms, _ = windows[0] if len(windows) == 1 else _deciding(windows)
+    limit, reset_s, rule, rate = window.limit, reset_ms / 1000, check[0], window.text
     if not wait_ms:
-        return Decision(True, limit, remaining, None, reset_s, rule, text, "", "enforce", False, "", "passed", windows, (), check)
+        return Decision(True, limit, remaining, None, reset_s, rule, rate, "", "enforce", False, "", "passed", windows, (), check)
     wait_s, reason = (wait_ms / 1000, "limit") if wait_ms > 0 else (None, "limit" if not limit else "cost")
     code, reset_s = refusal_code(), max(reset_s, wait_s or 0)
     return Decision(
-        False, limit, remaining, wait_s, reset_s, rule, text, reason, "enforce", False, code, "refused", windows, (), check
+        False, limit, remaining, wait_s, reset_s, rule, rate, reason, "enforce", False, code, "refused", windows, (), check
     )
 
 
-_codes = random.Random()  # anew after a fork: workers that went on from the same state would give the same codes
-forks.after_fork(_codes.seed)
-
-
-def refusal_code() -> str:
-    """Five letters and digits that a person can read out over the telephone."""
-    number = _codes.getrandbits(40)  # no secret; looked up in pairs, since a client that hammers gets a new one each time
-    return _PAIRS[number % len(_PAIRS)] + _PAIRS[(number >> 12) % len(_PAIRS)] + _LETTERS[(number >> 24) % len(_LETTERS)]
-
-
-def _answers(check: Check, reply: Sequence[int]) -> tuple[WindowAnswer, ...]:
-    """Those of its windows, four numbers each."""
-    numbers = iter(reply)
-    return tuple(map(_answer, zip(check.windows, numbers, numbers, numbers, numbers)))  # noqa: B905
-
-
-def _deciding(answers: tuple[WindowAnswer, ...]) -> WindowAnswer:
-    """The one that a decision describes: with the longest wait, else with the least room."""
-    told = answers[0]
-    _, remaining, wait_ms, reset_ms, _ = told
-    for answer in answers[1:]:
-        _, room, wait, reset, _ = answer
-        if wait_ms or wait:
-            if wait and (not wait_ms or _longer(wait, wait_ms)):
-                told, wait_ms = answer, wait
-        elif room < remaining or (room == remaining and reset > reset_ms):
-            told, remaining, reset_ms = answer, room, reset
-    return told
-
-
-def _part(check: Check, numbers: Sequence[int], what: What) -> Decision:
-    verdict, lock_wait_ms = -1, 0
-    if len(numbers) > 4 * len(check.windows):
-        verdict, lock_wait_ms, *numbers = numbers
-    answers = _answers(check, numbers)
-    window, remaining, wait_ms, reset_ms, _ = _deciding(answers)
-    refuses = wait_ms != 0 if verdict < 0 else verdict > 0
+def _part(check: Check, answer: Answer, what: What) -> Decision:
+    verdict, lock_wait_ms, windows = answer
+    if check.enforce and verdict == NO_VERDICT:
+        return _usual(check, windows)
+    window, remaining, wait_ms, reset_ms, _ = _deciding(windows)
+    refuses = wait_ms != 0 if verdict == NO_VERDICT else verdict > 0
     forced = refuses and what in ("force", "charge")
     reason = ""
     if refuses:
@@ -128,12 +126,38 @@ def _part(check: Check, numbers: Sequence[int], what: What) -> Decision:
         forced,
         "",
         "passed" if passed else "refused" if check.enforce else "would_refuse",
-        answers,
+        windows,
         (),
         check,
     )
 
 
-def _longer(wait_ms: int, than_ms: int) -> bool:
-    """-1 is for ever."""
+def _deciding(answers: tuple[WindowAnswer, ...]) -> WindowAnswer:
+    """The one that a decision describes: with the longest wait, else with the least room."""
+    deciding = answers[0]
+    _, remaining, wait_ms, reset_ms, _ = deciding
+    for answer in answers[1:]:
+        _, room, wait, reset, _ = answer
+        if wait_ms or wait:
+            if wait and (not wait_ms or _is_longer(wait, wait_ms)):
+                deciding, wait_ms = answer, wait
+        elif room < remaining or (room == remaining and reset > reset_ms):
+            deciding, remaining, reset_ms = answer, room, reset
+    return deciding
+
+
+def _is_longer(wait_ms: int, than_ms: int) -> bool:
+    """Whether one wait is longer than another; -1 never ends."""
     return than_ms >= 0 and (wait_ms < 0 or wait_ms > than_ms)
+
+
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are mistaken for each other
+_PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
+_codes = random.Random()
+forks.after_fork(_codes.seed)  # else workers would draw the same codes
+
+
+def refusal_code() -> str:
+    """Five letters and digits that a person can read out over the telephone."""
+    number = _codes.getrandbits(40)  # no secret; looked up in pairs, since a client that hammers gets a new one each time
+    return _PAIRS[number % len(_PAIRS)] + _PAIRS[(number >> 12) % len(_PAIRS)] + _LETTERS[(number >> 24) % len(_LETTERS)]

@@ -9,6 +9,7 @@ from time import monotonic, time
 from ratewindow import conf
 from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.loop_deadline import within
+from ratewindow.limiter.reply import Reply
 from ratewindow.limiter.reply import decision as decision_of
 from ratewindow.limiter.types import Decision, What
 from ratewindow.request import without_redis
@@ -78,7 +79,7 @@ def _known(question: Question, what: What, waited: str, at_s: float) -> Decision
     return None
 
 
-def _answered(question: Question, what: What, reply: list[int], at_s: float, began_s: float) -> Decision:
+def _answered(question: Question, what: What, reply: Reply, at_s: float, began_s: float) -> Decision:
     """The decision in the store's reply; a refusal is remembered."""
     outage.breaker.succeeded()
     checks = question.checks

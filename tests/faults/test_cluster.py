@@ -114,7 +114,7 @@ async def test_a_cluster_that_is_away_when_a_loop_begins_is_found_when_it_is_the
         await store.run([check], "hit")
     client.nodes_manager.startup_nodes = {"there": ClusterNode("127.0.0.1", cluster_ports[0], **client.connection_kwargs)}
     store._lanes._renewed_s = float("-inf")  # some time has passed
-    assert (await store.run([check], "hit"))[0] == 4
+    assert (await store.run([check], "hit"))[0].windows[0].remaining == 4
     await store.reset(check.keys)
     await client.aclose()
 

@@ -59,7 +59,7 @@ def store(cluster: redis.RedisCluster) -> Interrupted:
 
 
 def remaining(store: ClusterStore, check: Check) -> int:
-    return ClusterStore.run(store, [check], "peek")[-4]
+    return ClusterStore.run(store, [check], "peek")[0].windows[0].remaining
 
 
 def test_all_are_looked_at_together_and_then_charged_together(store: Interrupted) -> None:

@@ -123,8 +123,8 @@ def test_no_window_ever_holds_more_than_its_limit(store: Store, algorithm: str) 
     for seed in range(5000, 5000 + number_of_histories(store)):
         admitted: dict[str, list[tuple[int, int]]] = {}
         for step in history(seed, STEPS_OF_ONE_HISTORY, [algorithm], plain=True):
-            waits = iter(store.run(step.checks, step.what, step.now_ms)[1::4])
-            waited = [[next(waits) for _ in check.windows] for check in step.checks]
+            reply = store.run(step.checks, step.what, step.now_ms)
+            waited = [[window.wait_ms for window in answer.windows] for answer in reply]
             refused = any(check.enforce and any(own) for check, own in zip(step.checks, waited, strict=True))
             for check, own in zip(step.checks, waited, strict=True):
                 if step.what == "peek" or not check.cost or refused or any(own):

@@ -7,6 +7,7 @@ import pytest
 from ratewindow.limiter.leases import Leases
 from ratewindow.limiter.limiter import Limiter
 from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.reply import Reply
 from ratewindow.limiter.types import Check, Window
 from tests.support.clock import Clock
 
@@ -26,19 +27,19 @@ class Process:
         self.store, self.clock, self.calls = store, clock, 0
 
     def hit(self, *checks: Check) -> bool:
-        return not any(self.reply(*checks)[1::4])
+        return not any(answer.refuses for answer in self.reply(*checks))
 
-    def reply(self, *checks: Check) -> list[int]:
+    def reply(self, *checks: Check) -> Reply:
         plan = self.leases.plan(checks)
-        reply: list[int] = []
+        reply: Reply = []
         if plan.asked:
             self.calls += 1
             reply = self.store.run(plan.asked, "hit", self.clock())
-        told = self.leases.settle(plan, reply)
-        if told is None:
+        whole = self.leases.settle(plan, reply)
+        if whole is None:
             self.calls += 1
-            told = self.store.run(list(checks), "hit", self.clock())
-        return told
+            whole = self.store.run(list(checks), "hit", self.clock())
+        return whole
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_a_key_that_is_not_hot_is_counted_one_by_one(store: MemoryStore, clock: 
     for _ in range(20):
         assert process.hit(check())
         clock.now_ms += 1500  # longer than units are held
-    used = 1000 - process.store.run([check(cost=1)], "peek", clock())[0]
+    used = 1000 - process.store.run([check(cost=1)], "peek", clock())[0].windows[0].remaining
     assert used <= 8  # those of the last ten seconds, and none that was taken and lost
 
 

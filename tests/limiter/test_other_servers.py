@@ -17,6 +17,7 @@ from fakeredis.commands_mixins import scripting_mixin
 
 from ratewindow.limiter import AsyncClusterStore, AsyncRedisStore, ClusterStore, Decision, Limiter, RedisStore, Window
 from ratewindow.limiter.redis.server_clock import NoScripts, ServerClock
+from ratewindow.limiter.reply import Reply
 from ratewindow.limiter.types import Check
 from tests.support import servers
 from tests.support.clock import Clock
@@ -147,7 +148,7 @@ def test_on_asyncio_those_that_wait_together_find_it_out_together(refusing_port:
 def test_on_a_cluster_it_is_the_same_for_clients_of_several_slots() -> None:
     checks = [Check(f"rule{number}", (Window(2, 60_000),), (f"{{{number}}}",)) for number in range(6)]
 
-    async def ask(port: int) -> list[list[int]]:
+    async def ask(port: int) -> list[Reply]:
         client = redis.asyncio.RedisCluster(host="127.0.0.1", port=port)
         store = AsyncClusterStore(client)
         replies = [await store.run(checks, "hit") for _ in range(3)]
@@ -160,9 +161,9 @@ def test_on_a_cluster_it_is_the_same_for_clients_of_several_slots() -> None:
             store = ClusterStore(client)
             replies = [store.run(checks, "hit") for _ in range(3)]
             store.close()
-            assert [reply[1] > 0 for reply in replies] == [False, False, True]
+            assert [reply[0].refuses for reply in replies] == [False, False, True]
             client.flushall(target_nodes=redis.RedisCluster.PRIMARIES)
-        assert [reply[1] > 0 for reply in asyncio.run(ask(port))] == [False, False, True]
+        assert [reply[0].refuses for reply in asyncio.run(ask(port))] == [False, False, True]
 
 
 def test_a_given_time_is_no_hosts_matter(refusing: redis.Redis) -> None:

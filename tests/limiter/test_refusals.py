@@ -7,6 +7,7 @@ import pytest
 import redis
 
 from ratewindow.limiter import Limiter, MemoryStore, RedisStore, Window, refusals
+from ratewindow.limiter.reply import Reply
 from tests.support.clock import Clock
 
 LIMIT = [Window(3, period_ms=60_000)]
@@ -17,7 +18,7 @@ class Counting(RedisStore):
 
     asked = 0
 
-    def run(self, *arguments: Any, **options: Any) -> list[int]:
+    def run(self, *arguments: Any, **options: Any) -> Reply:
         self.asked += 1
         return super().run(*arguments, **options)
 
@@ -185,7 +186,7 @@ class Remote:
         self.now_us, self.asked, self._dice = 5_000_000_000, 0, random.Random(31)
         self._store = MemoryStore(clock_ms=lambda: (self.now_us + 1_732_094_855_123_456) // 1000)
 
-    def run(self, *arguments: Any) -> list[int]:
+    def run(self, *arguments: Any) -> Any:
         self.asked += 1
         self.now_us += self._dice.randrange(2000)
         reply = self._store.run(*arguments)

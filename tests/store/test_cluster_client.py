@@ -84,7 +84,7 @@ def test_a_cluster_that_was_away_is_asked_again_at_the_next_use(proxy: Proxy) ->
         with proxy.turned_away(), pytest.raises(redis.ConnectionError):
             process_clients.client().get("rw:token")
         assert process_clients.client().get("rw:token") is None
-        assert stores.store().run([CHECK], "hit")[0] == 4
+        assert stores.store().run([CHECK], "hit")[0].windows[0].remaining == 4
 
 
 def test_one_thread_asks_and_the_others_wait_no_longer_than_they_may(proxy: Proxy) -> None:

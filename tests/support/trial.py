@@ -1,10 +1,21 @@
 """A store and the oracle, asked the same, and held to the same answer."""
 
 from ratewindow.limiter.limiter import Store
+from ratewindow.limiter.reply import NO_VERDICT, Reply
 from ratewindow.limiter.types import Check, Refunds
 from tests.support.held_stores import Held
 from tests.support.histories import Step, as_limit
 from tests.support.oracle import Limit, Oracle
+
+
+def numbers(reply: Reply) -> list[int]:
+    """A reply as the script states it, and the oracle."""
+    flat: list[int] = []
+    for verdict, lock_wait_ms, windows in reply:
+        flat += [] if verdict == NO_VERDICT else [verdict, lock_wait_ms]
+        for _, *four in windows:
+            flat += four
+    return flat
 
 
 class Trial:
@@ -17,17 +28,14 @@ class Trial:
     def take(self, step: Step) -> None:
         if step.refund is not None:
             self._refund(step, step.refund)
-        told = self._run(step)
-        assert told == self.oracle.run(step.questions(), step.what, step.now_ms)
-        at = 0
-        for check in step.checks:
-            at += 2 if check.tells_verdict or step.what in ("force", "charge") else 0
-            times = told[at + 3 : at + 4 * len(check.windows) : 4]
-            at += 4 * len(check.windows)
+        reply = self._run(step)
+        assert numbers(reply) == self.oracle.run(step.questions(), step.what, step.now_ms)
+        for check, answer in zip(step.checks, reply, strict=True):
+            times = [window.charged_at_ms for window in answer.windows]
             if max(times) >= 0:
                 self.charged.append((check, times))
 
-    def _run(self, step: Step) -> list[int]:
+    def _run(self, step: Step) -> Reply:
         return self.store.run(step.checks, step.what, step.now_ms)
 
     def _give_back(self, refunds: Refunds, step: Step) -> None:
@@ -42,8 +50,8 @@ class Trial:
         else:
             refunds = [(check._replace(cost=abs(units)), [None] * len(check.windows)) for check in step.checks]
         self._give_back(refunds, step)
-        for check, told in refunds:
-            for window, key, time in zip(check.windows, check.keys, told, strict=True):
+        for check, times_ms in refunds:
+            for window, key, time in zip(check.windows, check.keys, times_ms, strict=True):
                 self.oracle.refund(key, as_limit(window), check.cost, time, step.now_ms)
 
 
@@ -66,7 +74,7 @@ class HeldTrial(Trial):
         self._held.move(step.now_ms)
         super().take(step)
 
-    def _run(self, step: Step) -> list[int]:
+    def _run(self, step: Step) -> Reply:
         return self.store.run(step.checks, step.what)
 
     def _give_back(self, refunds: Refunds, step: Step) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from ratewindow.limiter.redis.scripts import Script, script_for
 from ratewindow.limiter.redis.server_clock import HostMs
-from ratewindow.limiter.reply import reply_parts
+from ratewindow.limiter.reply import length
 from ratewindow.limiter.types import Check, Refunds, TooManyWindows, What, bulk, check_number
 
 Words = list[str | int]
@@ -57,7 +57,7 @@ def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
                 arguments += window.arguments(about_ms)
     at = partial(decide_call, checks, what) if now_ms is None else None
     script = script_for("decide", checks, _stands_still(now_ms))
-    return Call(script, [len(keys), *keys, *arguments], reply_parts(checks, what), at)
+    return Call(script, [len(keys), *keys, *arguments], length(checks, what), at)
 
 
 def _stands_still(now_ms: int | None) -> bool:

@@ -22,7 +22,17 @@ class Waiting(NamedTuple):
     parts: int  # how many numbers the answer has
     packed: bytes | None  # the call as it is sent, if that is at hand
     answer: "asyncio.Future[Any]"
+    read: Callable[[list[int]], Any] | None = None  # makes of the numbers what is waited for
     hops: int = 0  # how often servers of a cluster have sent it on
+
+    def settle(self, reply: Any) -> None:
+        """Give whoever waits the reply, or the error; nobody may be left."""
+        if self.answer.done():
+            return
+        if isinstance(reply, Exception):
+            self.answer.set_exception(reply)
+        else:
+            self.answer.set_result(self.read(reply) if self.read else reply)
 
 
 class Pipelined:
@@ -46,10 +56,16 @@ class Pipelined:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_new_loop = False  # after one that has ended
 
-    def call(self, call: Callable[[], Call], parts: int, packed: bytes | None = None) -> "asyncio.Future[Any]":
+    def call(
+        self,
+        call: Callable[[], Call],
+        parts: int,
+        packed: bytes | None = None,
+        read: Callable[[list[int]], Any] | None = None,
+    ) -> "asyncio.Future[Any]":
         """The reply, or the error, of a call that is sent with the next pipeline."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.add(Waiting(call, parts, packed, answer))
+        self.add(Waiting(call, parts, packed, answer, read))
         return answer
 
     def add(self, waiting: Waiting) -> None:
@@ -102,12 +118,7 @@ class Pipelined:
     def _settle(self, batch: Sequence[Waiting], replies: Sequence[Any]) -> None:
         """Give each its reply, or its error."""
         for waiting, reply in zip(batch, replies, strict=True):
-            if waiting.answer.done():
-                continue
-            if isinstance(reply, Exception):
-                waiting.answer.set_exception(reply)
-            else:
-                waiting.answer.set_result(reply)
+            waiting.settle(reply)
 
     def _left_s(self) -> float | None:
         """What the oldest call of a batch has left; a third at least, since it may be our own loop that kept it waiting."""

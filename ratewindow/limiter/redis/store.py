@@ -1,6 +1,7 @@
 """The stores on a Redis server: one call decides a request, whatever it meets."""
 
 from collections.abc import Sequence
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from ratewindow.limiter.redis.commands import decide_call, packed_decide, refund
 from ratewindow.limiter.redis.connections import Server
 from ratewindow.limiter.redis.loop_deadline import time_limit
 from ratewindow.limiter.redis.pipeline import Pipelined
-from ratewindow.limiter.reply import reply_parts
+from ratewindow.limiter.reply import Reply, length, parse
 from ratewindow.limiter.types import Check, Refunds, What
 
 if TYPE_CHECKING:
@@ -39,17 +40,17 @@ class RedisStore:
         self._server = Server(client.connection_pool)
         self.clock = self._server.clock
 
-    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
-        """The reply of ``lua/decide.lua``."""
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Reply:
+        """What ``lua/decide.lua`` answers."""
         usual, since_s = packed_decide(checks, what, now_ms), monotonic()
         if usual is not None and not self.clock.is_hosts:
             try:
-                return self._server.exchange(usual, reply_parts(checks, what), since_s)
+                return parse(checks, self._server.exchange(usual, length(checks, what), since_s), what)
             except ResponseError as error:
                 if not isinstance(error, NoScriptError) and not self.clock.may_be_refused(error):
                     raise
                 # What follows meets it again, and sends the script, or finds out whose clock decides.
-        return self._server.call(decide_call(checks, what, now_ms), since_s=since_s)
+        return parse(checks, self._server.call(decide_call(checks, what, now_ms), since_s=since_s), what)
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
         """Give back the cost of each check, to the times it was charged at."""
@@ -90,9 +91,10 @@ class AsyncRedisStore:
         self._client = client
         self._limit_s = limit_s
 
-    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[Reply]":
         usual = None if self.clock.is_hosts else packed_decide(checks, what, now_ms)
-        return self._pipelined.call(lambda: decide_call(checks, what, now_ms), reply_parts(checks, what), usual)
+        read = partial(parse, checks, what=what)
+        return self._pipelined.call(lambda: decide_call(checks, what, now_ms), length(checks, what), usual, read)
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
         call = refund_call(refunds, now_ms)

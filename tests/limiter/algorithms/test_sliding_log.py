@@ -139,7 +139,7 @@ def test_high_costs_agree_with_the_twin_and_free_no_unit_early(store: Store, see
             exact.refund(units, time)
         reply = store.run([check], what, now_ms)
         assert reply == twin.run([check], what, now_ms)
-        remaining, charged_at_ms = reply[-4], reply[-1]
+        [(_, remaining, _, _, charged_at_ms)] = reply[0].windows
         if charged_at_ms >= 0:
             exact.charges.append([charged_at_ms, cost])
             charged.append((charged_at_ms, cost))

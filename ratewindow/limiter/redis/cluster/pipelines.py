@@ -1,7 +1,7 @@
 """The way to each server of a cluster on asyncio: a pipeline of its own, so that a silent server holds up no other."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -49,9 +49,9 @@ class Lanes:
             return
         self._open(home)
 
-    def call(self, call: Call) -> "asyncio.Future[Any]":
+    def call(self, call: Call, read: Callable[[list[int]], Any] | None = None) -> "asyncio.Future[Any]":
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        waiting = Waiting(lambda: call, call.parts, None, answer)
+        waiting = Waiting(lambda: call, call.parts, None, answer, read)
         if self.client.nodes_manager.slots_cache:
             self.send(waiting)
         else:
@@ -65,7 +65,7 @@ class Lanes:
             self._open(home)
         except RedisError as error:
             self.renew_soon()
-            _fail(waiting, error)
+            waiting.settle(error)
             return
         if home in self._avoided:
             self.follow(self._once_up_to_date(waiting))
@@ -230,10 +230,8 @@ class _Lane(Pipelined):
         for waiting, reply in zip(batch, replies, strict=True):
             if isinstance(reply, AskError | TryAgainError) and waiting.hops < MOST_HOPS:
                 self._redirect(waiting._replace(hops=waiting.hops + 1), reply)
-            elif isinstance(reply, Exception):
-                _fail(waiting, away if away and _is_trouble(reply) else reply)
-            elif not waiting.answer.done():
-                waiting.answer.set_result(reply)
+            else:
+                waiting.settle(away if away and _is_trouble(reply) else reply)
 
     def _redirect(self, waiting: Waiting, error: AskError | TryAgainError) -> None:
         """To where an answer sends this call; it was not run here."""
@@ -265,11 +263,6 @@ def _is_trouble(reply: Any) -> bool:
     if not isinstance(reply, Exception) or isinstance(reply, AskError | TryAgainError):
         return False
     return faults.of(reply).concerns is Concerns.SERVER
-
-
-def _fail(waiting: Waiting, error: Exception) -> None:
-    if not waiting.answer.done():
-        waiting.answer.set_exception(error)
 
 
 @contextmanager

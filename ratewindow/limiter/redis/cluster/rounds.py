@@ -15,25 +15,25 @@ from redis.crc import key_slot
 from redis.exceptions import RedisError
 
 from ratewindow.limiter.redis.commands import Call, decide_call, refund_call
-from ratewindow.limiter.reply import width
-from ratewindow.limiter.types import Check, Refunds, What
+from ratewindow.limiter.reply import NO_VERDICT, Answer, Reply, parse
+from ratewindow.limiter.types import Check, Refunds, What, WindowAnswer
 
-# Says which calls go out at the same moment, is sent their replies, in the end returns the whole reply.
-Conversation = Generator[list[Call], list[list[int]], list[int]]
-Parts = dict[int, list[int]]  # of the reply: the numbers of single checks, by their place in the request
+# Says which calls go out at the same moment, is sent the numbers of each reply, in the end returns the whole reply.
+Conversation = Generator[list[Call], list[list[int]], Reply]
+Parts = dict[int, Answer]  # of the reply, by the check's place in the request
 
 
 def decide(checks: list[Check], what: What, now_ms: int | None) -> Conversation:
     """The reply of ``lua/decide.lua``, as if one script had seen all checks."""
     if in_one_slot(checks):
-        [reply] = yield [decide_call(checks, what, now_ms)]
-        return reply
+        [numbers] = yield [decide_call(checks, what, now_ms)]
+        return parse(checks, numbers, what)
     request = _Request(checks, _slots(checks), now_ms)
     if what in ("hit", "peek"):
-        told = yield from request.judge(what)
+        answers = yield from request.judge(what)
     else:  # these need no agreement
-        told = yield from request.ask(range(len(checks)), what)
-    return [number for place in range(len(checks)) for number in told[place]]
+        answers = yield from request.ask(range(len(checks)), what)
+    return [answers[place] for place in range(len(checks))]
 
 
 def in_one_slot(checks: list[Check]) -> bool:
@@ -59,13 +59,10 @@ class _Request(NamedTuple):
         if not groups:
             return {}
         replies = yield [decide_call([self.checks[place] for place in group], what, self.now_ms) for group in groups]
-        told: Parts = {}
-        for group, reply in zip(groups, replies, strict=True):
-            at = 0
-            for place in group:
-                end = at + width(self.checks[place], what)
-                told[place], at = reply[at:end], end
-        return told
+        parts: Parts = {}
+        for group, numbers in zip(groups, replies, strict=True):
+            parts |= zip(group, parse([self.checks[place] for place in group], numbers, what), strict=True)
+        return parts
 
     def judge(self, what: What) -> Generator[list[Call], list[list[int]], Parts]:
         everywhere = range(len(self.checks))
@@ -78,25 +75,25 @@ class _Request(NamedTuple):
             return nothing | looked | (counted if self._refusing(looked | counted) else {})
         if what == "peek":
             return looked | (yield from self.ask([place for place in everywhere if place not in looked], "peek"))
-        told = yield from self.ask(everywhere, "hit")
-        losing = {self.slots[place] for place in self._refusing(told)}
+        charged = yield from self.ask(everywhere, "hit")
+        losing = {self.slots[place] for place in self._refusing(charged)}
         if not losing:
-            return told
+            return charged
         # What counts refused requests has counted this one, and keeps it.
         innocent = [place for place in everywhere if self.slots[place] not in losing and not self.checks[place].counts_refused]
-        charges = [(self.checks[place], _times(self.checks[place], told[place])) for place in innocent]
+        charges = [(self.checks[place], [window.charged_at_ms for window in charged[place].windows]) for place in innocent]
         with suppress(RedisError, OSError):  # it is refused in any case; what it holds leaves with its period
             yield from refund([(check, times) for check, times in charges if max(times) >= 0], self.now_ms)
-        return told | {place: looked.get(place, nothing[place]) for place in innocent}
+        return charged | {place: looked.get(place, nothing[place]) for place in innocent}
 
     def _tell_refused(self, looked: Parts) -> Generator[list[Call], list[list[int]], Parts]:
         """The second round of a refused request: for rules that count it, or that lock out whom they refuse."""
-        locking = {place for place, part in looked.items() if self.checks[place].penalty_ms and part[0] == 1}
+        locking = {place for place, answer in looked.items() if self.checks[place].penalty_ms and answer.verdict == 1}
         concerned = {self.slots[place] for place, check in enumerate(self.checks) if check.counts_refused or place in locking}
         return (yield from self.ask([place for place, slot in enumerate(self.slots) if slot in concerned], "refused"))
 
-    def _refusing(self, told: Parts) -> list[int]:
-        return [place for place, part in told.items() if self.checks[place].enforce and _refuses(self.checks[place], part)]
+    def _refusing(self, parts: Parts) -> list[int]:
+        return [place for place, answer in parts.items() if self.checks[place].enforce and answer.refuses]
 
 
 def _slots(checks: Iterable[Check]) -> list[int]:
@@ -110,14 +107,6 @@ def _by_slot(places: Iterable[int], slots: list[int]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _nothing(check: Check) -> list[int]:
-    """What is told of a check that was not asked: all 0, and not charged."""
-    return [0, 0] * check.tells_verdict + [0, 0, 0, -1] * len(check.windows)
-
-
-def _refuses(check: Check, part: list[int]) -> bool:
-    return part[0] > 0 if check.tells_verdict else any(part[1::4])
-
-
-def _times(check: Check, part: list[int]) -> list[int]:
-    return part[(5 if check.tells_verdict else 3) :: 4]
+def _nothing(check: Check) -> Answer:
+    """The answer to a check that no server was asked about: all 0, and not charged."""
+    return Answer(0 if check.tells_verdict else NO_VERDICT, 0, tuple([WindowAnswer(window, 0, 0, 0) for window in check.windows]))

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from redis.connection import ConnectionPool
@@ -21,6 +22,7 @@ from ratewindow.limiter.redis.faults import Concerns, ServerAway, Unwatched, Wat
 from ratewindow.limiter.redis.loop_deadline import time_limit
 from ratewindow.limiter.redis.server_clock import ServerClock
 from ratewindow.limiter.redis.thread_deadline import limited, running, still_limited, timed
+from ratewindow.limiter.reply import Reply, parse
 from ratewindow.limiter.types import Check, Refunds, What, Window
 
 if TYPE_CHECKING:
@@ -57,10 +59,10 @@ class ClusterStore:
         self.clock = ServerClock()
         self._stale = False
 
-    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
-        """The reply of ``lua/decide.lua``."""
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Reply:
+        """What ``lua/decide.lua`` answers."""
         with still_limited(self._limit_s):
-            return cast("list[int]", self._hold(rounds.decide(checks, what, now_ms)))
+            return cast("Reply", self._hold(rounds.decide(checks, what, now_ms)))
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
         """Give back the cost of each check, to the times it was charged at."""
@@ -251,9 +253,9 @@ class AsyncClusterStore:
         self._limit_s = limit_s
         self._held: set[asyncio.Task[None]] = set()  # the loop itself does not keep them
 
-    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[Reply]":
         if rounds.in_one_slot(checks):  # the usual case, without a task of its own
-            return self._lanes.call(decide_call(checks, what, now_ms))
+            return self._lanes.call(decide_call(checks, what, now_ms), partial(parse, checks, what=what))
         return self._begin(rounds.decide(checks, what, now_ms))
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
