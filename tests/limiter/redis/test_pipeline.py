@@ -63,9 +63,9 @@ print(told, asyncio.run(ask()).allowed)
 def test_the_next_loop_begins_anew_where_another_has_ended(redis_url: str) -> None:
     """Also after one that was closed amid a decision, where nobody is left to send the next."""
     told = subprocess.run(
-        [sys.executable, "-c", SEVERAL_LOOPS, redis_url], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", SEVERAL_LOOPS, redis_url], capture_output=True, text=True, check=False, timeout=60
     )
-    assert told.stdout == "[49, 48, 47] True\n"
+    assert told.stdout == "[49, 48, 47] True\n", told.stderr
 
 
 async def test_an_error_of_one_decision_is_its_own(redis_url: str) -> None:
