@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.test import AsyncRequestFactory, RequestFactory, override_settings
 
 from ratewindow.limiter.redis.thread_deadline import running
+from ratewindow.limiter.reply import Reply, parse
 from ratewindow.models import RateRule
 from ratewindow.store import leasing, outage, stores
 from ratewindow.testing import Rule, override_rules
@@ -105,10 +106,10 @@ def test_the_second_call_has_what_the_first_has_left_of_the_time(monkeypatch: py
     store = stores.store()
     run = store.run
 
-    def watched(checks: Any, what: Any) -> list[int]:
+    def watched(checks: Any, what: Any) -> Reply:
         limits.append(running.until_s)
         if len(checks) == 1 and checks[0].cost > 1:
-            return [0, 1000, 1000, 0]  # as if somebody else had taken nearly all meanwhile
+            return parse(checks, [0, 1000, 1000, 0])  # as if somebody else had taken nearly all meanwhile
         return run(checks, what)
 
     monkeypatch.setattr(store, "run", watched)

@@ -14,6 +14,7 @@ from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Check, What
 from tests.support.clock import START_MS, Clock
+from tests.support.trial import numbers
 
 RATES = ["1/s", "3/s", "3/m", "5/m", "60/m", "100/h"]
 PERIODS = 10
@@ -79,19 +80,21 @@ def test_up_to_the_number_of_buckets_every_answer_is_that_of_a_log(store: Store,
             cost = dice.choice([1, 1, 1, 2, limit])
             what: What = dice.choice(["hit", "hit", "hit", "peek", "refused"])
             answers = [
-                store.run(
-                    [
-                        Check(
-                            "rule",
-                            (Window(limit, *window.shape[1::-1], window.buckets),),
-                            (f"{trial}:{window.algorithm}",),
-                            cost,
-                            True,
-                            number % 10 == 0,
-                        )
-                    ],
-                    what,
-                    now_ms,
+                numbers(
+                    store.run(
+                        [
+                            Check(
+                                "rule",
+                                (Window(limit, *window.shape[1::-1], window.buckets),),
+                                (f"{trial}:{window.algorithm}",),
+                                cost,
+                                True,
+                                number % 10 == 0,
+                            )
+                        ],
+                        what,
+                        now_ms,
+                    )
                 )
                 for window in windows
             ]
