@@ -1,0 +1,92 @@
+"""The README, followed literally: a new site, its lines, and six requests of which the sixth is refused."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+README = (CHECKOUT / "README.md").read_text()
+FIVE_MINUTES = README.partition("## Five minutes")[2].partition("\n## ")[0]
+
+CLIENT = """
+import os
+os.environ["DJANGO_SETTINGS_MODULE"] = "mysite.settings"
+import django
+django.setup()
+from django.test import Client
+{before}
+print(*[Client().get("/hello/", headers={{"host": "localhost"}}).status_code for _ in range({requests})])
+"""
+RULE = """
+from ratewindow.models import RateRule
+RateRule.objects.define("hello", "8/m", mode="enforce")
+"""
+
+
+class Site:
+    """A site in an empty folder, to which the README's lines are added."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+        self._environment.pop("DJANGO_SETTINGS_MODULE", None)
+        self.run("-m", "django", "startproject", "mysite", ".")
+
+    def run(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=self.folder, env=self._environment, capture_output=True, text=True
+        )
+        self.errors = done.stderr
+        return done.stdout
+
+    def add(self, name: str, lines: str) -> None:
+        with (self.folder / "mysite" / name).open("a") as file:
+            file.write(f"\n{lines}")
+
+    def answers(self, requests: int, before: str = "") -> str:
+        return self.run("-c", CLIENT.format(requests=requests, before=before)).strip()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+@pytest.fixture
+def finished(site: Site, redis_url: str) -> Site:
+    """After all steps but those in the admin."""
+    settings, urls = re.findall(r"```python\n(.*?)```", FIVE_MINUTES, re.DOTALL)
+    assert "redis://localhost:6379/0" in settings
+    site.add("settings.py", settings.replace("redis://localhost:6379/0", redis_url))
+    site.add("urls.py", urls)
+    site.run("manage.py", "migrate")
+    return site
+
+
+def test_a_throttled_view_is_on_the_first_screen() -> None:
+    lines = README.splitlines()
+    assert len(lines) <= 150
+    assert next(number for number, line in enumerate(lines, 1) if "the sixth request is refused" in line) <= 60
+
+
+def test_the_five_minutes_end_with_a_429(finished: Site) -> None:
+    last = re.search(r"The last line should be `(.+?)`", FIVE_MINUTES)
+    printed = re.search(r"It prints `([\d ]+)`", FIVE_MINUTES)
+    assert last and printed
+    assert finished.run("manage.py", "ratewindow", "check").splitlines()[-1] == last[1], finished.errors
+    assert finished.answers(6) == printed[1], finished.errors
+
+
+def test_a_rule_of_the_admin_takes_over(finished: Site) -> None:
+    assert finished.answers(9, before=RULE) == " ".join(["200"] * 8 + ["429"]), finished.errors
+
+
+def test_without_redis_in_the_settings_the_check_names_the_line(site: Site) -> None:
+    site.add("settings.py", 'INSTALLED_APPS = [*INSTALLED_APPS, "ratewindow"]')
+    site.run("manage.py", "check")
+    assert "ratewindow.E002" in site.errors
+    assert '"REDIS"' in site.errors
