@@ -223,7 +223,7 @@ def _rulings(overrides: Overrides, who: Who) -> list[Ruling]:
 
 def _ask(who: Who, rule: Rule, cost: int) -> Question:
     if _is_request(who):
-        return ask(who, [rule], cost)
+        return ask(who, [rule], cost, conf.current())
     return ask_about(parse_identity(cast("str | tuple[str, ...]", who), rule.recipe.normaliser), rule, cost)
 
 

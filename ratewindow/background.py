@@ -1,6 +1,7 @@
 """Background threads of each process: what must happen regularly, and never on a request's time."""
 
 import logging
+import os
 import sys
 import threading
 import time
@@ -63,7 +64,7 @@ class _Thread:
 
 _threads: list[_Thread] = []
 _starting = threading.Lock()
-_running = False
+running_in = 0  # the process whose threads run; requests compare it before they call `ensure_running`
 
 
 def assign(chores: Iterable[Chore], outage_is_known: Callable[[], bool]) -> None:
@@ -90,19 +91,19 @@ def hurry(run: Callable[[], None]) -> None:
 
 
 def ensure_running() -> None:
-    """Start the threads unless this process has them. Cheap enough for every request."""
+    """Start the threads unless this process has them."""
     forks.notice()
-    if not _running:
+    if running_in != os.getpid():
         _start()
 
 
 def _start() -> None:
-    global _running
+    global running_in
     with _starting:
-        if not _running:
+        if running_in != os.getpid():
             for thread in _threads:
                 thread.start()
-            _running = True
+            running_in = os.getpid()
             _log_missing_threads()
 
 
@@ -157,7 +158,7 @@ def _log_server_error(chore: Chore, error: Exception) -> None:
 
 def renew() -> None:
     """In a fork: its threads start with its first request."""
-    global _running, _starting
-    _running, _starting = False, threading.Lock()
+    global running_in, _starting
+    running_in, _starting = 0, threading.Lock()
     for thread in _threads:
         thread.renew()

@@ -1,6 +1,6 @@
 """The middleware: the door for every rule that applies by path."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
@@ -12,7 +12,6 @@ from ratewindow.request import guard, refusal, visit
 from ratewindow.request.prepare import Cost
 from ratewindow.request.steps import Steps, run
 from ratewindow.rulebook.current import Rulebook
-from ratewindow.rules.rule import Rule
 
 
 class RateWindowMiddleware:
@@ -27,6 +26,7 @@ class RateWindowMiddleware:
     cost: Cost = 1
     block = True
     at_view = False
+    rules = staticmethod(Rulebook.match)
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
         self._guarded = guard.guarded(get_response, self)
@@ -35,9 +35,6 @@ class RateWindowMiddleware:
 
     def __call__(self, request: HttpRequest) -> Any:
         return self._guarded(request)
-
-    def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
-        return book.match(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | HttpResponse | None:
         if not isinstance(exception, RateLimited):

@@ -122,7 +122,7 @@ def no_chores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process without chores; those of the test end their threads by SystemExit, which nobody need hear of."""
     monkeypatch.setattr(background, "_threads", [])
     monkeypatch.setattr(background, "_outage_is_known", background._outage_is_known)
-    monkeypatch.setattr(background, "_running", False)
+    monkeypatch.setattr(background, "running_in", 0)
     monkeypatch.setattr(threading, "excepthook", lambda told: None)
     yield
     for thread in threading.enumerate():

@@ -3,10 +3,11 @@
 An identity is always typed, ``ip:203.0.113.9``: a user whose name is ``203.0.113.9`` is another client.
 """
 
+from ratewindow.identity.address import ip
 from ratewindow.identity.custom_keys import paths_in, ratekey
 from ratewindow.identity.privacy import forms, hashed, is_hashed, shown, stored
 from ratewindow.identity.recipe import Recipe, canonical, recipe
-from ratewindow.identity.request_attributes import had_failure, ip, original
+from ratewindow.identity.request_attributes import had_failure, original
 from ratewindow.identity.scope import scope, scoped
 from ratewindow.identity.typed_values import split
 from ratewindow.identity.who_argument import parse_identity

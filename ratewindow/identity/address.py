@@ -23,11 +23,18 @@ def client_address(request: HttpRequest) -> str:
     """
     meta = request.META  # shaped by speed: no call that can be spared
     peer = meta.get("REMOTE_ADDR") or ""
-    forwarded = (meta.get("HTTP_X_FORWARDED_FOR") or "") if conf.current().trusted_proxies else ""
+    forwarded = meta.get("HTTP_X_FORWARDED_FOR") or ""
+    if forwarded and not conf.current().trusted_proxies:
+        forwarded = ""
     client = (_client if len(peer) + len(forwarded) <= LONGEST_CACHED else _client.__wrapped__)(peer, forwarded)
     if proxy_warning.watching:
         proxy_warning.observe(meta, client)
     return client
+
+
+def ip(request: HttpRequest) -> str:
+    """The key ``ip``."""
+    return f"ip:{client_address(request)}"
 
 
 def whole_address(request: HttpRequest) -> Address | None:

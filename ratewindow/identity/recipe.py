@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from django.http import HttpRequest
 
-from ratewindow.identity import custom_keys, request_attributes
+from ratewindow.identity import address, custom_keys, request_attributes
 from ratewindow.identity.body_fields import either, in_json, post
 from ratewindow.identity.jwt_claims import claim
 from ratewindow.identity.normalise import Normaliser, as_sent, normalised
@@ -18,7 +18,7 @@ from ratewindow.limiter.keys import joined
 Loader = Callable[[HttpRequest], Awaitable[None]]
 
 _UNNAMED: dict[str, Extractor] = {
-    "ip": request_attributes.ip,
+    "ip": address.ip,
     "user": request_attributes.user,
     "user_or_ip": request_attributes.user_or_ip,
     "session": request_attributes.session,

@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from ratewindow import site_functions
-from ratewindow.identity.address import client_address
+from ratewindow.identity.address import ip
 from ratewindow.identity.routes import match_of, route_of
 
 METHODS = frozenset("GET POST PUT PATCH DELETE OPTIONS TRACE CONNECT".split())
@@ -26,10 +26,6 @@ def report_failure(request: HttpRequest, where: str, error: Exception) -> None:
 def had_failure(request: HttpRequest) -> bool:
     """Whether a key is missing because the site's code raised; resets the mark."""
     return bool(vars(request).pop("_ratewindow_key_failed", False))
-
-
-def ip(request: HttpRequest) -> str:
-    return f"ip:{client_address(request)}"
 
 
 def user(request: HttpRequest) -> str | None:

@@ -29,25 +29,25 @@ class Refusals:
         self.clock_ms: Callable[[], float] = clock_ms or _monotonic_ms
         self._lock = threading.Lock()
         renew_lock_after_fork(self)
-        self._known: OrderedDict[tuple[Check, ...], tuple[float, float, float, Reply]] = OrderedDict()
+        self.known: OrderedDict[tuple[Check, ...], tuple[float, float, float, Reply]] = OrderedDict()
 
     def __bool__(self) -> bool:
         """Whether it is worth the while to ask."""
-        return bool(self._known)
+        return bool(self.known)
 
     def recall(self, checks: list[Check], now_ms: float | None = None) -> Decision | None:
         """The decision on a hit that is known to be refused, with its times as they are now; None: ask the server.
 
         `now_ms` is the time by `clock_ms`, where it has been read already.
         """
-        known = self._known.get(tuple(checks))
+        known = self.known.get(tuple(checks))
         if known is None:
             return None
         asked_ms, until_ms, replied_ms, reply = known
         if now_ms is None:
             now_ms = self.clock_ms()
         if not asked_ms <= now_ms < until_ms:
-            self._known.pop(tuple(checks), None)
+            self.known.pop(tuple(checks), None)
             return None
         return decision(checks, shortened(reply, max(0, int(now_ms - replied_ms))))
 
@@ -58,14 +58,14 @@ class Refusals:
             until_ms = asked_ms + min(wait_ms, self._believed_ms)
             replied_ms = asked_ms if self._decides else self.clock_ms()
             with self._lock:
-                self._known[tuple(checks)] = (asked_ms, until_ms, replied_ms, reply)
-                if len(self._known) > MOST_KNOWN:
-                    self._known.popitem(last=False)
+                self.known[tuple(checks)] = (asked_ms, until_ms, replied_ms, reply)
+                if len(self.known) > MOST_KNOWN:
+                    self.known.popitem(last=False)
 
     def forget(self) -> None:
         """Believe nothing: something was given back, or charged beyond what is full."""
         with self._lock:
-            self._known.clear()
+            self.known.clear()
 
 
 def _monotonic_ms() -> float:

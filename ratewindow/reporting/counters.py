@@ -66,6 +66,15 @@ class _Sheet:
         return {rule: line.frozen() for rule, line in self.lines.items()}
 
 
+def count_time(spans: list[int], took_s: float) -> None:
+    """Count a time in one of the spans of `latency`; longer times count in the last. Runs for every decision."""
+    took_us = int(took_s * 1e6)
+    try:
+        spans[(took_us * took_us).bit_length()] += 1  # the integer part of the logarithm
+    except IndexError:
+        spans[-1] += 1
+
+
 class Counters:
     """Counts under a lock that is held for a few dict operations, never while sending."""
 
@@ -106,7 +115,7 @@ class Counters:
                     if decision.cause:
                         self._causes[decision.cause] = self._causes.get(decision.cause, 0) + 1
                 if decision.took_s:
-                    latency.count(line.spans, decision.took_s)
+                    count_time(line.spans, decision.took_s)
                 sheet.changes += 1
 
     def _record_causes(self, decisions: Iterable[Decision]) -> None:

@@ -13,15 +13,6 @@ BOUNDS = tuple(f"{float(f'{2 ** (number / 2) / 1000:.3g}'):g}" for number in ran
 _NUMBERS = {bound: number for number, bound in enumerate(BOUNDS)}
 
 
-def count(spans: list[int], took_s: float) -> None:
-    """Count a time in one of the `SPANS` spans; longer times count in the last. Runs for every decision."""
-    took_us = int(took_s * 1e6)
-    try:
-        spans[(took_us * took_us).bit_length()] += 1  # the integer part of the logarithm
-    except IndexError:
-        spans[-1] += 1
-
-
 def tally_of(counts: Sequence[int]) -> Tally:
     """Counts by span as a tally: by the span's upper bound in milliseconds."""
     return {BOUNDS[number]: count for number, count in enumerate(counts) if count}

@@ -70,7 +70,7 @@ def _known(question: Question, what: What, waited: str, at_s: float) -> Decision
     checks = question.checks
     if not checks or (question.settled and question.refused):
         return _with_rules(without_redis.unasked(question), question)
-    if outage.refusals and what == "hit" and (refused := outage.refusals.recall(checks)) is not None:
+    if outage.refusals.known and what == "hit" and (refused := outage.refusals.recall(checks)) is not None:
         return _completed(refused, question, at_s)
     if waited or outage.breaker.open:
         return _with_rules(
@@ -81,7 +81,8 @@ def _known(question: Question, what: What, waited: str, at_s: float) -> Decision
 
 def _answered(question: Question, what: What, reply: Reply, at_s: float, began_s: float) -> Decision:
     """The decision in the store's reply; a refusal is remembered."""
-    outage.breaker.succeeded()
+    if outage.breaker.listens:
+        outage.breaker.succeeded()
     checks = question.checks
     decision = decision_of(checks, reply, what)
     if not decision.allowed and what == "hit" and not process_clients.in_memory():

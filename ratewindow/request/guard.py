@@ -39,7 +39,19 @@ class Door(Protocol):
 class Passage:
     """One request passing one guard; what all its guards know is in its visit."""
 
-    __slots__ = ("counts_later", "decision", "door", "outermost", "overrides", "refused", "request", "rules", "seen", "visit")
+    __slots__ = (
+        "counts_later",
+        "decision",
+        "door",
+        "outermost",
+        "overrides",
+        "refused",
+        "request",
+        "rules",
+        "seen",
+        "settings",
+        "visit",
+    )
 
     def __init__(self, request: HttpRequest, door: Door) -> None:
         self.seen = request  # with the user that it was authenticated as here
@@ -48,6 +60,7 @@ class Passage:
         known: visit.Visit | None = getattr(self.request, "_ratewindow", None)
         self.outermost = known is None or not known.is_open
         self.visit = visit.begin(self.request) if known is None or self.outermost else known
+        self.settings = conf.current()
         self.refused = self.counts_later = False
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
@@ -55,7 +68,7 @@ class Passage:
     def is_off(self, book: Rulebook) -> bool:
         """Whether nothing is to be decided here: limits are switched off, or no rule, block or exemption may hold. A rule
         that a guard outside has met is not met again."""
-        if not conf.current().enabled:
+        if not self.settings.enabled:
             return True
         rules = self.door.rules(book, self.seen)
         self.counts_later, self.overrides = book.counts_later, book.overrides
@@ -71,8 +84,8 @@ class Passage:
             verdict = judge(self.overrides.of_request(self.seen), self.rules)
             if verdict.settled:
                 return Question([], verdict.settled, ())
-            return ask(self.seen, verdict.rules, self.door.cost)
-        return ask(self.seen, self.rules, self.door.cost)
+            return ask(self.seen, verdict.rules, self.door.cost, self.settings)
+        return ask(self.seen, self.rules, self.door.cost, self.settings)
 
     @property
     def waited(self) -> str:
@@ -120,7 +133,7 @@ class Passage:
         """The response with the headers of all rules that the request has met."""
         if self.outermost and isinstance(response, HttpResponseBase):  # else Django says what a view must return
             decision = self.visit.decision
-            headers.write(response, decision)
+            headers.write(response, decision, self.settings.headers)
             if not decision.allowed and response.status_code == 429:  # by REST framework, or by the view
                 refusal.leave_log_to_ours(response)
         return response

@@ -36,9 +36,8 @@ class Question(NamedTuple):
 NOTHING = Question([], [], ())
 
 
-def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost = 1) -> Question:
+def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost, settings: conf.Conf) -> Question:
     """The checks of every rule that counts this request, each for the client that the rule identifies in it."""
-    settings = conf.current()
     within = scope(request) if settings.scope is not None else None
     factor, is_broken = (cost, False) if isinstance(cost, int) else (-1, False)
     checks: list[Check] = []
@@ -99,8 +98,7 @@ def _computed(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: S
 def _check(rule: Rule, prefix: str, identity: str, factor: int) -> Check:
     # An edited rule must not raise in a view, so a product beyond the bound is the bound.
     cost = 1 if rule.cost == factor == 1 else min(rule.cost * factor, MOST_UNITS)
-    client = state_keys.client_tag(identity)
-    names = rule.state_names
+    client, names = state_keys.client_tag(identity), rule.state_names
     keys = (prefix + names[0] + client,) if len(names) == 1 else tuple([prefix + name + client for name in names])
     if rule.is_usual:
         return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce")

@@ -98,8 +98,10 @@ class Visit:
     def end(self) -> Iterable[Decision]:
         """End at the outermost guard; returns what the report counts."""
         self.is_open, self.is_over = False, True
-        decisions = self.decision.decisions
-        return decisions if len(decisions) < 2 else _once_for_each_rule(decisions)
+        decision = self.decision
+        if decision.parts:
+            return _once_for_each_rule(decision.parts)
+        return (decision,) if decision.rule else ()
 
 
 class RequestDecision(Decision):

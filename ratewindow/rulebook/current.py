@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy
+from os import getpid
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -39,12 +40,15 @@ class Rulebook:
         self.alone = alone
         self.overrides = overrides
         self.by_name = {rule.name: rule for rule in rules}
+        self._has_shadow = any(rule.mode == "shadow" for rule in self.by_name.values())
         self.counts_later = any(rule.count_when is not None for rule in self.by_name.values())
         self._index = Index(self.by_name.values())
 
     def match(self, request: HttpRequest) -> list[Rule]:
         """The rules that apply by path. Whether code gives a rate is checked here, since views are imported late."""
         rules = self._index.match(request)
+        if not self._has_shadow:
+            return rules
         return [rule.counting_beside_code if rule.mode == "shadow" and code_rates.has_rate(rule.name) else rule for rule in rules]
 
     def named(self, name: str, code: Rule | None, method: str | None, warn: bool) -> list[Rule]:
@@ -109,7 +113,8 @@ def rulebook() -> Rulebook:
     """The rules in force. Only the first request of a process waits, for a moment, until they have been read."""
     if _of_test is not None:
         return _of_test
-    background.ensure_running()
+    if background.running_in != getpid():
+        background.ensure_running()
     if _held.book is None and not _held.ready.wait(FIRST_READING_S):
         if not hold_copy():
             logger.error("ratewindow: no rules after %.0f s, requests pass: does this server run threads?", FIRST_READING_S)
@@ -123,7 +128,8 @@ async def arulebook() -> Rulebook:
         return _of_test
     if _held.book is None:
         return await asyncio.to_thread(rulebook)
-    background.ensure_running()
+    if background.running_in != getpid():
+        background.ensure_running()
     return _OFF if kill_switch.off else _held.book
 
 

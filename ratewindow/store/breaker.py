@@ -65,7 +65,7 @@ class Breaker:
     def _begin_anew(self) -> None:
         self.open = False
         self.cause = ""  # of the last failure, such as store:timeout
-        self._listens = False  # whether an answer is news
+        self.listens = False  # whether an answer is news
         self._failures, self._partial = Failures(), Partial()
         self._trial: Trial | None = None
         self._suspect = ""  # the fault that opened it, if it may be about some calls alone
@@ -80,14 +80,14 @@ class Breaker:
             return State(self.server, away, self._since_s, self.cause)
 
     def succeeded(self) -> None:
-        if self._listens:
+        if self.listens:
             self._answered()
 
     def _answered(self) -> None:
         with self._lock:
             if self.open:  # it was asked before
                 return
-            self._listens = not self._failures.add_answer()
+            self.listens = not self._failures.add_answer()
             passed = self._go_on(Trial.add_answer)
         if passed:
             self._tell_end()
@@ -98,7 +98,7 @@ class Breaker:
             if self.open:  # it was asked before
                 self.cause = f"store:{fault}"
                 return
-            self._listens, trial = True, self._trial
+            self.listens, trial = True, self._trial
             if self._partial.has(fault, now_s):
                 if trial is not None:
                     trial.add_partial(now_s)
@@ -156,7 +156,7 @@ class Breaker:
                 return
             if self._suspect:
                 self._partial.suspect(self._suspect, self._clock_s())
-            self._trial, self._listens, self.open = Trial(self._relapses, self._clock_s()), True, False
+            self._trial, self.listens, self.open = Trial(self._relapses, self._clock_s()), True, False
 
     def _go_on(self, step: Callable[[Trial], object]) -> bool:
         """A step of the trial, if there is one; whether it has passed by it."""
@@ -168,7 +168,7 @@ class Breaker:
         if trial.is_over(self._clock_s()):
             self._trial = None
         else:
-            self._listens = True
+            self.listens = True
         if trial.passed and not before:
             self._since_s = time.time()
             return True

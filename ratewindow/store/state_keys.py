@@ -27,7 +27,7 @@ from functools import cache, lru_cache
 from django.conf import settings as django_settings
 
 from ratewindow import conf
-from ratewindow.limiter.keys import LAYOUT, digest, identity_tag
+from ratewindow.limiter.keys import LAYOUT, MOST_REMEMBERED, digest, identity_tag
 from ratewindow.limiter.types import Window
 
 LOCK_TAG = digest(f"{LAYOUT} lock", 6)
@@ -94,6 +94,12 @@ def lock_name(rule: str, beside_code: bool) -> str:
 
 def client_tag(identity: str) -> str:
     """The end of a state's key: a digest that nobody without the SECRET_KEY can look up."""
+    # Long identities are what somebody sends to fill the memory.
+    return _remembered_tag(identity) if len(identity) <= MOST_REMEMBERED else identity_tag(identity, _secret())
+
+
+@lru_cache(maxsize=4096)
+def _remembered_tag(identity: str) -> str:
     return identity_tag(identity, _secret())
 
 
@@ -124,3 +130,4 @@ def _secret() -> bytes:
 def forget_secret() -> None:
     """SECRET_KEY has changed, in a test."""
     _secret.cache_clear()
+    _remembered_tag.cache_clear()

@@ -34,9 +34,9 @@ def travel(duration_ms: int) -> None:
 def store() -> RedisStore | ClusterStore | MemoryStore:
     """For threads."""
     global _of_threads
-    if process_clients.in_memory():
-        return _memory
     if _of_threads is None:
+        if process_clients.in_memory():
+            return _memory
         _of_threads = store_for(process_clients.client(), conf.current().timeout_s, shards)
     return _of_threads
 

@@ -217,4 +217,4 @@ def test_a_long_identity_is_not_kept(store: Counting, clock: Clock) -> None:
     assert store.asked == 4
     assert not limiter.hit(identity[:-1] + "y", LIMIT, cost=4)
     assert store.asked == 5
-    assert len(repr(limiter._refusals._known)) < 10_000
+    assert len(repr(limiter._refusals.known)) < 10_000

@@ -4,13 +4,14 @@ import random
 
 import pytest
 
-from ratewindow.reporting.latency import BOUNDS, SPANS, count, percentiles, tally_of
+from ratewindow.reporting.counters import count_time
+from ratewindow.reporting.latency import BOUNDS, SPANS, percentiles, tally_of
 
 
 def counted(*times_s):
     spans = [0] * SPANS
     for took_s in times_s:
-        count(spans, took_s)
+        count_time(spans, took_s)
     return spans
 
 

@@ -11,7 +11,7 @@ from django.test import RequestFactory, override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ratewindow import ratelimit
+from ratewindow import conf, ratelimit
 from ratewindow.limiter import Limiter, MemoryStore
 from ratewindow.limiter.types import Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
@@ -45,7 +45,7 @@ def told(response: HttpResponse) -> tuple[Policies, Policies]:
 
 def written(*parts: Decision) -> HttpResponse:
     response = HttpResponse()
-    headers.write(response, Decision.of(parts))
+    headers.write(response, Decision.of(parts), conf.current().headers)
     return response
 
 

@@ -52,7 +52,7 @@ def test_a_process_that_has_seen_many_clients_holds_no_more_for_as_many_again(ha
             held.append(entries())
         # Other parts of the process may hold more once; what each client leaves behind would be there each time.
         assert min(after - before for before, after in itertools.pairwise(held)) < MORE / 10, held
-        assert len(outage.refusals._known) <= KEPT
+        assert len(outage.refusals.known) <= KEPT
         kept = [len(each) for each in gc.get_objects() if isinstance(each, MemoryStore)]
         assert max(kept, default=0) <= KEPT
 
