@@ -2,12 +2,14 @@
 
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import redis
 from django.conf import settings
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import override_settings
 from django.urls import get_resolver
 
@@ -88,6 +90,25 @@ def _closing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for server in made:
         server.close()
+
+
+@pytest.fixture(autouse=True)
+def _closing_databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Connections to the database that a test's threads have opened end with it. Django closes none to a database in memory,
+    and others only where a request ends."""
+    connect, opened = BaseDatabaseWrapper.connect, list[BaseDatabaseWrapper]()
+
+    def connecting(wrapper: BaseDatabaseWrapper) -> None:
+        connect(wrapper)
+        if threading.current_thread() is not threading.main_thread():
+            opened.append(wrapper)
+
+    monkeypatch.setattr(BaseDatabaseWrapper, "connect", connecting)
+    yield
+    for wrapper in opened:
+        wrapper.inc_thread_sharing()
+        BaseDatabaseWrapper.close(wrapper)
+        wrapper.dec_thread_sharing()
 
 
 @pytest.fixture(scope="session")
