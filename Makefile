@@ -11,7 +11,7 @@ BROWSER := $(if $(wildcard /usr/bin/chromium),$(VENV)/.browser)
 # Each process has a server of its own; one that is named by environment is emptied by every test, and so is for one.
 PARALLEL := $(if $(RATEWINDOW_REDIS_URL),,-n auto --dist loadfile)
 
-.PHONY: help demo test conformance faults soak pictures lint fmt bench clean
+.PHONY: help demo test conformance faults soak pictures lint fmt bench beside clean
 .DELETE_ON_ERROR:
 
 help: ## show this list (the default)
@@ -53,6 +53,9 @@ fmt: $(VENV)/.lint ## format the code and sort its imports
 
 bench: $(VENV)/.bench $(VENV)/.docs ## measure the cost of a decision beside other libraries
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+beside: $(VENV)/.bench ## time requests here beside another commit, in turns (COMMIT=HEAD~1, ARGS="--at-most 1.03")
+	@$(BIN)/python -m benchmarks.beside $(or $(COMMIT),HEAD~1) $(ARGS)
 
 clean: ## remove the virtual environment and what the tools left
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
