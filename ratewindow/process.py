@@ -23,19 +23,19 @@ from ratewindow.rules import matching
 from ratewindow.store import breaker, leasing, malformed, outage, process_clients, state_keys, stores
 
 CHORES = (
-    Chore(edits.listen, edits.interval_s),
+    Chore(edits.check_redis, edits.interval_s),
     Chore(stores.close_unused, lambda: UNUSED_S / 2),
     Chore(local_counts.tidy, lambda: local_counts.TIDY_S),
     Chore(shared_prefix.announce_unless_tested, lambda: shared_prefix.ANNOUNCE_S),
     # The database, a server that hangs, and listeners may hold up these for seconds: each has a thread that the others do
     # not wait for.
-    Chore(edits.look, edits.interval_s, thread="rules"),
-    Chore(edits.look_at_switch, lambda: edits.REREAD_ALONE_S, thread="rules"),
+    Chore(edits.reread, edits.interval_s, thread="rules"),
+    Chore(edits.reread_switch, lambda: edits.REREAD_ALONE_S, thread="rules"),
     Chore(outage.breaker.look, lambda: breaker.PROBE_S, thread="probes"),
     Chore(stores.shards.look, lambda: breaker.PROBE_S, thread="probes"),
     Chore(counters.flush, lambda: counters.FLUSH_S, thread="reports"),
     Chore(processes.beat, lambda: processes.BEAT_S, thread="reports"),
-    Chore(announce.send_waiting, lambda: announce.LOOK_S, thread="signals"),
+    Chore(announce.send_waiting, lambda: announce.INTERVAL_S, thread="signals"),
     Chore(outage_signals.send, lambda: outage_signals.LOOK_S, thread="signals"),
 )
 

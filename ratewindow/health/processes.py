@@ -25,7 +25,7 @@ from ratewindow.request import without_redis
 from ratewindow.rulebook import reading
 from ratewindow.store import malformed, outage, process_clients, state_keys, stores
 from ratewindow.store.failures import MINUTE_S
-from ratewindow.store.repair import mended
+from ratewindow.store.repair import with_repair
 
 BEAT_S = 1.5
 SILENT_MS = 6_000  # a process without a record for so long is silent
@@ -112,7 +112,7 @@ def beat() -> None:
             pipe.zcard(state_keys.processes())
             return int(pipe.execute()[-1])
 
-    _self.others = mended(client, {state_keys.processes(): "zset"}, ask)
+    _self.others = with_repair(client, {state_keys.processes(): "zset"}, ask)
     _self.has_record = True
 
 
@@ -135,7 +135,7 @@ def everywhere(client: Any) -> list[dict[str, Any]]:
 
     A silent process has only its name and since when. A malformed record is left out.
     """
-    index = mended(client, {state_keys.processes(): "zset"}, lambda: _index(client))
+    index = with_repair(client, {state_keys.processes(): "zset"}, lambda: _index(client))
     names = [(name.decode(errors="replace"), seen_s) for name, seen_s in index]
     if not names:
         return []

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from ratewindow import conf
 from ratewindow.store import malformed, process_clients, state_keys
-from ratewindow.store.repair import mended
+from ratewindow.store.repair import with_repair
 
 ANNOUNCE_S = 60.0
 REMEMBERED_S = 24 * 3600
@@ -33,7 +33,7 @@ def announce_site(now_s: float | None = None) -> None:
             pipe.expire(state_keys.sites(), 2 * REMEMBERED_S)
             pipe.execute()
 
-    mended(client, {state_keys.sites(): "hash"}, ask, lambda: fields.update({OVERWRITTEN: seen_s}))
+    with_repair(client, {state_keys.sites(): "hash"}, ask, lambda: fields.update({OVERWRITTEN: seen_s}))
 
 
 def refuse_when_shared(now_s: float | None = None) -> None:
@@ -81,7 +81,7 @@ def _seen_s(now_s: float) -> dict[str, int]:
 
 def _announced(now_s: float) -> dict[bytes, bytes]:
     client, key = process_clients.patient_client(), state_keys.sites()
-    found = mended(client, {key: "hash"}, lambda: client.hgetall(key), lambda: client.hset(key, OVERWRITTEN, int(now_s)))
+    found = with_repair(client, {key: "hash"}, lambda: client.hgetall(key), lambda: client.hset(key, OVERWRITTEN, int(now_s)))
     return cast("dict[bytes, bytes]", found)
 
 

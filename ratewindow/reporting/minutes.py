@@ -11,7 +11,7 @@ from ratewindow.limiter.redis.faults import BadReply
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.reporting.sums import NOTHING, Sums, from_text
 from ratewindow.store import malformed, process_clients, state_keys
-from ratewindow.store.repair import mended
+from ratewindow.store.repair import with_repair
 
 MINUTE_S = 60
 UNCOLLECTED_S = 6 * 3600  # how long counts wait for a collector
@@ -37,13 +37,13 @@ def send(fields: Mapping[int, Mapping[str, Sums]], now_s: float) -> None:
             pipe.expire(state_keys.minutes(), UNCOLLECTED_S)
             pipe.execute()
 
-    mended(client, {state_keys.minutes(): "zset", **_hashes(fields)}, write)
+    with_repair(client, {state_keys.minutes(): "zset", **_hashes(fields)}, write)
 
 
 def waiting(now_s: float) -> list[int]:
     """The minutes in the index, oldest first, without those of a clock that is wrong by more than a day."""
     client, index = process_clients.patient_client(), state_keys.minutes()
-    found = cast("list[bytes]", mended(client, {index: "zset"}, lambda: client.zrange(index, 0, -1)))
+    found = cast("list[bytes]", with_repair(client, {index: "zset"}, lambda: client.zrange(index, 0, -1)))
     if not isinstance(found, list) or not all(isinstance(each, bytes) for each in found):
         raise BadReply(f"not a list of minutes: {found!r:.100}")
     numbers = (int(each) for each in found if each.isdigit() and len(each) < 12)
@@ -61,7 +61,7 @@ def read(minutes: Iterable[int]) -> dict[int, ByRule]:
                 pipe.hgetall(state_keys.minute(minute))
             return pipe.execute()
 
-    hashes = mended(client, _hashes(minutes), ask)
+    hashes = with_repair(client, _hashes(minutes), ask)
     if not all(isinstance(each, dict) for each in hashes):
         raise BadReply(f"not the counts of a minute: {hashes!r:.100}")
     return {minute: _by_rule(found) for minute, found in zip(minutes, hashes, strict=True)}

@@ -81,7 +81,7 @@ def _known(question: Question, what: What, waited: str, at_s: float) -> Decision
 
 def _answered(question: Question, what: What, reply: Reply, at_s: float, began_s: float) -> Decision:
     """The decision in the store's reply; a refusal is remembered."""
-    if outage.breaker.listens:
+    if outage.breaker.counts_answers:
         outage.breaker.succeeded()
     checks = question.checks
     decision = decision_of(checks, reply, what)

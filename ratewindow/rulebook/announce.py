@@ -1,6 +1,6 @@
-"""The signal `rules_changed`: who edits sends it, and for all other processes a thread does that nothing else waits for.
+"""The signal `rules_changed`: sent where the rules are edited and, in all other processes, by a thread of its own.
 
-A listener may take its time. The thread that reads the rows must not wait for it, or no edit would act meanwhile.
+A receiver may be slow; if the thread that reads the rows waited for it, no edit would act meanwhile.
 """
 
 import threading
@@ -12,11 +12,11 @@ from ratewindow import background
 from ratewindow.models import RateRule
 from ratewindow.signals import rules_changed
 
-LOOK_S = 1.5  # a change makes it due at once
+INTERVAL_S = 1.5  # a change makes it due immediately
 
 
 class Changes:
-    """Names of rules that have changed, until listeners have heard of them. What comes while they are busy is told together."""
+    """Names of changed rules that have not been sent yet. Those added while receivers are busy are sent together."""
 
     def __init__(self) -> None:
         self._adding, self._sending = threading.Lock(), threading.Lock()
@@ -27,7 +27,7 @@ class Changes:
             self._waiting.update(names)
 
     def send(self) -> None:
-        """Send what waits, unless another thread is sending: then that one goes on with it."""
+        """Send the waiting names, unless another thread is sending, which then sends these, too."""
         while self._waiting and self._sending.acquire(blocking=False):
             try:
                 with self._adding:
@@ -42,23 +42,23 @@ _changes = Changes()
 
 
 def add(names: Collection[str]) -> None:
-    """These have changed; `send` or, soon, a thread of its own tells the listeners."""
+    """Add changed rules, for `send` or, soon, `send_waiting`."""
     if names:
         _changes.add(names)
         background.hurry(send_waiting)
 
 
 def send() -> None:
-    """Tell the listeners in this thread."""
+    """Send the signal in this thread."""
     _changes.send()
 
 
 def send_waiting() -> None:
-    """`send` in the thread that is for it."""
+    """`send` in a thread of its own."""
     try:
         send()
     finally:
-        close_old_connections()  # a listener may have used the database, and no request ends in this thread
+        close_old_connections()  # a receiver may have used the database, and no request ends in this thread
 
 
 def reset() -> None:

@@ -1,9 +1,8 @@
-"""How this process hears that somebody has edited the rules, and tells the others of its own edits.
+"""How this process learns of edits of the rules, and announces its own to the others.
 
-An edit renews a token in Redis. Housekeeping compares the token three times within `REFRESH`; when it has
-changed, a thread beside reads the rows anew, so that neither a request nor what housekeeping does for Redis
-ever waits for the database. It also reads them every half minute, for edits that no signal told of
-(``QuerySet.update()``, raw SQL), and more often while Redis is away.
+An edit changes a token in Redis, which a thread of each process compares three times within `REFRESH`. If it has changed,
+another thread reads the rows, so that neither requests nor work on Redis wait for the database. That thread also reads them
+every half minute, for edits without a signal (``QuerySet.update()``, raw SQL), and more often while Redis is down.
 """
 
 import contextlib
@@ -28,178 +27,178 @@ from ratewindow.store import process_clients, state_keys
 
 logger = logging.getLogger("ratewindow")
 
-REREAD_S = 30.0  # how soon an edit acts that no signal told of
-REREAD_ALONE_S = 2.0  # the same while Redis is away, or the last reading failed
-REREAD_SPARING = 20  # at least so many times as long as a reading takes
+REREAD_S = 30.0  # how soon an edit without a signal acts
+REREAD_ALONE_S = 2.0  # the same while Redis is down or the last reading failed
+REREAD_SPARING = 20  # a reading is repeated after so many times the time that it took, or later
 
-LISTEN_S = 1.5  # how soon the kill switch acts, at most, however long REFRESH is
+CHECK_S = 1.5  # how soon the kill switch acts at most, however long REFRESH is
 
 _SWITCH = "ratewindow.limitswitch"
 _EDITED = ("ratewindow.raterule", "ratewindow.rulewindow", _SWITCH, "ratewindow.override")
 
 
-class _Heard:
-    """What this process has heard, and has not told yet."""
+class _State:
+    """What this process knows of edits elsewhere, and what it has not announced yet."""
 
     def __init__(self) -> None:
         self.token: bytes | str | None = None
-        self.edited = False  # somebody has renewed the token since the last reading began
-        self.alone = False  # Redis tells nothing
-        self.unannounced = False
+        self.edited = False  # the token has changed since the last reading began
+        self.is_alone = False  # Redis does not answer or is not used
+        self.unannounced = False  # an edit of this process, which others do not know of
 
 
-_heard = _Heard()
+_state = _State()
 
 
 def announce() -> None:
-    """Tell every process that the rules have changed; this one reads them at once."""
+    """Announce an edit of the rules to all processes; this one reads them now."""
     error = _announce()
     if error is not None:
         logger.warning("ratewindow: other processes learn of the edited rules within %.0f s: %s", REREAD_S, error)
 
 
 def announce_switch() -> None:
-    """The same of the kill switch's row. Where Redis is away processes look at it anyway, and who turns it is told."""
+    """Announce an edit of the kill switch's row, without a warning: while Redis is down processes read it every few seconds."""
     _announce()
 
 
 def _announce() -> Exception | None:
     reading.reload(after_edit=True)
-    _heard.unannounced = not process_clients.in_memory()
+    _state.unannounced = not process_clients.in_memory()
     try:
-        _renew_token()
+        _change_token()
     except (RedisError, OSError) as error:
         return error
     return None
 
 
-def _renew_token() -> None:
-    if not _heard.unannounced:
+def _change_token() -> None:
+    if not _state.unannounced:
         return
-    _heard.unannounced = False  # before it is sent: an edit meanwhile is another one
+    _state.unannounced = False  # before it is sent, since another edit may follow meanwhile
     try:
-        # Random, not counted up: a Redis that lost its data would repeat a number.
+        # Random, since a counter would repeat numbers after Redis lost its data.
         with limited(conf.current().timeout_s):
             process_clients.client().set(state_keys.token(), secrets.token_hex(8))
     except BaseException:
-        _heard.unannounced = True
+        _state.unannounced = True
         raise
 
 
-def listen() -> None:
-    """Hear from Redis whether somebody has edited the rules, or turned the kill switch."""
+def check_redis() -> None:
+    """Learn from Redis whether the rules were edited or the kill switch was turned."""
     kill_switch.learn()
     if process_clients.in_memory():
-        _heard.alone = True
+        _state.is_alone = True
         return
     try:
-        _renew_token()
-        with limited(conf.current().timeout_s):  # an answer that drips in must not hold up the kill switch
+        _change_token()
+        with limited(conf.current().timeout_s):  # an answer that drips in must not delay the kill switch
             token, turned = cast("list[bytes | None]", process_clients.client().mget(state_keys.token(), state_keys.switch()))
-        if turned is None and kill_switch.off:  # a server that has lost its data: processes that start shall hear of it
+        if turned is None and kill_switch.off:  # Redis has lost its data, which new processes need
             held = kill_switch.turned
             with limited(conf.current().timeout_s):
                 process_clients.client().set(state_keys.switch(), held.to_text(), nx=True, pxat=held.kept_until_ms)
     except (RedisError, OSError):
-        _heard.alone = True
+        _state.is_alone = True
         return
-    _heard.alone = False
+    _state.is_alone = False
     if turned is not None:
         kill_switch.learn(from_text(turned))
-    if token != _heard.token:
-        _heard.token, _heard.edited = token, True
-        background.hurry(look)
+    if token != _state.token:
+        _state.token, _state.edited = token, True
+        background.hurry(reread)
 
 
-def look() -> None:
-    """Read the rows when somebody has edited them, or nobody has read them for a while."""
+def reread() -> None:
+    """Read the rows if they were edited or the last reading is old."""
     last = reading.last()
     is_old = last.age_s >= _rest_s(last)
-    if not (is_old or _heard.edited or last.finds_more):
+    if not (is_old or _state.edited or last.finds_more):
         return
-    _heard.edited = False  # before the rows are read, so that no edit falls between
+    _state.edited = False  # before the rows are read, so that no edit is missed
     database = connections[router.db_for_read(RateRule)]
     if _is_in_memory(database):
         current.stop_waiting()
         return
     if current.is_empty():
-        current.offer(redis_copy.find())  # before the database, which may hang
+        current.offer(redis_copy.load())  # before the database, which may hang
     try:
         reading.reload(after_edit=not is_old, listeners_wait=True)
     finally:
         database.close()
-    _keep_copy()
+    _save_copy()
 
 
-def _keep_copy() -> None:
-    """Let processes that start while the database is away have what this one has read."""
+def _save_copy() -> None:
+    """Save the rules for processes that start while the database is down."""
     if not reading.last().failed:
-        with contextlib.suppress(RedisError, OSError):  # of an outage the breaker tells
-            redis_copy.keep(current.held().by_name.values())
+        with contextlib.suppress(RedisError, OSError):  # the breaker logs outages
+            redis_copy.save(current.held().by_name.values())
 
 
-def look_at_switch() -> None:
-    """Read its row while Redis tells nothing: a reading of all rows may rest for longer than the switch may."""
+def reread_switch() -> None:
+    """Read the kill switch's row while Redis does not answer: rows are read less often when there are many."""
     database = connections[router.db_for_read(LimitSwitch)]
-    if not _heard.alone or _is_in_memory(database):
+    if not _state.is_alone or _is_in_memory(database):
         return
     try:
         kill_switch.learn(read_switch())
     except DatabaseError:
-        return  # told where the rules are read
+        return  # logged where the rules are read
     finally:
         database.close()
 
 
 def _rest_s(last: reading.Last) -> float:
-    """How long a reading is good without news. A hundred thousand blocks take a second: not all of a process's time."""
-    if not _heard.alone and not last.failed:
+    """How long a reading is used without news. A hundred thousand blocks take a second, which is not to be all of its time."""
+    if not _state.is_alone and not last.failed:
         return REREAD_S
     return min(REREAD_S, max(REREAD_ALONE_S, REREAD_SPARING * last.took_s))
 
 
 def _is_in_memory(database: Any) -> bool:
-    """Such a database belongs to the thread of a test, which a reader beside it would lock out."""
+    """Such a database belongs to the thread of a test, which another thread would lock out."""
     return database.vendor == "sqlite" and bool(database.is_in_memory_db())
 
 
-def _edited(sender: Any, using: str, **_: Any) -> None:
+def _on_edit(sender: Any, using: str, **_: Any) -> None:
     name = sender._meta.label_lower  # migrations have classes of their own
     if name in _EDITED and not _will_announce(using):
         transaction.on_commit(announce_switch if name == _SWITCH else announce, using=using)
 
 
-def _regrouped(action: str, using: str, **_: Any) -> None:
-    """Somebody has come into a group or has left it, of which a block or an exemption may speak."""
+def _on_group_change(action: str, using: str, **_: Any) -> None:
+    """Announce that the members of a group have changed, which a block or an exemption may name."""
     if current.names_groups() and action.startswith("post_") and not _will_announce(using):
         transaction.on_commit(announce, using=using)
 
 
 def _will_announce(using: str) -> bool:
-    """Whether this transaction will do so anyway: loading a thousand rules is one edit, not a thousand."""
+    """Whether this transaction will do so anyway: saving a thousand rules is one edit, not a thousand."""
     return any(entry[1] is announce for entry in connections[using].run_on_commit)
 
 
-def _emptied(**_: Any) -> None:
-    """After ``migrate`` there is a table to read, after ``flush`` (and so after many a test) there are no rows."""
+def _on_migrate(**_: Any) -> None:
+    """Read the table that ``migrate`` has made, or that ``flush``, and so many a test, has emptied."""
     reading.reload()
 
 
 def connect() -> None:
-    """Listen for this process's edits; called once, when Django starts."""
-    post_save.connect(_edited, dispatch_uid="ratewindow.rulebook.edits")
-    post_delete.connect(_edited, dispatch_uid="ratewindow.rulebook.edits")
+    """Connect the signals of this process's own edits."""
+    post_save.connect(_on_edit, dispatch_uid="ratewindow.rulebook.edits")
+    post_delete.connect(_on_edit, dispatch_uid="ratewindow.rulebook.edits")
     if (groups := getattr(get_user_model(), "groups", None)) is not None:
-        m2m_changed.connect(_regrouped, sender=groups.through, dispatch_uid="ratewindow.rulebook.edits")
-    post_migrate.connect(_emptied, sender=apps.get_app_config("ratewindow"), dispatch_uid="ratewindow.rulebook.edits")
+        m2m_changed.connect(_on_group_change, sender=groups.through, dispatch_uid="ratewindow.rulebook.edits")
+    post_migrate.connect(_on_migrate, sender=apps.get_app_config("ratewindow"), dispatch_uid="ratewindow.rulebook.edits")
 
 
 def interval_s() -> float:
-    """How often `listen` and `look` are called."""
-    return min(conf.current().refresh_s / 3, LISTEN_S)
+    """How often `check_redis` and `reread` are called."""
+    return min(conf.current().refresh_s / 3, CHECK_S)
 
 
 def reset() -> None:
-    """As in a process that has heard nothing."""
-    global _heard
-    _heard = _Heard()
+    """As in a process that knows nothing yet."""
+    global _state
+    _state = _State()

@@ -1,4 +1,4 @@
-"""The kill switch as this process has heard of it, from its row or its key in Redis."""
+"""The kill switch as this process knows it, from its row or its key in Redis."""
 
 import logging
 import threading
@@ -9,12 +9,12 @@ from ratewindow.rules.kill_switch import ON, Switch
 logger = logging.getLogger("ratewindow")
 
 _lock = threading.Lock()
-turned = ON  # how it was last turned, as far as this process has heard
+turned = ON  # the last turn that this process knows of
 off = False  # whether limits are off now
 
 
 def learn(switch: Switch | None = None) -> None:
-    """Follow `switch`, if it was turned after what this process has heard; limits are on again when its time is over."""
+    """Follow `switch` if it is newer than the last known turn; limits are on again when its time is over."""
     global turned, off
     with _lock:
         if switch is not None and switch.at_s > turned.at_s:
@@ -25,12 +25,12 @@ def learn(switch: Switch | None = None) -> None:
 
 
 def reset() -> None:
-    """As in a process that has heard nothing."""
+    """As in a process that knows of no turn."""
     global turned, off
     turned, off = ON, False
 
 
 def renew() -> None:
-    """In a fork, where a thread that does not exist may hold the lock."""
+    """In a fork: a thread that does not exist here may hold the lock."""
     global _lock
     _lock = threading.Lock()

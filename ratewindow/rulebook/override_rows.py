@@ -1,4 +1,4 @@
-"""Rows of blocks and exemptions as the frozen values that requests see."""
+"""Reading rows of blocks and exemptions into the frozen values that requests use."""
 
 import logging
 import time
@@ -21,52 +21,52 @@ from ratewindow.overrides.subjects import Subject, read_subject
 
 logger = logging.getLogger("ratewindow")
 
-MOST_MEMBERS = 100_000  # users in the groups that overrides name; those beyond are not known to be in them
-MANY = 1000  # of fewer rows all are read at each edit
-MOST_CHANGED = 5000  # of more that have changed, too
-MOST_AGE_S = 120.0  # of the last reading of all, where nobody reads them regularly
+MOST_MEMBERS = 100_000  # users that are read of the groups that overrides name
+MANY = 1000  # with fewer rows, all are read at each edit
+MOST_CHANGED = 5000  # with more changed rows, too
+MOST_AGE_S = 120.0  # of the last reading of all, where threads do not run
 _CLOCKS_DIFFER = timedelta(minutes=1)  # between the servers that write the time of a change
 _NEVER_S = float("inf")
-_MOST_TOLD = 20  # wrong rows in the log
+_MOST_LOGGED = 20  # wrong rows of one reading
 _ROWS_OF_A_QUERY = 500
 _ROWS_AT_ONCE = 100
-_REST_S = 0.0005  # after so many: a thread that only computes would make requests wait 5 ms for each turn of theirs
+_REST_S = 0.0005  # after so many rows: requests would wait 5 ms for each turn of a thread that never sleeps
 _FIELDS = ("identity", "action", "rule", "rate", "starts_at", "expires_at")
 
 
 class _Whole(NamedTuple):
-    """The last reading of all rows, and what tells whether some of them have been deleted since."""
+    """The last reading of all rows, and what is needed to find rows deleted since."""
 
     overrides: Overrides
-    pks: "array[int]"  # of the rows that it has read
-    rows: int  # with those that had ended
+    pks: "array[int]"  # of the rows read
+    rows: int  # their number, with those that had ended
     last_pk: int
     began: datetime
     read_at_s: float  # monotonic
 
 
 class Reader:
-    """Reads what holds now, or will; of rows that are wrong it tells the log once.
+    """Reads the overrides that hold now or later; each wrong row is logged once.
 
-    After an edit only the rows that were changed since all were read are read anew, where there are many. What no
-    signal told of, the next reading of all of them finds.
+    After an edit of many rows only those are read that changed since all were read. Edits without a signal are found when all
+    are read the next time.
     """
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         self._whole: _Whole | None = None
 
     def read(self, after_edit: bool = False) -> Overrides | None:
-        """All that holds, as one value; None where nothing does. A row that cannot be right is left out."""
+        """All overrides; None if there are none. A wrong row is left out."""
         wrong: list[str] = []
         overrides = self._changed(wrong) if after_edit else None
         if overrides is None:
             overrides = self._all(wrong)
-            self._told &= set(wrong)
-        for told in wrong[:_MOST_TOLD]:
-            if told not in self._told:
-                self._told.add(told)
-                logger.error("ratewindow: %s", told)
+            self._logged &= set(wrong)
+        for problem in wrong[:_MOST_LOGGED]:
+            if problem not in self._logged:
+                self._logged.add(problem)
+                logger.error("ratewindow: %s", problem)
         return overrides if overrides.count else None
 
     def _all(self, wrong: list[str]) -> Overrides:
@@ -77,11 +77,11 @@ class Reader:
         return overrides
 
     def _changed(self, wrong: list[str]) -> Overrides | None:
-        """The last reading of all, with what was changed since above it; None where all had better be read."""
+        """The last reading of all with what has changed since; None if all should be read instead."""
         whole = self._whole
         if whole is None or len(whole.pks) < MANY or time.monotonic() - whole.read_at_s > MOST_AGE_S:
             return None
-        # Who is in a group may have changed without its row.
+        # Members of a group may have changed without a change of the row.
         changed = Override.objects.filter(Q(changed_at__gte=whole.began - _CLOCKS_DIFFER) | Q(identity__startswith="group:"))
         pks = set(changed.values_list("pk", flat=True)[: MOST_CHANGED + 1])
         if len(pks) > MOST_CHANGED:
@@ -103,13 +103,13 @@ def _not_ended(now: datetime) -> QuerySet[Override]:
 
 
 def _entries(rows: QuerySet[Override], wrong: list[str], pks: "array[int]") -> Iterator[tuple[Subject, Ruling]]:
-    """Subject and ruling of each row that is right, oldest first; `pks` takes theirs."""
+    """Subject and ruling of each correct row, oldest first; its primary key is added to `pks`."""
     for number, (pk, identity, *fields) in enumerate(in_batches(rows, *_FIELDS, size=_ROWS_OF_A_QUERY), 1):
         try:
             entry = read_subject(identity), _ruling(pk, *fields)
             if entry[0].everybody and not (entry[1].rule and entry[1].expires_s < _NEVER_S):
-                raise ValueError("* is everybody, and needs the name of one rule and an end")  # or nobody could undo it
-        except Exception as error:  # a newer version of this app may write what this one has never heard of
+                raise ValueError("* means everybody, and needs the name of one rule and an end")  # else nobody could undo it
+        except Exception as error:  # a newer version of this app may write what this one does not know
             wrong.append(f"block or exemption {pk} is left out: {error}")
         else:
             pks.append(pk)
@@ -140,7 +140,7 @@ def _windows(rate: str) -> tuple[Window, ...]:
 
 
 def _members(groups: Collection[str], wrong: list[str]) -> dict[str, tuple[str, ...]]:
-    """Who is in which of the groups, by the identity of the user."""
+    """The groups of each member, by the identity of the user."""
     users = get_user_model()
     if not groups or not hasattr(users, "groups"):
         return {}
@@ -149,7 +149,7 @@ def _members(groups: Collection[str], wrong: list[str]) -> dict[str, tuple[str, 
     for number, (group, pk) in enumerate(members):
         if number == MOST_MEMBERS:
             wrong.append(
-                f"the groups {', '.join(sorted(groups))} have more than {MOST_MEMBERS:,} members: those beyond are not known"
+                f"the groups {', '.join(sorted(groups))} have more than {MOST_MEMBERS:,} members: the others are ignored"
             )
             break
         found[f"user:{pk}"] = (*found.get(f"user:{pk}", ()), group)

@@ -1,7 +1,7 @@
-"""The rules as they were last read, kept in Redis for processes that start while the database is away.
+"""A copy of the rules in Redis, for processes that start while the database is down; without blocks and exemptions.
 
-They are signed with the SECRET_KEY: a key of a rule may name a function of the site, and whoever may write to Redis must not
-choose which. Blocks and exemptions are not among them.
+It is signed with the SECRET_KEY: a rule's key may name a function of the site, and whoever can write to Redis must not choose
+which.
 """
 
 import logging
@@ -22,7 +22,7 @@ from ratewindow.store import process_clients, state_keys
 
 logger = logging.getLogger("ratewindow")
 
-KEPT_S = 7 * 86_400  # after the last reading by any process
+KEPT_S = 7 * 86_400  # after a process has read the rows
 
 
 class Copy(NamedTuple):
@@ -32,8 +32,8 @@ class Copy(NamedTuple):
     read_at_s: float
 
 
-def keep(rules: Iterable[Rule]) -> None:
-    """Keep what this process has just read. Raises what Redis answers."""
+def save(rules: Iterable[Rule]) -> None:
+    """Save what this process has just read. RedisError or OSError if that fails."""
     if process_clients.in_memory():
         return
     text = signing.dumps({"read": time.time(), "rules": [_to_json(rule) for rule in rules]}, salt=_salt(), compress=True)
@@ -41,8 +41,8 @@ def keep(rules: Iterable[Rule]) -> None:
         process_clients.client().set(state_keys.rules(), text, ex=KEPT_S)
 
 
-def find() -> Copy | None:
-    """What some process of this site kept last; None where there is nothing, or nothing that this site has signed."""
+def load() -> Copy | None:
+    """The newest copy; None if there is none or none that this site has signed."""
     if process_clients.in_memory():
         return None
     try:
@@ -50,18 +50,18 @@ def find() -> Copy | None:
             text: Any = process_clients.client().get(state_keys.rules())
         if not text:
             return None
-        said = signing.loads(text.decode(), salt=_salt())
+        saved = signing.loads(text.decode(), salt=_salt())
         rules, wrong = [], []
-        for each in said["rules"]:
+        for each in saved["rules"]:
             try:
                 rules.append(_from_json(each))
-            except Exception as error:  # another version may have written what this one has never heard of
+            except Exception as error:  # another version may have written what this one does not know
                 wrong.append(f"{str(each)[:100]}: {error}")
         if wrong:
             logger.error("ratewindow: %d rules of the copy in Redis are left out, such as %s", len(wrong), wrong[0])
-        return Copy(rules, min(float(said["read"]), time.time()))
-    except Exception as error:  # Redis is away, or somebody else has written there: then there is no copy
-        logger.warning("ratewindow: there is no copy of the rules in Redis: %s: %s", type(error).__name__, error)
+        return Copy(rules, min(float(saved["read"]), time.time()))
+    except Exception as error:  # Redis is down, or another program has written there
+        logger.warning("ratewindow: no copy of the rules can be read from Redis: %s: %s", type(error).__name__, error)
         return None
 
 

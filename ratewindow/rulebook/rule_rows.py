@@ -1,4 +1,4 @@
-"""Rows of rules, and of the kill switch, as the frozen values that a process holds."""
+"""Rows of rules and of the kill switch as the frozen values that a process holds."""
 
 from collections.abc import Iterator
 
@@ -13,16 +13,16 @@ from ratewindow.rules.rule import Rule, check_name, parse_methods
 
 
 def readings() -> Iterator[tuple[RateRule, Rule | Exception]]:
-    """Every row, with the rule that it is, or with what is wrong with it."""
+    """Each row with its rule, or with the error if it is wrong."""
     for row in RateRule.objects.prefetch_related("windows"):
         try:
             yield row, freeze(row)
-        except Exception as error:  # a newer version of this app may write what this one has never heard of
+        except Exception as error:  # a newer version of this app may write what this one does not know
             yield row, error
 
 
 def freeze(row: RateRule, windows: tuple[Window, ...] | None = None) -> Rule:
-    """A row as the request path sees it, with its own limits or these; ValueError when it cannot be right."""
+    """A row as a rule, with its own windows or these; ValueError if it is wrong."""
     check_name(row.name)  # raw SQL and fixtures check nothing, and it goes into headers
     rule = Rule(
         name=row.name,
@@ -54,7 +54,7 @@ def freeze(row: RateRule, windows: tuple[Window, ...] | None = None) -> Rule:
 
 
 def read_switch() -> Switch | None:
-    """The row of the switch."""
+    """The kill switch by its row, if there is one."""
     row = LimitSwitch.objects.order_by("-changed_at").first()
     if row is None:
         return None

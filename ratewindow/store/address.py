@@ -1,4 +1,4 @@
-"""Which Redis ``RATEWINDOW["REDIS"]`` means: a URL, or the one of a cache in ``CACHES``."""
+"""The address of the Redis that ``RATEWINDOW["REDIS"]`` names: a URL, or that of a cache in ``CACHES``."""
 
 import re
 from typing import Any
@@ -13,13 +13,13 @@ from ratewindow.store import clients
 from ratewindow.store import url as redis_url
 
 MEMORY = conf.MEMORY
-# Options that are the limiter's own, whatever an address or a cache says: see process.py.
+# Options that the limiter sets, whatever an address or a cache says: see `process_clients`.
 OWN = frozenset(
     "max_connections socket_timeout socket_connect_timeout timeout retry protocol decode_responses"
     " driver_info lib_name lib_version".split()
 )
 
-# Of a cache alone: how it keeps connections and values.
+# Options that concern a cache only.
 _OF_CACHES = frozenset("serializer pool_class parser_class client_class connection_class queue_class".split())
 
 _DJANGO_BACKEND = "django.core.cache.backends.redis.RedisCache"
@@ -29,7 +29,7 @@ _SENTINEL_REMEDY = 'Write for example RATEWINDOW = {"REDIS": "redis+sentinel://o
 
 
 def address() -> tuple[str, dict[str, Any]]:
-    """The URL of the server and what else its connections need, such as a password.
+    """The URL of the server and the other options of its connections, such as a password.
 
     Raises ImproperlyConfigured, with the line to write, when ``RATEWINDOW["REDIS"]`` names no Redis.
     """
@@ -39,7 +39,7 @@ def address() -> tuple[str, dict[str, Any]]:
     if "://" in name:
         return _checked(name, {}, "RATEWINDOW['REDIS']"), {}
     if name not in django_settings.CACHES:
-        raise ImproperlyConfigured(f"RATEWINDOW['REDIS'] is {name!r}, which is no alias in CACHES. {_REMEDY}")
+        raise ImproperlyConfigured(f"RATEWINDOW['REDIS'] is {name!r}, which is not an alias in CACHES. {_REMEDY}")
     cache = django_settings.CACHES[name]
     options = dict(cache.get("OPTIONS") or {})
     kind = _backend_kind(cache.get("BACKEND", ""))
@@ -63,19 +63,21 @@ def address() -> tuple[str, dict[str, Any]]:
 
 
 def _checked(url: str, extra: dict[str, Any], place: str) -> str:
-    """The URL; ImproperlyConfigured, without the password, for a bad one, or for options that no connection takes."""
+    """The URL. ImproperlyConfigured, without the password in it, if it or an option is wrong."""
     remedy = _SENTINEL_REMEDY if "sentinel" in url.partition("://")[0] else _REMEDY
     try:
         server = redis_url.parse(url, OWN)
     except ValueError as error:
-        raise ImproperlyConfigured(f"{place} is no address of a Redis: {str(error).rstrip('.')}. {remedy}") from None
+        raise ImproperlyConfigured(f"{place} is not an address of a Redis: {str(error).rstrip('.')}. {remedy}") from None
     where = f"{place} and its OPTIONS have" if extra else f"{place} has"
     try:
         clients.refuse_bad_options(server, extra)
     except (TypeError, ValueError, RedisError) as error:
         unknown = _UNKNOWN.search(str(error))
         what = (
-            f"an option {unknown[1]!r}, which such a connection has not: leave it out" if unknown else f"a wrong option: {error}"
+            f"an option {unknown[1]!r}, which such a connection does not have: leave it out"
+            if unknown
+            else f"a wrong option: {error}"
         )
         raise ImproperlyConfigured(f"{where} {what.rstrip('.')}. {remedy}") from None
     return url
@@ -91,13 +93,13 @@ def _has_sentinels(options: dict[str, Any]) -> bool:
 
 
 def _through_sentinels(location: str, options: dict[str, Any], name: str) -> str:
-    """The address that django-redis's settings for Sentinels mean."""
+    """The address in django-redis's settings for Sentinels."""
     try:
         sentinels = [(str(host), int(port)) for host, port in options["SENTINELS"]]
         return redis_url.of_sentinels(location, sentinels)
     except (KeyError, TypeError, ValueError):
         raise ImproperlyConfigured(
-            f"CACHES[{name!r}] goes through Sentinels, but its OPTIONS have no SENTINELS that is a list of (host, port)."
+            f"CACHES[{name!r}] goes through Sentinels, but SENTINELS in its OPTIONS is not a list of (host, port)."
             f" {_SENTINEL_REMEDY}"
         ) from None
 

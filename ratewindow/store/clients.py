@@ -1,4 +1,4 @@
-"""Clients of redis-py for every kind of address, sync and async, with options that are the caller's."""
+"""redis-py clients for each kind of address, sync and async."""
 
 from typing import Any, cast
 
@@ -16,9 +16,9 @@ from ratewindow.store.url import Server
 
 
 def connect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redis.Redis:
-    """A client; `own` options win over those of the address and over `extra`. Nothing is asked before the first command.
+    """A client; options in `own` replace those of the address and those in `extra`. It connects at the first command.
 
-    Its connections keep to the limit of a running decision, those to the Sentinels too. That of a cluster is a
+    Its connections, also those to Sentinels, keep to the time limit of a running decision. For a cluster it is a
     `ClusterClient`, which has the same commands.
     """
     options = {**server.options, **extra, **own}
@@ -40,9 +40,9 @@ def connect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redis
 
 
 def aconnect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redis.asyncio.Redis:
-    """`connect` for the running event loop; nothing is asked before the first command.
+    """`connect` for the running event loop.
 
-    Its connections wait without limit: who uses them sets one, since their own would count the loop's lag.
+    Its connections have no time limit: the caller sets one, since theirs would include the lag of the loop.
     """
     options = {**server.options, **extra, **own, "socket_timeout": None, "socket_connect_timeout": None}
     for_sentinels = _for_sentinels(server, options.pop("sentinel_kwargs", {}), own)
@@ -55,13 +55,13 @@ def aconnect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redi
                 _prepared(each)
             return _prepared(manager.master_for(server.service, **options))
         case "cluster":
-            options |= _share(own, 1)  # further away than half of the time no decision could connect
+            options |= _share(own, 1)  # a server that takes longer than half of the limit cannot be connected to within it anyway
             options.pop("db", None)
             nodes = [redis.asyncio.cluster.ClusterNode(host, port) for host, port in server.nodes]
             made = redis.asyncio.RedisCluster(startup_nodes=nodes, **options)
             kind = made.connection_kwargs.get("connection_class", Connection)
             if issubclass(kind, AsyncSSLConnection):
-                made.connection_kwargs["connection_class"] = prepared(kind)  # of servers that it hears of
+                made.connection_kwargs["connection_class"] = prepared(kind)  # of servers that it discovers
                 for node in made.nodes_manager.startup_nodes.values():
                     node.connection_class = prepared(kind)
             return cast("redis.asyncio.Redis", made)
@@ -75,7 +75,7 @@ def _prepared(client: redis.asyncio.Redis) -> redis.asyncio.Redis:
 
 
 def refuse_bad_options(server: Server, extra: dict[str, Any]) -> None:
-    """Make a connection of each kind without opening it: only then does redis-py say, by an exception, what it takes."""
+    """Make a connection of each kind without opening it, since only then redis-py raises for options that it does not know."""
     own = {"protocol": 2}
     if server.kind == "cluster":
         options = {**server.options, **extra, **own}
@@ -91,7 +91,7 @@ def _for_sentinels(server: Server, extra: dict[str, Any], own: dict[str, Any]) -
 
 
 def _share(own: dict[str, Any], servers: int) -> dict[str, Any]:
-    """The time limits of one of several servers that are asked in turn: one that is silent must leave time for the next."""
+    """The time limits of one of several servers that are tried in turn: a silent one must leave time for the next."""
     if not own.get("socket_timeout"):
         return {}
     share_s = own["socket_timeout"] / (servers + 1)
@@ -99,7 +99,7 @@ def _share(own: dict[str, Any], servers: int) -> dict[str, Any]:
 
 
 async def aclose(client: redis.asyncio.Redis) -> None:
-    """Close a client, and those of the Sentinels that it asks for its master."""
+    """Close a client and its clients of Sentinels."""
     await client.aclose()
     for sentinel in _sentinels(getattr(client, "connection_pool", None)):
         await sentinel.aclose()

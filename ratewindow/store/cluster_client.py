@@ -1,4 +1,4 @@
-"""The client of a Cluster for threads: redis-py's, which begins late and keeps to the limit of a running decision."""
+"""redis-py's client of a Cluster for threads, which connects late and keeps to the time limit of a running decision."""
 
 import threading
 from time import monotonic
@@ -12,7 +12,7 @@ from redis.connection import Connection, SSLConnection
 from ratewindow.limiter.redis.cluster.pipelines import as_redis_errors
 from ratewindow.limiter.redis.thread_deadline import running, shared, still_limited, timed
 
-MOST_S = 2.0  # of background work: an answer that drips in would hold up all who wait for it
+MOST_S = 2.0  # for background work: others wait while an answer drips in
 
 _HAS_TRANSACTIONS = hasattr(redis.cluster, "TransactionStrategy")
 
@@ -20,22 +20,22 @@ _HAS_TRANSACTIONS = hasattr(redis.cluster, "TransactionStrategy")
 class ClusterClient(redis.RedisCluster):
     """A cluster whose failures are RedisErrors, as those of a server are.
 
-    redis-py's asks who has which slots when it is made. This one asks when it is first used: then within the limit of
-    whoever does so, and again at the next use where nobody answered in time. Background work has time for a cluster
-    that is too far away for that.
+    redis-py's own reads the map of the slots when it is made. This one does when it is first used, within the caller's time
+    limit, and again at the next use if no server answered. Background work has time for a cluster that is too far away for a
+    decision.
     """
 
     def __init__(self, nodes: tuple[tuple[str, int], ...], **options: Any) -> None:
         self._nodes, self._options = nodes, options
-        self._turn = threading.RLock()  # one asks, the others wait for what it hears
-        self._begins = self._has_begun = False
+        self._connect_lock = threading.RLock()  # one thread connects, the others wait for it
+        self._connecting = self._connected = False
 
     def __getattr__(self, name: str) -> Any:
-        """What is not there yet, such as the map of the slots."""
+        """Connect for an attribute that is set by connecting, such as the map of the slots."""
         known = self.__dict__
-        if not name.startswith("__") and "_has_begun" in known and not self._has_begun:
+        if not name.startswith("__") and "_connected" in known and not self._connected:
             with as_redis_errors(), still_limited(MOST_S):
-                self._begin()
+                self._connect()
             if name in known:
                 return known[name]
         raise AttributeError(f"{type(self).__name__} has no {name}")
@@ -45,40 +45,40 @@ class ClusterClient(redis.RedisCluster):
             return super().execute_command(*args, **kwargs)  # type: ignore[no-untyped-call]
 
     def pipeline(self, transaction: Any = None, shard_hint: Any = None) -> Any:
-        """Before redis-py 6.2 a cluster has no transactions: what would be one is sent together, and run in this order."""
+        """Before redis-py 6.2 a cluster has no transactions: then commands are sent together and run in this order."""
         return super().pipeline(transaction if _HAS_TRANSACTIONS else None, shard_hint)  # type: ignore[no-untyped-call]
 
     def close(self) -> None:
-        if self.__dict__.get("_has_begun"):
+        if self.__dict__.get("_connected"):
             super().close()
 
-    def _begin(self) -> None:
-        if not self._turn.acquire(timeout=max(0.0, running.until_s - monotonic())):
-            raise redis.TimeoutError("another thread is asking the cluster who has which slots")
+    def _connect(self) -> None:
+        if not self._connect_lock.acquire(timeout=max(0.0, running.until_s - monotonic())):
+            raise redis.TimeoutError("another thread is still reading the slots of the cluster")
         try:
-            if not self._has_begun and not self._begins:  # the second is redis-py's, which looks for what it has not made yet
-                self._ask()
+            if not self._connected and not self._connecting:  # while connecting, redis-py looks for attributes that it sets later
+                self._read_slots()
         finally:
-            self._turn.release()
+            self._connect_lock.release()
 
-    def _ask(self) -> None:
+    def _read_slots(self) -> None:
         before = dict(self.__dict__)
-        self._begins = True
+        self._connecting = True
         try:
             options = dict(self._options)
             kind = timed(SSLConnection if options.pop("ssl", False) else Connection)
             (host, port), *rest = self._nodes
-            with shared(1):  # one that is silent; further away than half of the time no decision could connect
-                super().__init__(  # only with a URL does it take our class of connections
+            with shared(1):  # one silent server must leave time for another
+                super().__init__(  # it takes our class of connections only with a URL
                     url=f"redis://{f'[{host}]' if ':' in host else host}:{port}",
                     startup_nodes=[ClusterNode(*node) for node in rest],
                     connection_class=kind,
                     **options,
                 )
-            self._has_begun = True
+            self._connected = True
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
         finally:
-            self._begins = False
+            self._connecting = False

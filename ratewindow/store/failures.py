@@ -23,7 +23,7 @@ class RecentFailures:
         self._slots: dict[int, Counter[tuple[str, str]]] = {}
 
     def add(self, cause: str, rules: str, count: int = 1) -> int:
-        """Count decisions about these rules; returns how many there were in the last minute."""
+        """Count decisions by these rules; returns how many there were in the last minute."""
         kind = cause, rules
         with self._lock:
             slots = self._of_a_minute()

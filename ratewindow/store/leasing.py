@@ -1,4 +1,4 @@
-"""Asking the store by way of this process's leases, for rules whose keys are hotter than one server answers."""
+"""Hits by way of this process's leases, for rules whose keys are requested more often than one server answers."""
 
 import time
 from typing import Any
@@ -14,7 +14,7 @@ leases = Leases()
 
 
 def run(store: Any, checks: list[Check]) -> Reply:
-    """The reply to a hit; a second call only where a lease was more than what is left, within the same time limit."""
+    """The reply to a hit. A second call, within the same time limit, is made only if a lease asked for more than is left."""
     began_s = time.monotonic()
     plan = leases.plan(checks)
     try:
@@ -22,9 +22,9 @@ def run(store: Any, checks: list[Check]) -> Reply:
     except BaseException:
         leases.give_back(plan)
         raise
-    told = leases.settle(plan, reply)
-    if told is not None:
-        return told
+    settled = leases.settle(plan, reply)
+    if settled is not None:
+        return settled
     with limited(conf.current().timeout_s, began_s):
         return store.run(checks, "hit")  # type: ignore[no-any-return]
 
@@ -38,9 +38,9 @@ async def arun(store: Any, checks: list[Check], timeout_s: float) -> Reply:
     except BaseException:
         leases.give_back(plan)
         raise
-    told = leases.settle(plan, reply)
-    if told is not None:
-        return told
+    settled = leases.settle(plan, reply)
+    if settled is not None:
+        return settled
     return await _answer(store, checks, max(0.0, timeout_s - (time.monotonic() - began_s)))
 
 

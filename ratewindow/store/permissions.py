@@ -1,4 +1,4 @@
-"""What our user may have to do on a Redis with access control: nothing that is not named here."""
+"""The permissions that our user needs on a Redis with access control lists."""
 
 import secrets
 from collections.abc import Iterator, Mapping
@@ -9,8 +9,8 @@ from redis.exceptions import ResponseError
 from ratewindow import conf
 from ratewindow.store import state_keys
 
-# Each command, with arguments that change nothing: `KEY` is text, so that commands for other types are refused
-# for its type, which is only looked at once it is clear that the user may use them.
+# Each command with arguments that change nothing: `KEY` is a string, so commands for other types fail by its type, which Redis
+# checks after the permission.
 _KEY = "KEY"
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     # decisions and refunds
@@ -29,7 +29,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "lrange": (_KEY, "0", "0"),
     "lset": (_KEY, "0", "1"),
     "ltrim": (_KEY, "0", "0"),
-    # the rules' token, the switch, statistics, what processes tell of themselves
+    # the rules' token, the switch, statistics, process records
     "mget": (_KEY,),
     "hset": (_KEY, "a", "1"),
     "hgetall": (_KEY,),
@@ -52,31 +52,31 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "dbsize": (),
     "ping": (),
 }
-OF_A_CLUSTER = ("cluster|slots", "command")  # which redis-py asks when it begins
+OF_A_CLUSTER = ("cluster|slots", "command")  # which redis-py sends when it connects
 
 
 def acl_line(user: str, password: str, prefix: str) -> str:
-    """The command that makes a user who may do all of it, and nothing else."""
+    """The command that creates a user with these permissions and no others."""
     commands = " ".join(f"+{name}" for name in COMMANDS)
     return f"ACL SETUSER {user} reset on >{password} ~{prefix}:* {commands}"
 
 
 def missing(master: "redis.Redis") -> list[str]:
-    """What the user lacks on this server, as ACL SETUSER takes it. RedisError or OSError when it does not answer."""
-    # Beside the states, and of no rule; gone in five seconds.
+    """The permissions that the user lacks on this server, as ACL SETUSER takes them. RedisError or OSError if it is silent."""
+    # Under the prefix of states, but of no rule; it expires in five seconds.
     scratch = f"{state_keys.probe()}:{secrets.token_hex(8)}"
-    with master.client() as connection:  # one connection: MULTI is its own
+    with master.client() as connection:  # one connection, since MULTI holds for a connection
         return list(dict.fromkeys(_missing(connection, scratch)))
 
 
 def _missing(connection: "redis.Redis", scratch: str) -> Iterator[str]:
-    asked = [(name, [word.replace(_KEY, scratch) for word in COMMANDS[name]]) for name in COMMANDS]
-    asked.sort(key=lambda each: each[0] != "set")
-    asked.append(("get", [state_keys.token()]))  # what is no client's state, either
-    for name, arguments in asked:
+    calls = [(name, [word.replace(_KEY, scratch) for word in COMMANDS[name]]) for name in COMMANDS]
+    calls.sort(key=lambda each: each[0] != "set")
+    calls.append(("get", [state_keys.token()]))  # a key that is not a client's state
+    for name, arguments in calls:
         try:
             connection.execute_command(name.upper(), *arguments)
-        except ResponseError as error:  # others mean that it was allowed to, but the type is another, or the slot elsewhere
-            said = str(error).lower()
-            if "no permissions" in said:
-                yield f"+{name}" if f"'{name}" in said else f"~{conf.current().key_prefix}:*"
+        except ResponseError as error:  # other errors mean that it is permitted: a wrong type, or a slot elsewhere
+            message = str(error).lower()
+            if "no permissions" in message:
+                yield f"+{name}" if f"'{name}" in message else f"~{conf.current().key_prefix}:*"

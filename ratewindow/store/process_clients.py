@@ -1,7 +1,6 @@
-"""The way to Redis: clients of the server that the setting means, with the limiter's own time limits.
+"""This process's clients of Redis, with the limiter's own time limits.
 
-The limiter owns its clients even where the address comes from ``CACHES``: a cache may wait for seconds,
-a decision may not, and pools shared by address alone would lose one of the two settings.
+They are not those of the cache even if the address is from ``CACHES``: a cache may wait for seconds, a decision may not.
 """
 
 import threading
@@ -17,11 +16,11 @@ from ratewindow import conf
 from ratewindow.store import address, clients
 from ratewindow.store import url as redis_url
 
-PATIENT_S = 2.0  # for background work, which may wait, but not for ever
+PATIENT_S = 2.0  # the time limit of background work
 
 
 def in_memory() -> bool:
-    """Whether this process counts for itself, without a server."""
+    """Whether this process counts in its own memory, without a server."""
     return conf.current().redis == address.MEMORY
 
 
@@ -29,19 +28,19 @@ _NAMELESS = {"driver_info": None} if hasattr(redis.connection, "DriverInfo") els
 
 
 def _own_options(timeout_s: float) -> dict[str, Any]:
-    """What an address or a cache cannot change: `redis_address.OWN` names them all."""
+    """Options that neither an address nor a cache can change; `address.OWN` lists them."""
     return {
-        # A pool must not refuse: at most one connection for each thread is in use at a time.
+        # A pool must not refuse; each thread uses one connection at a time.
         "max_connections": 2**31,
         "socket_timeout": timeout_s,
         "socket_connect_timeout": timeout_s,
-        # A call whose answer was lost may have been executed: repeating it would count it twice.
+        # A call whose answer was lost may have been executed: a retry would count it twice.
         "retry": Retry(NoBackoff(), 0),
-        # One round trip less for each new connection than RESP3 with its HELLO, and nothing here needs RESP3.
+        # RESP3 costs one more round trip for each new connection, for HELLO, and nothing here needs it.
         "protocol": 2,
-        # A cache may ask for text; what is kept here is bytes.
+        # A cache may be set to decode text; values here are bytes.
         "decode_responses": False,
-        # Two round trips less for each new connection than telling the server the library's name and version.
+        # CLIENT SETINFO with the library's name and version would cost two more round trips for each new connection.
         **_NAMELESS,
     }
 
@@ -51,7 +50,7 @@ _clients: dict[str, redis.Redis] = {}
 
 
 def client() -> redis.Redis:
-    """For decisions: it waits `TIMEOUT`, and never retries."""
+    """For decisions: it waits for `TIMEOUT` and never retries."""
     return _clients.get("decisions") or _make("decisions", conf.current().timeout_s)
 
 
@@ -62,8 +61,8 @@ def patient_client() -> redis.Redis:
 
 def _make(purpose: str, timeout_s: float) -> redis.Redis:
     server, extra = _server()
-    # That of a cluster is patient, and one for all: background work may learn what a decision has no time for. Who
-    # decides has a limit that holds for its connections, too.
+    # A cluster has one client for both, with the longer limit: background work may discover servers that a decision has no
+    # time for. Decisions have a limit of their own, which holds for its connections, too.
     is_cluster = server.kind == "cluster"
     made = clients.connect(server, extra, _own_options(PATIENT_S if is_cluster else timeout_s))
     with _lock:
@@ -73,7 +72,7 @@ def _make(purpose: str, timeout_s: float) -> redis.Redis:
 
 
 def _server() -> tuple[redis_url.Server, dict[str, Any]]:
-    """The address for a site that runs: a server that is not configured is one that does not answer."""
+    """The address. A wrong one raises ConnectionError, as a server that does not answer."""
     try:
         url, extra = address.address()
     except ImproperlyConfigured as error:
@@ -82,7 +81,7 @@ def _server() -> tuple[redis_url.Server, dict[str, Any]]:
 
 
 def masters(client: Any = None) -> list[redis.Redis]:
-    """A client of every server that has keys of ours, as patient as `client` is, or else patient."""
+    """A client of each server that has keys of ours, with the time limit of `client`."""
     client = client or patient_client()
     if isinstance(client, redis.RedisCluster):
         return [client.get_redis_connection(node) for node in client.get_primaries()]
@@ -90,15 +89,15 @@ def masters(client: Any = None) -> list[redis.Redis]:
 
 
 def async_client() -> redis.asyncio.Redis:
-    """For decisions on the running event loop; the caller keeps one for each loop and closes it by `aclose`. It waits
-    without limit: its store has one."""
+    """For decisions on the running event loop; the caller keeps one for each loop and closes it by `aclose`. Its store sets the
+    time limit."""
     from redis.asyncio.retry import Retry as AsyncRetry
 
     server, extra = _server()
     made = clients.aconnect(server, extra, _own_options(conf.current().timeout_s) | {"retry": AsyncRetry(NoBackoff(), 0)})
     if server.kind != "cluster":
         try:
-            made.connection_pool.make_connection()  # its connections do not take all that those of threads do
+            made.connection_pool.make_connection()  # async connections take fewer options
         except (TypeError, ValueError, AttributeError) as error:
             raise redis.ConnectionError(f"an option of RATEWINDOW['REDIS'] is not for asyncio: {error}") from None
     return made
@@ -108,7 +107,7 @@ aclose = clients.aclose
 
 
 def close() -> None:
-    """Close what this process holds open; the next use opens it anew."""
+    """Close this process's connections; the next use opens new ones."""
     with _lock:
         for each in _clients.values():
             each.close()

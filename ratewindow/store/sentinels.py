@@ -1,7 +1,7 @@
-"""Sentinels as redis-py asks them for the address of their master; what each of them said is told in a few words.
+"""redis-py's Sentinels, with an error that says in a few words what each Sentinel answered.
 
-redis-py takes one that refuses us for one that is silent, tells its own objects, and lets an answer that is none through
-as whatever exception reading it makes.
+redis-py's own error takes a Sentinel that refuses us for a silent one and names its Python objects, and an answer that cannot
+be read raises any exception.
 """
 
 from typing import Any
@@ -22,41 +22,41 @@ class Sentinels(Sentinel):
     """For threads."""
 
     def discover_master(self, service_name: str) -> Address:
-        """Who the first Sentinel that knows it says the master is."""
-        asked = _Asked(self, service_name)
+        """The address of the master by the first Sentinel that knows it."""
+        answers = _Answers(self, service_name)
         for sentinel in list(self.sentinels):
             try:
-                address = asked.address_in(sentinel.sentinel_masters())
+                address = answers.address_in(sentinel.sentinel_masters())
             except Exception as error:  # the next may know
-                asked.failed(sentinel, error)
+                answers.failed(sentinel, error)
             else:
-                asked.prefer(sentinel)
+                answers.prefer(sentinel)
                 return address
-        raise asked.error(MasterNotFoundError)
+        raise answers.error(MasterNotFoundError)
 
 
 class AsyncSentinels(AsyncSentinel):
     """For an event loop."""
 
     async def discover_master(self, service_name: str) -> Address:
-        asked = _Asked(self, service_name)
+        answers = _Answers(self, service_name)
         for sentinel in list(self.sentinels):
             try:
-                address = asked.address_in(await sentinel.sentinel_masters())
+                address = answers.address_in(await sentinel.sentinel_masters())
             except Exception as error:
-                asked.failed(sentinel, error)
+                answers.failed(sentinel, error)
             else:
-                asked.prefer(sentinel)
+                answers.prefer(sentinel)
                 return address
-        raise asked.error(AsyncMasterNotFoundError)
+        raise answers.error(AsyncMasterNotFoundError)
 
 
 class _NoMaster(RedisError):
-    """A Sentinel answers, and knows no master of that name that is up."""
+    """A Sentinel answers, but knows no master of that name that is up."""
 
 
-class _Asked:
-    """What the Sentinels have said of one master."""
+class _Answers:
+    """What the Sentinels answer about one master."""
 
     def __init__(self, manager: Any, service: str) -> None:
         self._manager, self._service = manager, service
@@ -68,30 +68,30 @@ class _Asked:
             raise _NoMaster("knows none that is up")
         host, port = getattr(self._manager, "_force_master_ip", None) or state["ip"], state["port"]
         if not isinstance(host, str) or not isinstance(port, int):
-            raise BadReply("an answer that is no address")
+            raise BadReply("an answer that is not an address")
         return host, port
 
     def prefer(self, sentinel: Any) -> None:
-        """Ask this one first from now on."""
+        """Try this one first from now on."""
         known = self._manager.sentinels
         place = known.index(sentinel)
         known[0], known[place] = known[place], known[0]
 
     def failed(self, sentinel: Any, error: Exception) -> None:
         if not isinstance(error, RedisError | OSError):
-            error = BadReply(f"no answer that can be read: {type(error).__name__}: {error}"[:200])
+            error = BadReply(f"an answer that cannot be read: {type(error).__name__}: {error}"[:200])
         options = sentinel.connection_pool.connection_kwargs
         self._failures.append((f"{options.get('host')}:{options.get('port')}", error))
 
     def error(self, not_found: type[redis.ConnectionError]) -> RedisError:
-        """What to raise: of the class of a refusal or of an answer that is none, if nobody knows better."""
-        said = "; ".join(f"{place} {_in_words(error)}" for place, error in self._failures)
-        told = f"no Sentinel names a master {self._service!r}: {said}"
+        """The error to raise: of the class of a refusal or of a bad reply, unless a Sentinel knows that there is no master."""
+        described = "; ".join(f"{place} {_in_words(error)}" for place, error in self._failures)
+        message = f"no Sentinel names a master {self._service!r}: {described}"
         if not any(isinstance(error, _NoMaster) for _, error in self._failures):
             for _, error in self._failures:
                 if isinstance(error, RedisError) and faults.of(error).name not in _SILENCE:
-                    return type(error)(told)
-        return not_found(told)
+                    return type(error)(message)
+        return not_found(message)
 
 
 _SILENCE = ("timeout", "connection")

@@ -1,4 +1,4 @@
-"""What the server tells of itself: its kind and version, memory, eviction policy, keys, and how soon it answers."""
+"""Facts about the server: kind and version, memory, eviction policy, keys, clock, and latency."""
 
 import socket
 import time
@@ -12,7 +12,7 @@ from ratewindow.store import address as redis_address
 from ratewindow.store import process_clients, url
 
 FULL = 0.9  # of the memory that it may use
-MOST_AHEAD_S = 1.0  # that the server's clock may differ from this host's
+MOST_AHEAD_S = 1.0  # how much the server's clock may differ from this host's
 
 
 def address() -> str:
@@ -24,12 +24,12 @@ def address() -> str:
 
 
 def unasked(error: str) -> dict[str, Any]:
-    """What is known of a server that does not answer, or is not asked."""
+    """The facts about a server that does not answer or is not asked."""
     return {"address": address(), "reachable": False, "error": error}
 
 
 def ask(client: Any) -> dict[str, Any]:
-    """One round trip to each server, and none to further ones once the time of a decision is over twice."""
+    """One round trip to each server, and to no more servers after twice the time limit of a decision."""
     began_s = time.perf_counter()
     servers = []
     with limited(conf.current().timeout_s):
@@ -40,7 +40,7 @@ def ask(client: Any) -> dict[str, Any]:
         if time.perf_counter() - began_s > 2 * conf.current().timeout_s:
             break
     first = servers[0]
-    told = {
+    facts = {
         "address": address(),
         "reachable": True,
         "error": "",
@@ -53,15 +53,15 @@ def ask(client: Any) -> dict[str, Any]:
         "latency_ms": max(each["latency_ms"] for each in servers),
         "clock_ahead_s": max((each.get("clock_ahead_s") or 0.0 for each in servers), key=abs),
     }
-    return {**told, "masters": len(servers)} if len(servers) > 1 else told
+    return {**facts, "masters": len(servers)} if len(servers) > 1 else facts
 
 
 def warnings(store: dict[str, Any]) -> list[str]:
-    """What is wrong with a server that works."""
+    """Warnings about a server that works."""
     found = []
     policy, used, most = store.get("eviction_policy"), store.get("memory_used"), store.get("memory_max")
     if most and policy and policy != "noeviction":
-        found.append(f"Redis evicts keys when its memory is full ({policy}), which lets refused clients go: set noeviction.")
+        found.append(f"Redis evicts keys when its memory is full ({policy}), which admits refused clients: set noeviction.")
     if used and most and used > FULL * most:
         found.append(f"Redis uses {used * 100 // most} % of the memory that it may: raise maxmemory.")
     ahead_s = store.get("clock_ahead_s") or 0.0
@@ -81,8 +81,8 @@ def _one(master: Any) -> dict[str, Any]:
         info, keys, server_time = pipe.execute(raise_on_error=False)
         after_s = time.time()
     latency_ms = round((time.perf_counter() - began_s) * 1000, 2)
-    info = info if isinstance(info, dict) else {}  # hosted servers may refuse INFO, which nothing here depends on
-    is_valkey = info.get("server_name") == "valkey"  # its redis_version stands still
+    info = info if isinstance(info, dict) else {}  # hosted servers may refuse INFO
+    is_valkey = info.get("server_name") == "valkey"  # its redis_version never changes
     version, policy = info.get("valkey_version" if is_valkey else "redis_version"), info.get("maxmemory_policy")
     return {
         "server": "Valkey" if is_valkey else "Redis",
@@ -97,7 +97,7 @@ def _one(master: Any) -> dict[str, Any]:
 
 
 def _ahead_s(server_time: Any, before_s: float, after_s: float) -> float | None:
-    """How far the server's clock is ahead of this host's, which it was asked between; 0 where they may agree."""
+    """How far the server's clock is ahead of this host's, which was read before and after; 0 if they may agree."""
     if not isinstance(server_time, tuple):
         return None
     seconds, microseconds = server_time
@@ -106,7 +106,7 @@ def _ahead_s(server_time: Any, before_s: float, after_s: float) -> float | None:
 
 
 def _number(value: Any) -> int | None:
-    """A proxy may answer INFO in its own words."""
+    """A number in INFO; None for anything else, which a proxy may answer."""
     return value if isinstance(value, int) else None
 
 

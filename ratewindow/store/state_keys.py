@@ -5,12 +5,12 @@ name                                   type    what
 =====================================  ======  ==========================================================
 ``rw:s:<rule><window>:{<identity>}``   string  state of one window of one rule for one client, of a log a list; expires
 ``rw:s:<rule><lock>:{<identity>}``     string  when a penalty began that locks one client out of one rule; expires
-``rw:s:probe``                         string  what a look at a silent server counts; expires
-``rw:token``                           string  renewed by each rule edit; processes compare it
+``rw:s:probe``                         string  what a probe of a silent server counts; expires
+``rw:token``                           string  changed by each rule edit; processes compare it
 ``rw:rules:{rw:token}``                string  the rules as they were last read, signed; for processes without a database
 ``rw:switch:{rw:token}``               string  the kill switch as it was last turned; read together with the token
-``rw:{processes}``                       zset    the processes that have told of themselves: name -> when; expires
-``rw:{processes}:<name>``              string  what one process tells, as JSON; expires within seconds
+``rw:{processes}``                       zset    the processes that have a record: name -> when; expires
+``rw:{processes}:<name>``              string  the record of one process, as JSON; expires within seconds
 ``rw:{minutes}``                       zset    the minutes that have counts, for the collector; expires
 ``rw:{minutes}:<minute>``              hash    counts of one minute: field process|rule, value sums; expires
 ``rw:sites``                           hash    which sites use this prefix: fingerprint -> last seen
@@ -72,7 +72,7 @@ def state_prefix() -> str:
 
 
 def probe() -> str:
-    """Beside the states of clients: whoever may not touch those must not find that all is well."""
+    """Under the prefix of states: a user without permission for those must fail the probe, too."""
     return f"{state_prefix()}probe"
 
 
@@ -88,12 +88,12 @@ def state_name(rule: str, window: Window, beside_code: bool) -> str:
 
 
 def lock_name(rule: str, beside_code: bool) -> str:
-    """The middle of the key of a rule's lock, named as if it were one window more."""
+    """The middle of the key of a rule's lock: named like one more window."""
     return f":s:{rule_tag(rule, beside_code)}{LOCK_TAG}:"
 
 
 def client_tag(identity: str) -> str:
-    """The end of a state's key: a digest that nobody without the SECRET_KEY can look up."""
+    """The end of a state's key: a digest that cannot be made without the SECRET_KEY."""
     # Long identities are what somebody sends to fill the memory.
     return _remembered_tag(identity) if len(identity) <= MOST_REMEMBERED else identity_tag(identity, _secret())
 
@@ -104,12 +104,12 @@ def _remembered_tag(identity: str) -> str:
 
 
 def fingerprint() -> str:
-    """Which site this is, for telling two sites on one prefix apart."""
+    """Tells two sites apart that use one prefix."""
     return digest(f"{django_settings.SECRET_KEY} {database()}", 12)
 
 
 def secret_fingerprint() -> str:
-    """Which SECRET_KEY this process has: the names of its counts are made with it."""
+    """Tells apart processes with different SECRET_KEYs, who would count under different names."""
     return digest("fingerprint", 6, _secret())
 
 
@@ -118,7 +118,7 @@ def database_fingerprint() -> str:
 
 
 def database() -> str:
-    """The name of the database that has the rules; while tests run it is another one."""
+    """The name of the database that has the rules; another one while tests run."""
     return str(django_settings.DATABASES.get("default", {}).get("NAME", ""))
 
 
@@ -128,6 +128,6 @@ def _secret() -> bytes:
 
 
 def forget_secret() -> None:
-    """SECRET_KEY has changed, in a test."""
+    """Read SECRET_KEY again: a test has changed it."""
     _secret.cache_clear()
     _remembered_tag.cache_clear()

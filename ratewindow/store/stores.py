@@ -1,4 +1,4 @@
-"""Where this process's decisions are made: on one server, one store for threads and one for each event loop."""
+"""The stores that this process decides by: one for threads and one for each event loop."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ _of_loop: dict[asyncio.AbstractEventLoop, tuple[AnyAsyncStore, AsyncGenerator[An
 
 
 def travel(duration_ms: int) -> None:
-    """Move the clock of counting in memory, for tests; it is back in time when the settings change."""
+    """Move the clock of counting in memory, for tests; other settings reset it."""
     global _travelled_ms
     _travelled_ms += duration_ms
 
@@ -47,7 +47,7 @@ async def astore() -> AnyAsyncStore | MemoryStore:
         return _memory
     loop = asyncio.get_running_loop()
     if loop not in _of_loop:
-        for ended in [each for each in list(_of_loop) if each.is_closed()]:  # without closing what began in it
+        for ended in [each for each in list(_of_loop) if each.is_closed()]:  # ended without closing their generators
             _of_loop.pop(ended, None)
         keeper = _keep(loop)
         _of_loop[loop] = await anext(keeper), keeper
@@ -55,10 +55,10 @@ async def astore() -> AnyAsyncStore | MemoryStore:
 
 
 async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[AnyAsyncStore]:
-    """A store for as long as its loop runs: a loop that ends closes the generators that began in it."""
+    """A store for as long as its loop runs: a loop closes its generators when it ends."""
     client = process_clients.async_client()
     try:
-        # A pipeline's limit comes before the decision's own, so that it is known which server is silent.
+        # A pipeline's limit ends before the decision's own, so that the silent server can be named.
         yield astore_for(client, 0.9 * conf.current().timeout_s, shards)
     finally:
         _of_loop.pop(loop, None)
@@ -66,38 +66,38 @@ async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[AnyAsyncStore
 
 
 def warnings() -> list[str]:
-    """What is odd about the server, as far as this process has asked it."""
-    asked = [_of_threads, *(store for store, _ in _of_loop.values())]
-    return [BY_HOSTS] if any(store is not None and store.clock.is_hosts for store in asked) else []
+    """Warnings about the server, as far as this process has used it."""
+    used = [_of_threads, *(store for store, _ in _of_loop.values())]
+    return [HOST_CLOCKS] if any(store is not None and store.clock.is_hosts for store in used) else []
 
 
-BY_HOSTS = (
-    "Redis lets no script read its clock, so that of each host decides: keep them together (NTP), since by what they differ "
-    "units leave too early or too late."
+HOST_CLOCKS = (
+    "Redis lets no script read its clock, so each host decides by its own: synchronise them (NTP), since units leave the window "
+    "too early or too late by as much as the clocks differ."
 )
 
 
 async def aclose() -> None:
-    """Close what the running event loop holds open; the next decision opens it anew."""
+    """Close the connections of the running event loop; the next decision opens new ones."""
     found = _of_loop.get(asyncio.get_running_loop())
     if found:
         await found[1].aclose()
 
 
 async def answered(answer: Any) -> Any:
-    """What a store of either kind answered: memory answers at once."""
+    """The answer of a store of either kind; that in memory need not be awaited."""
     return await answer if hasattr(answer, "__await__") else answer
 
 
 def probe() -> None:
-    """Raises as a decision would. With a write: PING is answered by a server that is full or read-only, too. A cluster is
-    only asked who is in it: its servers have breakers of their own."""
+    """Raise as a decision would. By a write, since a server that is full or read-only answers PING. Of a cluster only the slots
+    are asked for: its servers have breakers of their own."""
     probed, key = store(), state_keys.probe()
     if isinstance(probed, ClusterStore):
         probed.renew()
         return
     check = Check("probe", (Window(1_000_000, 1000),), (key,))
-    _mended(lambda: probed.run([check], "hit"), lambda: probed.reset([key]))
+    _probe(lambda: probed.run([check], "hit"), lambda: probed.reset([key]))
 
 
 def probe_all() -> None:
@@ -114,28 +114,27 @@ def _probe_shard(server: str) -> None:
         probed.renew()  # a replica may have taken over, and then nothing of ours is here
         key = probed.probe_key(server, state_keys.probe())
         if key is not None:
-            _mended(lambda: probed.probe(server, key), lambda: probed.forget_probe(server, key))
+            _probe(lambda: probed.probe(server, key), lambda: probed.forget_probe(server, key))
 
 
-def _mended(look: Callable[[], object], forget: Callable[[], object]) -> None:
-    """Look at a server. What somebody wrote under the key of the probe is no fault of the server's: it is removed, lest it
-    be taken for one for ever."""
+def _probe(call: Callable[[], object], clear: Callable[[], object]) -> None:
+    """Call, and once more after `clear`: a value that another program wrote under the probe's key is no fault of the server."""
     for attempt in range(2):
         try:
-            look()
+            call()
             return
         except Exception as error:
             if faults.of(error).concerns is Concerns.SERVER:
                 raise
             if not attempt:
-                forget()
+                clear()
 
 
 shards = Breakers(_probe_shard, lambda: "requests of its clients are decided without it")
 
 
 def close_unused() -> None:
-    """Close the connections of threads that have ended or rest for long."""
+    """Close the connections of threads that have ended or are idle for long."""
     if _of_threads is not None:
         _of_threads.close_unused(UNUSED_S)
 

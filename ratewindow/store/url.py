@@ -1,9 +1,9 @@
-"""What the address of a Redis means: one server, a Cluster, or the master that Sentinels name.
+"""Parsing the address of a Redis: one server, a Cluster, or the master that Sentinels name.
 
 ``redis://``, ``rediss://`` and ``unix://`` are redis-py's own. The others list several nodes:
 
 ``redis+cluster://[user:password@]host[:port][,host[:port]...][?option=...]``
-    any nodes of the cluster, which tell about the others
+    some nodes of the cluster, from which the others are discovered
 ``redis+sentinel://[user:password@]host[:port][,host[:port]...]/service[/db][?option=...]``
     the Sentinels, and the name under which they know the master; user and password are the master's,
     those of the Sentinels are the options ``sentinel_username`` and ``sentinel_password``
@@ -24,17 +24,17 @@ SENTINEL = ("redis+sentinel://", "rediss+sentinel://")
 _OF_CELERY = ("sentinel://", "sentinels://")  # kombu's, which takes the service from another setting
 _PORTS = {"cluster": 6379, "sentinel": 26379}
 _NODE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:\[\]@]+)(?::(?P<port>\d{1,5}))?")
-# None of these names a part of the address, which may be one of the password.
-_SLASH = "its port is no number, or its password has a / that is not written as %2F"
-_SPACE = "there is a space in it"
+# These messages quote no part of the address, which may be a part of the password.
+_SLASH = "its port is not a number, or its password has a / that is not written as %2F"
+_SPACE = "it contains a space"
 _NOBODY = "it names no server"
 _SEVERAL = "it lists several servers: redis+cluster:// or redis+sentinel:// says what they are"
-_NO_DATABASE = "what follows its host is no number of a database"
+_NO_DATABASE = "what follows its host is not the number of a database"
 
 
 @dataclass(frozen=True)
 class Server:
-    """An address, taken apart: one for redis-py to read, or several nodes and the options of connections."""
+    """A parsed address: one URL for redis-py, or several nodes and the options of connections."""
 
     kind: Literal["plain", "cluster", "sentinel"]
     url: str = ""
@@ -45,7 +45,7 @@ class Server:
 
 
 def parse(url: str, without: frozenset[str] = frozenset()) -> Server:
-    """Take an address apart, leaving out the options named in `without`. ValueError says what is wrong with it."""
+    """Parse an address without the options named in `without`. ValueError says what is wrong with it."""
     if re.search(r"\s", re.sub(r"\s*,\s*", ",", url)):
         raise ValueError(_SPACE)
     scheme, separator, rest = url.partition("://")
@@ -59,7 +59,7 @@ def parse(url: str, without: frozenset[str] = frozenset()) -> Server:
         _check_database(parse_url(plain).get("db"))
         return Server("plain", plain)
     if scheme in _OF_CELERY:
-        raise ValueError(f"{scheme} names no service, whose master is meant: that goes with redis+sentinel://")
+        raise ValueError(f"{scheme} has no place for the name of the master's service: write redis+sentinel://")
     if scheme not in CLUSTER + SENTINEL:
         raise ValueError(f"its scheme is none of {', '.join(PLAIN + CLUSTER + SENTINEL)}")
     kind: Literal["cluster", "sentinel"] = "cluster" if scheme in CLUSTER else "sentinel"
@@ -88,7 +88,7 @@ def parse(url: str, without: frozenset[str] = frozenset()) -> Server:
 
 
 def of_sentinels(location: str, sentinels: list[tuple[str, int]]) -> str:
-    """django-redis's two settings as one address: a location whose host is the service, and its Sentinels."""
+    """The address for django-redis's two settings: a location whose host is the service, and a list of Sentinels."""
     parts = urlsplit(location)
     secret = parts.netloc.rpartition("@")[0]
     nodes = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in sentinels)
@@ -98,7 +98,7 @@ def of_sentinels(location: str, sentinels: list[tuple[str, int]]) -> str:
 
 
 def shown(url: str) -> str:
-    """The address without what may be secret in it: the password, and the options."""
+    """The address without its password and options, which may be secret."""
     return re.sub(r"(://[^:/@]*):[^/]*@", r"\1:***@", url.partition("?")[0])
 
 
@@ -107,7 +107,7 @@ def _with_query(base: str, options: list[tuple[str, str]]) -> str:
 
 
 def _options(scheme: str, rest: str, options: list[tuple[str, str]]) -> dict[str, Any]:
-    """What redis-py makes of an address, for a client that is not made from one."""
+    """The options that redis-py reads from an address, for a client that is not made from one."""
     found = dict(parse_url(scheme + _with_query(rest, options)))
     for name in ("host", "port", "connection_class"):
         found.pop(name, None)
@@ -126,7 +126,7 @@ def _nodes(listed: str, usual_port: int) -> tuple[tuple[str, int], ...]:
 
 
 def _check_host(url: str) -> None:
-    """What redis-py would read past: it takes anything for a host, and no number for database 0."""
+    """Reject what redis-py accepts: anything for a host, and for the number of a database."""
     parts = urlsplit(url)
     if "," in parts.netloc.rpartition("@")[2]:
         raise ValueError(_SEVERAL)

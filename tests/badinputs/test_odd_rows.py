@@ -107,7 +107,7 @@ def test_everybody_at_once_is_nobody_unless_for_one_rule_and_a_while(action: str
         row.pk, row.rule, row.expires_at = None, rule, expires_at
         row.save()
     assert [Client().get("/search/").status_code for _ in range(3)] == [200, 200, 429]
-    assert caplog.text.count("* is everybody, and needs the name of one rule and an end") == 3
+    assert caplog.text.count("* means everybody, and needs the name of one rule and an end") == 3
     row.pk, row.rule, row.expires_at = None, "other", end
     row.save()
     assert Client().get("/search/").status_code == (200 if action == "allow" else 429)

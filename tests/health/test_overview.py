@@ -279,7 +279,7 @@ def dripping(redis_url: str) -> Iterator[None]:
         url = f"redis://127.0.0.1:{proxy.port}{at.path}"
         with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": "100ms"}):
             processes.beat()
-            edits.listen()  # connections are open, as those of a process that has run for a while
+            edits.check_redis()  # connections are open, as those of a process that has run for a while
             assert overview.status()["ok"]
             with proxy.drip(0.05):
                 yield
@@ -291,8 +291,8 @@ def test_a_server_that_drips_holds_up_neither_monitors_nor_pages_nor_the_kill_sw
     began_s = time.monotonic()
     assert not overview.status()["store"]["reachable"]
     assert not overview.glance().reachable
-    edits.listen()
-    assert edits._heard.alone
+    edits.check_redis()
+    assert edits._state.is_alone
     assert time.monotonic() - began_s < 3.0
 
 

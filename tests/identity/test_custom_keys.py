@@ -238,10 +238,10 @@ class TestReading:
         current._held.book = None
         reading.reload()
         assert "by.ip" not in current.rulebook().by_name
-        edits.look()
+        edits.reread()
         assert "by.ip" not in current.rulebook().by_name
         ratekey("tenant")(tenant)
-        edits.look()
+        edits.reread()
         assert "by.ip" in current.rulebook().by_name
 
 

@@ -82,11 +82,11 @@ def test_other_processes_hear_of_it_from_redis_at_their_next_look(caplog: pytest
     switch_off.turn_off(60, "too strict", "ann")
     LimitSwitch.objects.all().delete()
     another_process()
-    edits.listen()
+    edits.check_redis()
     assert kill_switch.off
     with caplog.at_level(logging.WARNING, "ratewindow"):
         caplog.clear()
-        edits.listen()
+        edits.check_redis()
     assert not caplog.records
     assert (kill_switch.turned.reason, kill_switch.turned.by) == ("too strict", "ann")
 
@@ -97,7 +97,7 @@ def test_or_from_the_rows_when_redis_is_away(redis_away: None) -> None:
     (sentence,) = told.unreached
     assert sentence.startswith("Redis was not reached")
     another_process()
-    edits.listen()
+    edits.check_redis()
     assert not kill_switch.off
     reading.reload()
     assert kill_switch.off
@@ -110,10 +110,10 @@ def test_the_row_is_read_while_redis_is_away_however_long_the_rules_rest(
     switch_off.turn_off(60)
     another_process()
     reading._readings.took_s, reading._readings.ended_at_s = 60.0, time.monotonic()
-    edits.listen()
-    edits.look()
+    edits.check_redis()
+    edits.reread()
     assert not kill_switch.off
-    edits.look_at_switch()
+    edits.reread_switch()
     assert kill_switch.off
 
 
@@ -123,7 +123,7 @@ def test_or_from_redis_when_the_database_is_away(no_table: None) -> None:
     (sentence,) = told.unreached
     assert sentence.startswith("The database was not reached")
     another_process()
-    edits.listen()
+    edits.check_redis()
     reading.reload()
     assert kill_switch.off
 
@@ -137,14 +137,14 @@ def test_with_neither_nothing_is_done(no_table: None, redis_away: None) -> None:
 
 def test_it_lets_go_by_itself(redis_client: Any) -> None:
     switch_off.turn_off(60)
-    edits.listen()
+    edits.check_redis()
     assert kill_switch.off
     with time_machine.travel(time.time() + 61, tick=False):
-        edits.listen()
+        edits.check_redis()
         assert not kill_switch.off
         another_process()
         reading.reload()
-        edits.listen()
+        edits.check_redis()
         assert not kill_switch.off
     assert 86_000 < redis_client.ttl(state_keys.switch()) <= 86_460
 
@@ -153,7 +153,7 @@ def test_without_an_end_it_stays(redis_client: Any) -> None:
     switch_off.turn_off()
     assert redis_client.ttl(state_keys.switch()) == -1
     with time_machine.travel(time.time() + 30 * 86_400, tick=False):
-        edits.listen()
+        edits.check_redis()
         assert kill_switch.off
 
 
@@ -166,9 +166,9 @@ def test_the_one_changed_last_holds(redis_client: Any, later: str) -> None:
     else:
         redis_client.set(state_keys.switch(), newer.to_text())
     another_process()
-    edits.listen()
+    edits.check_redis()
     reading.reload()
-    edits.listen()
+    edits.check_redis()
     assert not kill_switch.off
 
 
@@ -177,7 +177,7 @@ def test_a_clock_that_is_behind_still_turns_it(redis_client: Any) -> None:
         switch_off.turn_off()
     switch_off.turn_on()
     another_process()
-    edits.listen()
+    edits.check_redis()
     reading.reload()
     assert not kill_switch.off
 
@@ -190,7 +190,7 @@ def test_so_does_one_that_finds_a_row_by_a_clock_that_is_ahead(redis_client: Any
     told = from_text(redis_client.get(state_keys.switch()))
     assert told is not None and not told.off
     another_process()
-    edits.listen()
+    edits.check_redis()
     reading.reload()
     assert not kill_switch.off
 
@@ -237,7 +237,7 @@ def test_turning_it_while_redis_is_away_says_nothing_of_edited_rules(redis_away:
 def test_a_redis_that_lost_its_data_is_told_again(redis_client: Any) -> None:
     switch_off.turn_off(60, "why")
     redis_client.flushall()
-    edits.listen()
+    edits.check_redis()
     assert from_text(redis_client.get(state_keys.switch())) == kill_switch.turned
     assert redis_client.ttl(state_keys.switch()) > 0
 
@@ -265,14 +265,14 @@ def test_a_redis_that_lost_its_data_is_told_again(redis_client: Any) -> None:
 )
 def test_what_another_program_wrote_there_turns_nothing(redis_client: Any, junk: str) -> None:
     redis_client.set(state_keys.switch(), junk)
-    edits.listen()
+    edits.check_redis()
     assert kill_switch.turned == ON
 
 
 def test_a_list_under_its_key_does_not_stop_the_rules(redis_client: Any) -> None:
     redis_client.lpush(state_keys.switch(), "x")  # MGET tells it as nothing
-    edits.listen()
-    assert not edits._heard.alone
+    edits.check_redis()
+    assert not edits._state.is_alone
 
 
 def test_the_setting_stands_above_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -330,4 +330,4 @@ def test_an_end_that_is_no_duration_is_told(capsys: pytest.CaptureFixture[str]) 
 
 def test_a_long_refresh_does_not_hold_it_up() -> None:
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REFRESH": "1h"}):
-        assert edits._interval_s() <= off.ACTS_S / 2
+        assert edits.interval_s() <= off.ACTS_S / 2

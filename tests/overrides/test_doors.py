@@ -401,7 +401,7 @@ class TestEdits:
         assert held is not None
         users = User.objects.order_by("pk")
         assert [bool(held.of_identity(f"user:{user.pk}")) for user in users] == [True, True, False, False]
-        assert "more than 2 members: those beyond are not known" in caplog.text
+        assert "more than 2 members: the others are ignored" in caplog.text
 
 
 @is_async

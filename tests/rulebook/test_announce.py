@@ -32,7 +32,7 @@ def edit_elsewhere(name: str) -> None:
     """Without a word in this process, whose reading it is that finds out."""
     RateRule.objects.bulk_create([RateRule(name=name)])
     reading._readings.ended_at_s = float("-inf")
-    edits.look()
+    edits.reread()
 
 
 def test_the_thread_that_reads_the_rows_calls_no_listener(heard: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,4 +74,4 @@ def test_what_changes_while_a_listener_is_busy_is_told_when_it_is_done_by_the_th
 def test_listeners_have_a_thread_beside_those_that_hear_of_the_kill_switch_and_of_edits() -> None:
     threads = {chore.run: chore.thread for chore in process.CHORES}
     assert {run for run, thread in threads.items() if thread == "signals"} == {announce.send_waiting, outage_signals.send}
-    assert (threads[edits.listen], threads[edits.look]) == ("housekeeping", "rules")
+    assert (threads[edits.check_redis], threads[edits.reread]) == ("housekeeping", "rules")

@@ -143,13 +143,13 @@ def test_an_announcement_reads_what_changed_and_half_a_minute_later_all_are_read
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     read: list[bool] = []
     monkeypatch.setattr(Reader, "read", lambda self, after_edit=False: read.append(after_edit))
-    edits.look()
+    edits.reread()
     Override.objects.block("ip:10.0.0.1")
     redis_client.set(state_keys.token(), "of another process")
-    edits.listen()
-    edits.look()
+    edits.check_redis()
+    edits.reread()
     reading._readings.ended_at_s -= edits.REREAD_S
-    edits.look()
+    edits.reread()
     assert read == [False, True, True, False]
 
 

@@ -63,8 +63,8 @@ def away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_field_of_a_rule_is_kept() -> None:
     assert all(getattr(ODD, each.name) != each.default or each.name == "beside_code" for each in fields(Rule))
-    redis_copy.keep([USUAL, ODD, Rule("guesses", parse_rates("3/h"), count_when=CountWhen(login_failed=True))])
-    found = redis_copy.find()
+    redis_copy.save([USUAL, ODD, Rule("guesses", parse_rates("3/h"), count_when=CountWhen(login_failed=True))])
+    found = redis_copy.load()
     assert found is not None and found.read_at_s == pytest.approx(time.time(), abs=60)
     assert found.rules[:2] == [USUAL, ODD]
     assert found.rules[2].count_when == CountWhen(login_failed=True)
@@ -73,14 +73,14 @@ def test_every_field_of_a_rule_is_kept() -> None:
 def test_a_process_that_starts_without_a_database_holds_what_another_has_read(
     away: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    redis_copy.keep([USUAL])
-    edits.look()
+    redis_copy.save([USUAL])
+    edits.reread()
     assert current.rulebook().by_name == {"login": USUAL}
     assert "1 rules hold as another process read them at" in caplog.text
     told = reading.status()
     assert told.error == "The rules cannot be read, those that another process read last hold: connection refused"
     assert told.read_at_s == pytest.approx(time.time(), abs=60)
-    edits.look()
+    edits.reread()
     assert caplog.text.count("cannot be read") == 1
 
 
@@ -89,20 +89,20 @@ def test_what_a_process_reads_itself_takes_the_place_of_the_copy_and_is_the_next
     monkeypatch: pytest.MonkeyPatch, redis_client: redis.Redis
 ) -> None:
     RateRule.objects.define("own", "1/m")
-    redis_copy.keep([USUAL])
+    redis_copy.save([USUAL])
     current.reset()
     reading.reset()
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
-    edits.look()
+    edits.reread()
     assert set(current.rulebook().by_name) == {"own"}
-    found = redis_copy.find()
+    found = redis_copy.load()
     assert found is not None and [rule.name for rule in found.rules] == ["own"]
     assert 0 < redis_client.ttl(state_keys.rules()) <= redis_copy.KEPT_S
 
 
 def test_a_database_that_hangs_does_not_keep_the_copy_back(away: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    redis_copy.keep([USUAL])
-    current.offer(redis_copy.find())  # what the thread does before it waits for the database
+    redis_copy.save([USUAL])
+    current.offer(redis_copy.load())  # what the thread does before it waits for the database
     monkeypatch.setattr(current, "FIRST_READING_S", 0.01)
     assert current.rulebook().by_name == {"login": USUAL}
 
@@ -110,7 +110,7 @@ def test_a_database_that_hangs_does_not_keep_the_copy_back(away: None, monkeypat
 def test_without_a_copy_log_health_and_state_say_that_the_process_holds_no_rules(
     away: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    edits.look()
+    edits.reread()
     said = "rules cannot be read, and this process holds none but rates in code: connection refused"
     assert f"the {said}" in caplog.text
     assert overview.status()["problems"] == [f"The {said}."]
@@ -142,25 +142,25 @@ def _signed(value: Any) -> str:
 )
 def test_what_this_site_has_not_signed_is_no_copy(text: str, redis_client: redis.Redis) -> None:
     redis_client.set(state_keys.rules(), text)
-    assert redis_copy.find() is None
+    assert redis_copy.load() is None
 
 
 def test_what_this_site_has_signed_for_something_else_is_no_copy(redis_client: redis.Redis) -> None:
     redis_client.set(state_keys.rules(), signing.dumps({}))
-    assert redis_copy.find() is None
+    assert redis_copy.load() is None
 
 
 def test_another_site_s_copy_is_none(redis_client: redis.Redis) -> None:
     with override_settings(SECRET_KEY="another"):
-        redis_copy.keep([USUAL])
-    assert redis_copy.find() is None
+        redis_copy.save([USUAL])
+    assert redis_copy.load() is None
 
 
 def test_another_type_under_the_key_is_no_copy_and_is_replaced(redis_client: redis.Redis) -> None:
     redis_client.hset(state_keys.rules(), "a", "b")
-    assert redis_copy.find() is None
-    redis_copy.keep([USUAL])
-    assert redis_copy.find() is not None
+    assert redis_copy.load() is None
+    redis_copy.save([USUAL])
+    assert redis_copy.load() is not None
 
 
 def test_a_rule_that_this_version_does_not_understand_is_left_out_alone(
@@ -176,7 +176,7 @@ def test_a_rule_that_this_version_does_not_understand_is_left_out_alone(
         {},
     ]
     redis_client.set(state_keys.rules(), _signed({"read": 1.0, "rules": [*odd, good]}))
-    found = redis_copy.find()
+    found = redis_copy.load()
     assert found is not None and found.rules == [USUAL]
     assert "6 rules of the copy in Redis are left out, such as" in caplog.text
 

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def watch() -> None:
     """What the two threads of a process do three times within `REFRESH`."""
-    edits.listen()
-    edits.look()
+    edits.check_redis()
+    edits.reread()
 
 
 @pytest.fixture

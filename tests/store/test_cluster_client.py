@@ -89,7 +89,7 @@ def test_a_cluster_that_was_away_is_asked_again_at_the_next_use(proxy: Proxy) ->
 
 def test_one_thread_asks_and_the_others_wait_no_longer_than_they_may(proxy: Proxy) -> None:
     client = ClusterClient((("127.0.0.1", proxy.port),), socket_timeout=5.0)
-    assert client._turn.acquire()  # as one that is asking
+    assert client._connect_lock.acquire()  # as one that is asking
     told: list[BaseException] = []
 
     def ask() -> None:
@@ -102,7 +102,7 @@ def test_one_thread_asks_and_the_others_wait_no_longer_than_they_may(proxy: Prox
     thread = threading.Thread(target=ask)
     thread.start()
     thread.join()
-    client._turn.release()
+    client._connect_lock.release()
     assert [type(error) for error in told] == [redis.TimeoutError]
     assert client.get("rw:token") is None
     client.close()

@@ -101,7 +101,7 @@ def test_sentinels_that_cannot_be_read_name_the_line_to_write(sentinels: dict[st
     with pytest.raises(ImproperlyConfigured) as told:
         means("default", default=cache)
     assert str(told.value) == (
-        "CACHES['default'] goes through Sentinels, but its OPTIONS have no SENTINELS that is a list of (host, port)."
+        "CACHES['default'] goes through Sentinels, but SENTINELS in its OPTIONS is not a list of (host, port)."
         ' Write for example RATEWINDOW = {"REDIS": "redis+sentinel://one:26379,two:26379/mymaster/0"}.'
     )
 
@@ -140,11 +140,19 @@ def test_an_alias_that_is_not_redis_names_the_line_to_write(monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("setting", "caches", "told"),
     [
-        ("nowhere", {}, "RATEWINDOW['REDIS'] is 'nowhere', which is no alias in CACHES"),
-        ("http://user:hidden@cache", {}, "RATEWINDOW['REDIS'] is no address of a Redis: its scheme is none of redis://"),
-        ("redis://:hidden/@cache/0", {}, "RATEWINDOW['REDIS'] is no address of a Redis: its port is no number, or its password"),
-        ("redis://:hidden@cache?db=one", {}, "RATEWINDOW['REDIS'] is no address of a Redis: Invalid value for 'db'"),
-        ("default", {"default": {"BACKEND": "django_redis.cache.RedisCache"}}, "the LOCATION of CACHES['default'] is no address"),
+        ("nowhere", {}, "RATEWINDOW['REDIS'] is 'nowhere', which is not an alias in CACHES"),
+        ("http://user:hidden@cache", {}, "RATEWINDOW['REDIS'] is not an address of a Redis: its scheme is none of redis://"),
+        (
+            "redis://:hidden/@cache/0",
+            {},
+            "RATEWINDOW['REDIS'] is not an address of a Redis: its port is not a number, or its password",
+        ),
+        ("redis://:hidden@cache?db=one", {}, "RATEWINDOW['REDIS'] is not an address of a Redis: Invalid value for 'db'"),
+        (
+            "default",
+            {"default": {"BACKEND": "django_redis.cache.RedisCache"}},
+            "the LOCATION of CACHES['default'] is not an address",
+        ),
         ("default", {"default": {"BACKEND": "nowhere.Cache"}}, "CACHES['default'] is nowhere.Cache, which is not Redis"),
     ],
 )
@@ -245,7 +253,7 @@ def test_with_a_wrong_option_the_kill_switch_turns_and_requests_are_decided_as_w
         with pytest.raises(CommandError, match="No Redis is configured"):
             call_command("ratewindow", "check")
         call_command("ratewindow", "off")
-        assert "which such a connection has not: leave it out" in capsys.readouterr().out
+        assert "which such a connection does not have: leave it out" in capsys.readouterr().out
         assert reading.status().off
 
 
@@ -297,12 +305,12 @@ def test_a_client_is_made_once_and_anew_when_the_setting_changes() -> None:
 
 
 def test_for_a_site_that_runs_a_server_that_is_not_configured_is_one_that_does_not_answer() -> None:
-    with override_settings(RATEWINDOW={"REDIS": "nowhere"}), pytest.raises(redis.ConnectionError, match="no alias in CACHES"):
+    with override_settings(RATEWINDOW={"REDIS": "nowhere"}), pytest.raises(redis.ConnectionError, match="not an alias in CACHES"):
         process_clients.client()
 
 
 async def test_and_so_it_is_for_asynchronous_clients() -> None:
-    with override_settings(RATEWINDOW={"REDIS": "nowhere"}), pytest.raises(redis.ConnectionError, match="no alias in CACHES"):
+    with override_settings(RATEWINDOW={"REDIS": "nowhere"}), pytest.raises(redis.ConnectionError, match="not an alias in CACHES"):
         process_clients.async_client()
 
 

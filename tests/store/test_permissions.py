@@ -65,7 +65,7 @@ def test_with_this_line_everything_works_and_nothing_is_denied(boss: OwnServer) 
         penalty, counts = ("10s" if name == "fixed_window" else ""), name == "sliding_log"
         RateRule.objects.filter(pk=rule.pk).update(penalty=penalty, count_refused=counts)
     edits.announce()
-    edits.listen()
+    edits.check_redis()
     view = ratelimit("code", "2/h", key="ip")(plain(False))
     assert [view(RequestFactory().get("/")).status_code for _ in range(3)] == [200, 200, 429]
     for name, _ in algorithm_choices():
@@ -146,7 +146,7 @@ def test_on_a_cluster_two_more_are_enough(cluster_ports: list[int], cluster: red
     try:
         with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": url, "TIMEOUT": "5s"}):
             edits.announce()
-            edits.listen()
+            edits.check_redis()
             view = ratelimit("code", "2/h", key="ip")(plain(False))
             assert [view(RequestFactory().get("/")).status_code for _ in range(3)] == [200, 200, 429]
             asyncio.run(ratewindow.areset("code", "ip:192.0.2.1"))

@@ -21,7 +21,7 @@ NOW_MINUTE = int(NOW_S) // 60
 
 @pytest.fixture(autouse=True)
 def _nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repair, "_told_at_s", float("-inf"))
+    monkeypatch.setattr(repair, "_logged_at_s", float("-inf"))
     processes.reset()
 
 
@@ -88,5 +88,5 @@ def test_any_other_refusal_is_passed_on_and_deletes_nothing(redis_client: Any, c
 
     for ask in (refused, elsewhere):
         with caplog.at_level(logging.WARNING, "ratewindow"), pytest.raises(redis.ResponseError):
-            repair.mended(process_clients.patient_client(), {"rw:y": "hash"}, ask)
+            repair.with_repair(process_clients.patient_client(), {"rw:y": "hash"}, ask)
     assert redis_client.get("rw:x") == "text" and not caplog.records

@@ -61,9 +61,9 @@ def told_at(url: str, is_async: bool) -> RedisError:
         ([None, NOAUTH], "auth", ["connection", "Authentication required."]),
         ([NOPERM], "noperm", ["no permissions"]),
         ([NOAUTH, NONE], "sentinel", ["Authentication required.", "knows none that is up"]),
-        ([NUMBER], "protocol", ["no answer that can be read: "]),
-        ([GARBAGE], "protocol", ["no answer that can be read: "]),
-        ([HALF], "protocol", ["no answer that can be read: "]),
+        ([NUMBER], "protocol", ["an answer that cannot be read: "]),
+        ([GARBAGE], "protocol", ["an answer that cannot be read: "]),
+        ([HALF], "protocol", ["an answer that cannot be read: "]),
     ],
 )
 def test_who_said_what_is_told_by_host_and_port_in_the_class_of_what_is_wrong(

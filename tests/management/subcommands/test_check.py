@@ -123,8 +123,8 @@ def test_a_server_that_lets_no_script_read_its_clock_is_warned_of():
         assert (decision.allowed, decision.reason) == (True, "")
         warned = overview.status()["warnings"]
     assert complaint is None
-    assert "State: Redis lets no script read its clock, so that of each host decides: keep them together (NTP)" in said
-    assert stores.BY_HOSTS in warned
+    assert "State: Redis lets no script read its clock, so each host decides by its own: synchronise them (NTP)" in said
+    assert stores.HOST_CLOCKS in warned
 
 
 def test_a_server_without_lua_fails_it_and_what_holds_then_holds(caplog):
