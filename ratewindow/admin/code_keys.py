@@ -1,7 +1,7 @@
-"""Who may name a function of the site's code in a form: it is imported then, and called with every request.
+"""Permission to name a function of the site's code in a form, since it is imported then and called with every request.
 
-Whoever edits rules need not be trusted with running code of their choice: that takes a superuser, or a developer who gives
-the function a name by `ratekey`.
+Editing rules does not include the right to run any code: that takes a superuser, or a developer who registers the function
+with `ratekey`.
 """
 
 from typing import Any
@@ -13,8 +13,8 @@ from ratewindow.identity import paths_in
 
 
 def check(request: HttpRequest, text: str, before: Any = None) -> str:
-    """The text, unless it names code and its author may not; what was there before may stay."""
-    if text != before and not (request.user.is_active and request.user.is_superuser) and (named := paths_in(text)):
-        told = f"{named[0]!r} is code, which only superusers may name. A developer can give it a name by @ratekey."
-        raise forms.ValidationError(told, code="code")
+    """Return `text`, or raise ValidationError if it names code and the user is no superuser. A value may stay as it was."""
+    if text != before and not (request.user.is_active and request.user.is_superuser) and (paths := paths_in(text)):
+        message = f"{paths[0]!r} is code, which only superusers may use as a key. A developer can register it with @ratekey."
+        raise forms.ValidationError(message, code="code")
     return text

@@ -1,4 +1,4 @@
-"""Rates that only code knows: shown below the rules, each with a way to edit it as one."""
+"""Rates that only code defines: listed below the rules, each with a link to edit it as a rule."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import last_hour as lasthour
+from ratewindow.admin import last_hour as hour
 from ratewindow.admin.wording import sentence_in_code
 from ratewindow.limiter.types import Window
 from ratewindow.models import RateRule
@@ -23,7 +23,7 @@ class CodeLine:
     sentence: str
     places: str
     last_hour: SafeString
-    url: str  # of the form that makes a rule of it; empty for who may not
+    url: str  # of the form that adds a rule of this name; empty for users who may not add rules
 
 
 def lines(request: HttpRequest, may_add: bool) -> Iterator[CodeLine]:
@@ -31,24 +31,24 @@ def lines(request: HttpRequest, may_add: bool) -> Iterator[CodeLine]:
     names = code_rates.names() - set(RateRule.objects.values_list("name", flat=True))
     uses = code_rates.uses() if names else {}
     for name in sorted(names):
-        given = sorted((use for use in uses[name] if use.rate is not None), key=lambda use: use.place)
-        first = given[0]
+        rated = sorted((use for use in uses[name] if use.rate is not None), key=lambda use: use.place)
+        first = rated[0]
         fields = {"name": name, "key": first.key, "methods": ",".join(sorted(first.methods))}
         yield CodeLine(
             name,
             sentence_in_code(first),
-            ", ".join(dict.fromkeys(use.place for use in given)),
-            lasthour.of(request, name),
+            ", ".join(dict.fromkeys(use.place for use in rated)),
+            hour.cell(request, name),
             f"{reverse('admin:ratewindow_raterule_add')}?{urlencode(fields)}" if may_add else "",
         )
 
 
-def windows(request: HttpRequest) -> list[dict[str, Any]]:
-    """The limits that the form of a new rule begins with: those in code, where its address names such a rate."""
+def initial_windows(request: HttpRequest) -> list[dict[str, Any]]:
+    """The initial limits of the form that adds a rule: those in code, if the query string names such a rate."""
     name = request.GET.get("name", "") if request.method == "GET" else ""
     rule = code_rates.rule(name) if name and name in code_rates.names() else None
-    return [_fields(window) for window in rule.windows] if rule is not None else []
+    return [_initial(window) for window in rule.windows] if rule is not None else []
 
 
-def _fields(window: Window) -> dict[str, Any]:
+def _initial(window: Window) -> dict[str, Any]:
     return {"limit": window.limit, "period": timedelta(milliseconds=window.period_ms), "algorithm": window.algorithm}

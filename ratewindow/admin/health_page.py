@@ -1,4 +1,4 @@
-"""The page that tells the state of the limiter: Redis, how long decisions take, and every process."""
+"""The page State: Redis, how long decisions take, and every process."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 
 from ratewindow import conf
-from ratewindow.admin.banner import off_in_words
+from ratewindow.admin.banner import off_message
 from ratewindow.admin.report_reasons import in_words
 from ratewindow.conf import time_zone
 from ratewindow.health import overview
@@ -28,7 +28,7 @@ PERIOD = "15m"
 class ProcessLine:
     """One process as a line of the table; `mark` is ``closed``, ``open``, ``silent`` or ``idle``."""
 
-    who: str
+    name: str
     kind: str
     since: str
     mark: str
@@ -47,27 +47,29 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
         **model_admin.admin_site.each_context(request),
         "title": "State",
         "app": model_admin.opts.app_config,
-        "model_admin": model_admin,  # by which Unfold writes the way here
+        "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
         "status": status,
         "facts": facts(status.get("store", {})),
         "error": in_words(status.get("store", {}).get("error", "")),
         "latency": latency,
         "decisions": number(latency.count) if latency else "",
         "period": PERIOD,
-        "processes": [line(each) for each in _with_reach(status)],
+        "processes": [process_line(each) for each in _processes(status)],
         "failed": [(in_words(cause), cause, number(count)) for cause, count in sorted(status.get("fallback", {}).items())],
-        "off": off_in_words(),
+        "off": off_message(),
         "may_switch": request.user.has_perm("ratewindow.switch_limits") and conf.current().enabled,
     }
     return TemplateResponse(request, "admin/ratewindow/state.html", context)
 
 
 def facts(store: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is known of the server, as names and values; an unknown value is left out."""
-    used, most = store.get("memory_used"), store.get("memory_max")
-    memory = f"{filesizeformat(used)}{f' of {filesizeformat(most)}' if most else ', no maximum'}" if used is not None else ""
+    """Names and values that describe the server, without those that are unknown."""
+    used, maximum = store.get("memory_used"), store.get("memory_max")
+    memory = (
+        f"{filesizeformat(used)}{f' of {filesizeformat(maximum)}' if maximum else ', no maximum'}" if used is not None else ""
+    )
     version = store.get("version")
-    told = [
+    values = [
         ("Server", f"{store.get('server', '')} {version or ''}".strip()),
         ("Address", store.get("address", "")),
         ("Masters", str(store.get("masters", ""))),
@@ -76,10 +78,10 @@ def facts(store: dict[str, Any]) -> list[tuple[str, str]]:
         ("Keys", number(store["keys"]) if store.get("keys") is not None else ""),
         ("Answers in", f"{store['latency_ms']:g} ms" if "latency_ms" in store else ""),
     ]
-    return [(name, value) for name, value in told if value]
+    return [(name, value) for name, value in values if value]
 
 
-def line(process: dict[str, Any]) -> ProcessLine:
+def process_line(process: dict[str, Any]) -> ProcessLine:
     mark, since = process["breaker"], _clock(process.get("degraded_since"))
     breaker = "counts on Redis"
     if mark == "open":
@@ -87,29 +89,29 @@ def line(process: dict[str, Any]) -> ProcessLine:
     elif mark == "idle":
         breaker = "has not needed Redis yet"
     elif mark == "silent":
-        breaker = f"not heard of since {since}"
+        breaker = f"has not reported since {since}"
     fallback = sum((process.get("fallback") or {}).values())
-    read = _clock(process.get("rules_read"))
-    rules = f"{process['rules']}, read {read}" if read else ""
+    read_at = _clock(process.get("rules_read"))
+    rules = f"{process['rules']}, read {read_at}" if read_at else ""
     return ProcessLine(
-        who=f"{process['host']} {process['pid']}",
+        name=f"{process['host']} {process['pid']}",
         kind=process["kind"],
         since=_clock(process.get("since")),
         mark=mark,
         breaker=breaker,
-        rules=f"{rules or 'none'}; now unreadable" if process.get("rules_error") else rules,
+        rules=f"{rules or 'none'}; cannot be read now" if process.get("rules_error") else rules,
         switch=process.get("switch", ""),
         fallback=number(fallback) if "fallback" in process else "",
     )
 
 
-def _with_reach(status: dict[str, Any]) -> list[dict[str, Any]]:
-    """The processes. Where Redis does not answer there is this one alone, and it does not count there just because none of
-    its requests has found that out."""
-    found: list[dict[str, Any]] = status.get("processes", [])
+def _processes(status: dict[str, Any]) -> list[dict[str, Any]]:
+    """The processes to list. While Redis does not answer this is the only one, and a closed breaker is shown as idle: no
+    request of this process has needed Redis since."""
+    processes: list[dict[str, Any]] = status.get("processes", [])
     if status.get("store", {}).get("reachable", True):
-        return found
-    return [{**each, "breaker": "idle"} if each["breaker"] == "closed" else each for each in found]
+        return processes
+    return [{**each, "breaker": "idle"} if each["breaker"] == "closed" else each for each in processes]
 
 
 def _latency() -> Percentiles | None:

@@ -1,4 +1,4 @@
-"""What the rules did in the last hour, in their list: one report for the whole page, and those first that refuse most."""
+"""What each rule did in the last hour, as a column of the list of rules, which begins with those that refused most."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from ratewindow import conf
-from ratewindow.admin.banner import known
+from ratewindow.admin.banner import glance
 from ratewindow.conf import time_zone
 from ratewindow.models import RateRule
 from ratewindow.reporting.periods import last
@@ -20,37 +20,37 @@ from ratewindow.reporting.summary import number, percent
 from ratewindow.reporting.sums import NOTHING, Sums
 
 PERIOD = "1h"
-MOST_ORDERED = 100  # rules that refuse; behind them the others by name
+MOST_ORDERED = 100  # rules ordered by their refusals; the others follow by name
 
 
-def counted(request: HttpRequest) -> Report:
-    """The report of the last hour, made once for a page; from the rows alone while Redis is silent."""
+def report_for(request: HttpRequest) -> Report:
+    """The report of the last hour, made once per request; from the database alone while Redis does not answer."""
     if not hasattr(request, "_ratewindow_last_hour"):
         period = last(PERIOD, time_zone.now(), conf.current().retention)
-        request._ratewindow_last_hour = report(period, ask_redis=known(request).reachable)  # type: ignore[attr-defined]
+        request._ratewindow_last_hour = report(period, ask_redis=glance(request).reachable)  # type: ignore[attr-defined]
     return request._ratewindow_last_hour  # type: ignore[attr-defined,no-any-return]
 
 
 def column(request: HttpRequest) -> Callable[[RateRule], SafeString]:
-    """The column of the list that this request is for."""
+    """An entry of `list_display` that reads this request's report."""
 
     @admin.display(description="last hour")
     def last_hour(rule: RateRule) -> SafeString:
-        return of(request, rule.name)
+        return cell(request, rule.name)
 
     return last_hour
 
 
-def of(request: HttpRequest, name: str) -> SafeString:
-    """The last hour of one rule. Without Redis nobody knows that a rule was not met."""
-    found = counted(request)
-    return told(found.rules.get(name, NOTHING), "not met" if found.live else "not known")
+def cell(request: HttpRequest, name: str) -> SafeString:
+    """The last hour of one rule; ``not known`` if nothing was collected and Redis does not answer."""
+    report = report_for(request)
+    return _in_words(report.rules.get(name, NOTHING), "not met" if report.live else "not known")
 
 
-def told(sums: Sums, nothing: str) -> SafeString:
-    """``1,960 passed · 18,411 refused, 90 %``; of a rule in shadow, what it would have refused; or `nothing`."""
+def _in_words(sums: Sums, empty: str) -> SafeString:
+    """``1,960 passed · 18,411 refused, 90 %``; in shadow what would have been refused; `empty` if nothing was counted."""
     if not sums.met:
-        return format_html('<span class="rw-hour">{}</span>', nothing)
+        return format_html('<span class="rw-hour">{}</span>', empty)
     parts = [("passed", f"{number(sums.passed)} passed")]
     for name, count, words in (("refused", sums.refused, "refused"), ("would", sums.would_refuse, "would be refused")):
         if count:
@@ -59,21 +59,21 @@ def told(sums: Sums, nothing: str) -> SafeString:
     return format_html('<span class="rw-hour">{}</span>', format_html_join(dot, '<span class="rw-hour-{}">{}</span>', parts))
 
 
-class ByRefusals(ChangeList):
-    """Rules in the order of what they refused, and then of what they would have refused, unless somebody sorts them."""
+class RefusalsFirstChangeList(ChangeList):
+    """Rules ordered by what they refused, then by what they would have refused, unless the user sorts the list."""
 
     def get_ordering(self, request: HttpRequest, queryset: Any) -> Any:
-        usual = super().get_ordering(request, queryset)
-        self._first = [] if ORDER_VAR in self.params else _most_first(counted(request))
+        ordering = super().get_ordering(request, queryset)
+        self._first = [] if ORDER_VAR in self.params else _by_refusals(report_for(request))
         if not self._first:
-            return usual
+            return ordering
         ranks = [When(name=name, then=Value(rank)) for rank, name in enumerate(self._first)]
-        return [Case(*ranks, default=Value(len(ranks)), output_field=IntegerField()).asc(), *usual]
+        return [Case(*ranks, default=Value(len(ranks)), output_field=IntegerField()).asc(), *ordering]
 
     def get_ordering_field_columns(self) -> Any:
         return {} if self._first else super().get_ordering_field_columns()
 
 
-def _most_first(found: Report) -> Sequence[str]:
-    refusing = [(-sums.refused, -sums.would_refuse, name) for name, sums in found.rules.items()]
+def _by_refusals(report: Report) -> Sequence[str]:
+    refusing = [(-sums.refused, -sums.would_refuse, name) for name, sums in report.rules.items()]
     return [name for refused, would, name in sorted(refusing)[:MOST_ORDERED] if refused or would]

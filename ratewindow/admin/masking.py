@@ -1,4 +1,4 @@
-"""Who may see identities, and what all others see of them."""
+"""Identities as they are shown: in full with the permission ``view_identity``, masked without it."""
 
 from django.http import HttpRequest
 
@@ -9,6 +9,6 @@ def may_see(request: HttpRequest) -> bool:
     return bool(request.user.has_perm("ratewindow.view_identity"))
 
 
-def seen(request: HttpRequest, identity: str) -> str:
-    """An identity of a row, for whoever sent this request."""
+def display(request: HttpRequest, identity: str) -> str:
+    """An identity as the user of this request may see it."""
     return in_words(identity) if may_see(request) else masked(identity)

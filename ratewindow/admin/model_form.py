@@ -1,4 +1,4 @@
-"""Errors of a model in a form: each said once, and where the form can say it."""
+"""A model form that shows each error of its model once, at a field that it has."""
 
 from typing import Any
 
@@ -6,26 +6,26 @@ from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 
 
-class SaidOnce(forms.ModelForm):  # type: ignore[type-arg]
-    """A form whose model checks more than single fields.
+class MergedErrorsForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A form that merges the errors of its model's `clean` with its own.
 
-    Of what a field has refused the model sees nothing or the old value, and would complain of that, too. What it says of a
-    field that is not in the form, since it is fixed after the first save, stands above the form.
+    A field that failed in the form reaches the model empty or with its old value, so the model's errors for it are dropped.
+    Errors of a field that the form does not have, such as one fixed after the first save, are shown above the form.
     """
 
     def _update_errors(self, errors: ValidationError) -> None:
         if not hasattr(errors, "error_dict"):
             return super()._update_errors(errors)  # type: ignore[misc,no-any-return]
-        told: dict[str, list[Any]] = {}
-        for field, each in errors.error_dict.items():
+        merged: dict[str, list[Any]] = {}
+        for field, messages in errors.error_dict.items():
             if field not in self.fields and field != NON_FIELD_ERRORS:
-                told.setdefault(NON_FIELD_ERRORS, []).extend(self.elsewhere(field, each))
+                merged.setdefault(NON_FIELD_ERRORS, []).extend(self.errors_of_absent_field(field, messages))
             elif field not in self.errors or field == NON_FIELD_ERRORS:
-                told.setdefault(field, []).extend(each)
-        if told:
-            super()._update_errors(ValidationError(told))  # type: ignore[misc]
+                merged.setdefault(field, []).extend(messages)
+        if merged:
+            super()._update_errors(ValidationError(merged))  # type: ignore[misc]
         return None
 
-    def elsewhere(self, field: str, errors: list[Any]) -> list[Any]:
-        """What to say of a field that is not in the form."""
+    def errors_of_absent_field(self, field: str, errors: list[Any]) -> list[Any]:
+        """The errors to show above the form for a field that it does not have."""
         return errors

@@ -1,4 +1,4 @@
-"""Blocks and exemptions in the admin: who, what, until when and why; each ends by itself, or with one click."""
+"""Blocks and exemptions in the admin: a list with buttons to end and extend each, and their form."""
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
@@ -16,8 +16,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from ratewindow.admin import release_page, switch_page
-from ratewindow.admin.masking import may_see, seen
-from ratewindow.admin.override_form import OverrideForm, made
+from ratewindow.admin.masking import display, may_see
+from ratewindow.admin.override_form import OverrideForm, origin
 from ratewindow.admin.registering import register
 from ratewindow.admin.wording import ago, until
 from ratewindow.conf import time_zone
@@ -34,11 +34,13 @@ HOUR = timedelta(hours=1)
 UNDO_S = 86_400
 _SALT = "ratewindow.override.undo"
 _LIST = "admin:ratewindow_override_changelist"
+_GONE = "Nothing to undo: they have been deleted."
+_EXTEND_FORBIDDEN = "You need the permission to switch all limits off to extend what applies to all visitors, or nearly all."
 _ACTIONS = {"allow": "Exempt", "block": "Block", "rate": "Rate"}
 
 
 class StateFilter(admin.SimpleListFilter):
-    """By what holds at this moment."""
+    """Whether an override is in force at this moment."""
 
     title = "state"
     parameter_name = "state"
@@ -64,7 +66,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_filter = [StateFilter, "action"]
     list_select_related = ["created_by"]
     show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER  # they would count a million rows once for each choice
+    show_facets = admin.ShowFacets.NEVER  # counting a million rows once for each choice is slow
     actions = ["end_now", "extend"]
     radio_fields = {"action": admin.VERTICAL}
     fieldsets = [
@@ -87,7 +89,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         ]
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
-        """Who may release clients and nothing else is shown the way to it, too."""
+        """Staff who may only release clients see the model in the index, too."""
         perms = super().get_model_perms(request)
         return {**perms, "view": perms["view"] or release_page.may(request)}
 
@@ -104,11 +106,11 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return [_column("row", request)]
 
     def get_search_fields(self, request: HttpRequest) -> list[str]:
-        """Who may not see identities may not find out about them by searching either."""
+        """Identities can be searched only by staff who may see them."""
         return ["rule", "reason", *(["identity"] if may_see(request) else [])]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Nor by asking for them in the address."""
+        """Nor can others filter by them in the query string."""
         if lookup.partition("__")[0] == "identity" and not may_see(request):
             return False
         return super().lookup_allowed(lookup, value, request)
@@ -132,16 +134,16 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def save_model(self, request: HttpRequest, obj: Override, form: Any, change: bool) -> None:
         if not change:
             obj.source = "admin"
-        who = obj.identity  # as it was written: the row may have only a hash
+        identity = obj.identity  # as typed: saving may replace it by a hash
         super().save_model(request, obj, form, change)
-        for note in notes(obj, who):
+        for note in notes(obj, identity):
             messages.warning(request, note)
         if obj.action == RATE and form.contains_author():
-            for found in self._lockouts(request, obj):
-                messages.warning(request, f"{found} {lockout.REMEDY}")
+            for each in self._lockouts(request, obj):
+                messages.warning(request, f"{each} {lockout.REMEDY}")
 
     def _lockouts(self, request: HttpRequest, override: Override) -> Iterator[lockout.Lockout]:
-        """The rules that would refuse its author in the admin, once they are held to this rate."""
+        """The rules that would refuse the author in the admin at this rate."""
         windows = tuple(parse_rates(override.rate))
         for name, rule in current.rulebook().by_name.items():
             if (
@@ -166,9 +168,9 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return self._row(override, masked(override.identity))
 
     def _row(self, override: Override, who: str) -> SafeString:
-        told = [_what(override), override.reason, f"{made(override)}, {ago(override.created_at)}"]
+        details = [_effect(override), override.reason, f"{origin(override)}, {ago(override.created_at)}"]
         return format_html(
-            '<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span>', who, " · ".join(filter(None, told))
+            '<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span>', who, " · ".join(filter(None, details))
         )
 
     @admin.display(description="until", ordering="expires_at")
@@ -179,9 +181,9 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description="")
     def quick(self, override: Override) -> SafeString:
-        """Buttons of the form that the list is in: they post its token, to an address of their own."""
+        """Buttons that submit the form around the list, with its CSRF token, to their own URLs."""
         if override.state == "ended":
-            return SafeString('<span class="rw-quick"></span>')  # Django shows a dash for nothing
+            return SafeString('<span class="rw-quick"></span>')  # Django shows a dash for an empty string
         buttons = [("end", "End now")] + ([("extend", "+ 1 h")] if override.expires_at else [])
         links = ((reverse(f"admin:ratewindow_override_{name}", args=[override.pk]), label) for name, label in buttons)
         shown = format_html_join("", '<button type="submit" class="button" formaction="{}">{}</button>', links)
@@ -197,83 +199,85 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description="made")
     def made_by(self, override: Override) -> str:
-        return f"{made(override)}, {ago(override.created_at)}"
+        return f"{origin(override)}, {ago(override.created_at)}"
 
     @admin.action(description="End selected ones now", permissions=["change"])
     def end_now(self, request: HttpRequest, overrides: OverrideQuerySet) -> None:
         now = time_zone.now()
-        self._move(request, overrides.not_ended(now), lambda override: now, "Ended", "They had ended already.")
+        self._set_ends(
+            request, overrides.not_ended(now), lambda override: now, "Ended", "Nothing to end: they have already ended."
+        )
 
     @admin.action(description="Extend selected ones by 1 hour", permissions=["change"])
     def extend(self, request: HttpRequest, overrides: OverrideQuerySet) -> None:
-        lasting = overrides.not_ended().filter(expires_at__year__lt=YEARS.stop)  # none has no year
+        lasting = overrides.not_ended().filter(expires_at__year__lt=YEARS.stop)  # None has no year
         if not switch_page.may(request) and (wide := [each.pk for each in lasting if _meets_everybody(each)]):
-            messages.error(request, "What is about everybody, or nearly, only who may switch all limits off may extend.")
+            messages.error(request, _EXTEND_FORBIDDEN)
             lasting = lasting.exclude(pk__in=wide)
-        self._move(
+        self._set_ends(
             request,
             lasting,
             lambda override: override.expires_at + HOUR,
             "Extended by 1 hour",
-            "Nothing to extend: they have ended, or never end. Add a new one for those that have ended.",
+            "Nothing to extend: they have ended or have no end. Add a new one in place of one that has ended.",
         )
 
     def release_view(self, request: HttpRequest) -> HttpResponse:
         return release_page.page(self, request)
 
     def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return self._quickly(request, pk, self.end_now)
+        return self._act_on_one(request, pk, self.end_now)
 
     def extend_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return self._quickly(request, pk, self.extend)
+        return self._act_on_one(request, pk, self.extend)
 
     def undo_view(self, request: HttpRequest) -> HttpResponse:
-        """Give back the ends that a message remembers."""
-        if refused := self._refused(request):
-            return refused
+        """Restore the ends that the message's button has sent."""
+        if response := self._reject(request):
+            return response
         try:
             before = signing.loads(request.POST.get("before", ""), salt=_SALT, max_age=UNDO_S)
         except signing.BadSignature:
-            messages.error(request, "It is too late to undo that: change the time in the form instead.")
+            messages.error(request, "This can no longer be undone. Change the time in the form instead.")
             return HttpResponseRedirect(reverse(_LIST))
         ends = {int(pk): parse_datetime(end) if end else None for pk, end in before}
-        self._move(request, Override.objects.get_queryset().filter(pk__in=ends), lambda each: ends[each.pk], "Undone", "Gone.")
+        self._set_ends(request, Override.objects.get_queryset().filter(pk__in=ends), lambda each: ends[each.pk], "Undone", _GONE)
         return HttpResponseRedirect(reverse(_LIST))
 
-    def _quickly(self, request: HttpRequest, pk: int, action: Any) -> HttpResponse:
-        if refused := self._refused(request):
-            return refused
+    def _act_on_one(self, request: HttpRequest, pk: int, action: Any) -> HttpResponse:
+        if response := self._reject(request):
+            return response
         action(request, Override.objects.get_queryset().filter(pk=pk))
         return HttpResponseRedirect(reverse(_LIST))
 
-    def _refused(self, request: HttpRequest) -> HttpResponse | None:
+    def _reject(self, request: HttpRequest) -> HttpResponse | None:
         if not self.has_change_permission(request):
             raise PermissionDenied
         return None if request.method == "POST" else HttpResponseNotAllowed(["POST"])
 
-    def _move(self, request: HttpRequest, overrides: Any, end: Any, done: str, nothing: str) -> None:
-        """Give each another end, in its history too, and offer to undo it."""
+    def _set_ends(self, request: HttpRequest, overrides: Any, new_end: Any, done: str, nothing_done: str) -> None:
+        """Set a new end of each, log it, and offer to undo it."""
         before, names = [], []
         with transaction.atomic():
             for override in overrides:
                 before.append((override.pk, override.expires_at.isoformat() if override.expires_at else ""))
-                override.expires_at = end(override)
+                override.expires_at = new_end(override)
                 override.save(update_fields=["expires_at"])
                 self.log_change(request, override, [{"changed": {"fields": ["until"]}}])
-                names.append(seen(request, override.identity))
+                names.append(display(request, override.identity))
         if names:
             listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
             messages.success(request, _with_undo(request, f"{done}: {listed}.", before))
         else:
-            messages.info(request, nothing)
+            messages.info(request, nothing_done)
 
 
-def _with_undo(request: HttpRequest, said: str, before: Iterable[tuple[int, str]]) -> SafeString:
-    """A message with a button: an undo changes something, so it is a form with a token."""
+def _with_undo(request: HttpRequest, message: str, before: Iterable[tuple[int, str]]) -> SafeString:
+    """A message with a button to undo, which is a form with a CSRF token."""
     return format_html(
         '{} <form method="post" action="{}" class="rw-undo"><input type="hidden" name="csrfmiddlewaretoken" value="{}">'
         '<input type="hidden" name="before" value="{}"><button type="submit">Undo</button></form>',
-        said,
+        message,
         reverse("admin:ratewindow_override_undo"),
         get_token(request),
         signing.dumps(list(before), salt=_SALT),
@@ -287,16 +291,16 @@ def _column(name: str, request: HttpRequest) -> str:
 def _meets_everybody(override: Override) -> bool:
     try:
         return parse_subject(override.identity).meets_everybody
-    except ValueError:  # a row that cannot be right, which holds for nobody
+    except ValueError:  # an invalid row, which applies to nobody
         return False
 
 
-def _what(override: Override) -> str:
+def _effect(override: Override) -> str:
     rule = override.rule
     match override.action:
         case "block":
-            return f"refused where rule {rule} is met" if rule else "refused everywhere"
+            return f"refused by rule {rule}" if rule else "refused everywhere"
         case "allow":
-            return f"rule {rule} does not hold" if rule else "no rule holds"
+            return f"exempt from rule {rule}" if rule else "exempt from all rules"
         case _:
-            return f"{override.rate} instead of rule {rule}'s limits" if rule else f"{override.rate} instead of any rule's limits"
+            return f"{override.rate} instead of the limits of {f'rule {rule}' if rule else 'all rules'}"

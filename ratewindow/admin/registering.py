@@ -1,4 +1,4 @@
-"""Our pages in the admin, also where a host has registered every model in a loop before: its plain pages give way."""
+"""Registers the app's admin classes, also on a site whose code has registered every model in a loop before."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ Page = TypeVar("Page", bound="type[admin.ModelAdmin[Any]]")
 
 
 def register(model: type[Model]) -> Callable[[Page], Page]:
-    """`django.contrib.admin.register`, whatever has been registered for this model by then."""
+    """Like `django.contrib.admin.register`, but replaces a class that is registered already."""
 
     def decorate(page: Page) -> Page:
         if admin.site.is_registered(model):

@@ -1,4 +1,4 @@
-"""The page that lets a client go: what rules have counted for it, its locks, and the blocks that name it."""
+"""The page that releases a client: deletes its counts and penalties, and ends the blocks that name it."""
 
 from typing import Any
 
@@ -27,24 +27,24 @@ class ReleaseForm(forms.Form):
         label="Who",
         max_length=255,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
-        help_text=f"Such as {EXAMPLES}; what a key joins is joined with +.",
-        error_messages={"required": f"Say who: such as {EXAMPLES}."},
+        help_text=f"Such as {EXAMPLES}. Join the identities of a key of several parts with +.",
+        error_messages={"required": f"Enter an identity, such as {EXAMPLES}."},
     )
     rule = forms.CharField(
         required=False,
         max_length=64,
         widget=forms.TextInput(attrs={"class": "vTextField", "list": "rw-rules"}),
-        help_text="The name of one rule; empty for all of them.",
+        help_text="The name of one rule. Leave empty for all rules.",
     )
     reason = forms.CharField(
         max_length=200,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
-        help_text="For the history.",
-        error_messages={"required": "Say why, for the history."},
+        help_text="Shown in the history.",
+        error_messages={"required": "Enter a reason for the history."},
     )
 
     def __init__(self, request: HttpRequest) -> None:
-        super().__init__(request.POST if request.method == "POST" else None, label_suffix="")
+        super().__init__(request.POST if request.method == "POST" else None)
         self._request = request
 
     def clean_identity(self) -> str:
@@ -52,7 +52,7 @@ class ReleaseForm(forms.Form):
 
 
 def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
-    """The form, and what it does when it is sent: nothing that could not be counted or blocked anew, and nothing to undo."""
+    """The form. There is no undo: the client is counted again, and can be blocked again."""
     if not may(request):
         raise PermissionDenied
     form = ReleaseForm(request)
@@ -62,7 +62,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
         **model_admin.admin_site.each_context(request),
         "title": "Release a client",
         "app": model_admin.opts.app_config,
-        "model_admin": model_admin,  # by which Unfold writes the way here
+        "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
         "form": form,
         "rules": RateRule.objects.exclude(mode="off").values_list("name", flat=True),
         "may_list": model_admin.has_view_permission(request),
@@ -71,14 +71,14 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
 
 
 def _release(request: HttpRequest, form: ReleaseForm) -> bool:
-    """Whether it was done; what went wrong is told in the form."""
+    """Release the client of a valid form; False, with the error in the form, if that is not possible."""
     identity, rule = form.cleaned_data["identity"], form.cleaned_data["rule"]
     try:
-        told = release.release(identity, rule)
+        released = release.release(identity, rule)
     except ValueError as error:
         form.add_error("rule" if rule and "rule" in str(error) else "identity", f"{error}.")
         return False
-    (messages.warning if told.failure else messages.success)(request, told.in_words(name_blocks=may_see(request)))
+    (messages.warning if released.failure else messages.success)(request, released.in_words(name_blocks=may_see(request)))
     LogEntry.objects.create(
         user_id=str(request.user.pk),
         content_type=ContentType.objects.get_for_model(Override),

@@ -1,4 +1,4 @@
-"""The report page: what the rules did in a period, as the changelist of ThrottleStat."""
+"""The report: what the rules did in a period. It is the changelist of ThrottleStat."""
 
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from ratewindow.admin import health_page, report_parts, switch_page
-from ratewindow.admin.banner import known, off_in_words
+from ratewindow.admin.banner import glance, off_message
 from ratewindow.admin.registering import register
 from ratewindow.admin.report_form import ReportForm
 from ratewindow.admin.report_reasons import reasons
@@ -24,7 +24,7 @@ from ratewindow.reporting.summary import summary
 _MEDIA = forms.Media(
     css={"all": ["ratewindow/vendor/uplot/uPlot.min.css"]},
     js=[
-        forms.Script("ratewindow/vendor/uplot/uPlot.iife.min.js", defer=True),  # type: ignore[list-item]  # the stubs know text only
+        forms.Script("ratewindow/vendor/uplot/uPlot.iife.min.js", defer=True),  # type: ignore[list-item]  # the stubs accept only str
         forms.Script("ratewindow/report.js", defer=True),  # type: ignore[list-item]
     ],
 )
@@ -32,7 +32,7 @@ _MEDIA = forms.Media(
 
 @register(ThrottleStat)
 class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Read-only, and one page: the rows mean nothing one by one."""
+    """One read-only page, since single rows mean nothing."""
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.changelist_view)
@@ -56,7 +56,7 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return False
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
-        """Who may switch the limits and nothing else is shown the way to it, too."""
+        """Staff who may only switch limits see the model in the index, too."""
         perms = super().get_model_perms(request)
         return {**perms, "view": perms["view"] or switch_page.may(request)}
 
@@ -65,26 +65,26 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             if switch_page.may(request):
                 return HttpResponseRedirect(reverse("admin:ratewindow_switch"))
             raise PermissionDenied
-        form = ReportForm(request.GET, report_parts.known_names(request.GET.get("rule", "")))
-        found = report(form.to_period(time_zone.now()), form.rule_name(), ask_redis=known(request).reachable)
+        form = ReportForm(request.GET, report_parts.rule_names(request.GET.get("rule", "")))
+        data = report(form.to_period(time_zone.now()), form.rule_name(), ask_redis=glance(request).reachable)
         context = {
             **self.admin_site.each_context(request),
             "title": "Report",
             "app": self.opts.app_config,
-            "opts": self.opts,  # by which Unfold writes the way here
+            "opts": self.opts,  # Unfold builds its breadcrumbs from it
             "media": _MEDIA,
-            "may_switch": switch_page.may(request) and not off_in_words(),
+            "may_switch": switch_page.may(request) and not off_message(),
             "form": form,
             "choices": report_parts.choices(form.chosen(), form.rule_name()),
-            "report": found,
-            "summary": summary(found),
-            "span": chart.span(found),
-            "figures": report_parts.figures(found.total),
-            "reasons": reasons(found.total),
-            "rules": report_parts.rule_lines(found, request.user.has_perm("ratewindow.view_raterule")),
-            "steps": list(reversed(chart.steps(found))),
-            "chart": chart.chart_data(found),
-            "advice": [] if found.total.met else list(report_parts.advice(request.user.has_perm("ratewindow.add_raterule"))),
+            "report": data,
+            "summary": summary(data),
+            "span": chart.span(data),
+            "figures": report_parts.figures(data),
+            "reasons": reasons(data.total),
+            "rules": report_parts.rule_lines(data, request.user.has_perm("ratewindow.view_raterule")),
+            "steps": list(reversed(chart.steps(data))),
+            "chart": chart.chart_data(data),
+            "advice": [] if data.total.met else list(report_parts.advice(request.user.has_perm("ratewindow.add_raterule"))),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/ratewindow/throttlestat/change_list.html", context)

@@ -1,4 +1,4 @@
-"""What the report's address says: which period, and which rule."""
+"""The period and the rule of a report, as its query string names them."""
 
 from datetime import datetime
 from typing import Any, cast
@@ -13,7 +13,7 @@ DEFAULT = "1h"
 
 
 class ReportForm(forms.Form):
-    """Read from the address, so that a report can be bookmarked and sent to somebody."""
+    """A form sent by GET, so that a report can be bookmarked and shared."""
 
     period = forms.ChoiceField(
         required=False, choices=[(name, label) for name, (_, label, _) in CHOICES.items()], widget=forms.HiddenInput
@@ -35,28 +35,28 @@ class ReportForm(forms.Form):
         start, end = (time_zone.aware(cleaned[name]) if cleaned.get(name) else None for name in ("start", "end"))
         cleaned |= {"start": start, "end": end}
         if end and not start:
-            self.add_error("start", "Say from when, or choose one of the periods above.")
+            self.add_error("start", "Enter a start, or choose one of the periods above.")
         if start and start > time_zone.now():
-            self.add_error("start", "This is in the future: choose an earlier time.")
+            self.add_error("start", "The start is in the future: choose an earlier time.")
         elif start and end and start >= end:
-            self.add_error("end", "This is not after the beginning: choose a later time.")
+            self.add_error("end", "The end is not after the start: choose a later time.")
         elif start and (end or time_zone.now()) - start > LONGEST:
-            self.add_error("start", "A report covers at most three years: choose a later time.")
+            self.add_error("start", "A report covers at most three years: choose a later start.")
         return cleaned
 
     def chosen(self) -> str:
-        """Which of the usual periods is shown; empty for dates of one's own."""
+        """The name of the period in CHOICES; empty if dates were entered."""
         return "" if self._value("start") else self._value("period") or DEFAULT
 
     def rule_name(self) -> str:
         return self._value("rule") or ""
 
     def to_period(self, now: datetime) -> Period:
-        kept = conf.current().retention
+        retention = conf.current().retention
         start, end = self._value("start"), self._value("end")
         if start:
-            return between(start, min(end, now) if end else now, now, kept)
-        return last(self.chosen(), now, kept)
+            return between(start, min(end, now) if end else now, now, retention)
+        return last(self.chosen(), now, retention)
 
     def _value(self, name: str) -> Any:
         return self.cleaned_data.get(name) if self.is_valid() else None

@@ -1,4 +1,4 @@
-"""The parts of the report page, as plain values: the choice of a period, four figures, the rules, advice."""
+"""The parts of the report page as plain values: choices of a period, figures, rules, advice."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,11 +13,10 @@ from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.reporting.periods import CHOICES
 from ratewindow.reporting.report import Report
 from ratewindow.reporting.summary import number, percent
-from ratewindow.reporting.sums import Sums
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import BLOCKS
 
-MOST_RULES = 100  # in the table; whoever has more of them chooses one
+MOST_RULES = 100  # in the table; a report of a single rule shows any other
 MIDDLEWARE = "ratewindow.middleware.RateWindowMiddleware"
 
 
@@ -30,7 +29,7 @@ class Choice:
 
 
 def choices(chosen: str, rule: str) -> list[Choice]:
-    """The usual periods as links, which keep the rule that is looked at."""
+    """Links to the periods, each with the chosen rule."""
     return [
         Choice(label, words, urlencode({"period": name, **({"rule": rule} if rule else {})}), name == chosen)
         for name, (_, label, words) in CHOICES.items()
@@ -46,22 +45,25 @@ class Figure:
     nothing: bool
 
 
-def figures(total: Sums) -> list[Figure]:
-    """Four numbers, each with what it is a part of, or five: those refused by another rule belong to what was met, too."""
+def figures(report: Report) -> list[Figure]:
+    """Four totals, each with what it is a part of; a fifth if other rules refused requests that these rules met."""
+    total = report.total
     met = f"of {number(total.met)}"
     parts = (
         ("passed", "Passed", total.passed, f"{percent(total.passed, total.met)} {met}"),
         ("refused", "Refused", total.refused, f"{percent(total.refused, total.met)} {met}"),
         *([("other", "Refused by another rule", total.other, f"{percent(total.other, total.met)} {met}")] if total.other else []),
         ("would", "Would refuse", total.would_refuse, "of those passed, by rules in shadow"),
-        ("fallback", "Decided without Redis", total.fallback, "as the rules say for that"),
     )
-    return [Figure(name, label, number(value), note, not value) for name, label, value, note in parts]
+    lines = [Figure(name, label, number(value), note, not value) for name, label, value, note in parts]
+    known = report.live or total.fallback
+    fallback = (number(total.fallback), "as each rule says for that") if known else ("–", "not known")
+    return [*lines, Figure("fallback", "Decided without Redis", *fallback, not total.fallback)]
 
 
 @dataclass(frozen=True)
 class RuleLine:
-    """What one rule did. `mode` is that of its row, ``code`` without a row, ``block`` or ``gone`` without either."""
+    """What one rule did. `mode` is that of its row, ``code`` without a row, ``gone`` without either, empty for blocks."""
 
     name: str
     sentence: str
@@ -86,7 +88,7 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
     for name, sums in met:
         row = rows.get(name)
         if name == BLOCKS:
-            mode, label = "block", "Blocks"
+            mode, label = "", ""  # a line of blocked requests, which is no rule
         elif row:
             mode, label = row.mode, mode_in_words(row)
         else:
@@ -94,7 +96,7 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
         lines.append(
             RuleLine(
                 name=name,
-                sentence=sentence(row) if row else _BLOCKED if mode == "block" else "",
+                sentence=sentence(row) if row else _BLOCKED if name == BLOCKS else "",
                 mode=mode,
                 mode_label=label,
                 url=reverse("admin:ratewindow_raterule_change", args=[row.pk]) if row and may_open else "",
@@ -102,7 +104,7 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
                 refused=number(sums.refused),
                 other=number(sums.other),
                 share=percent(sums.refused, sums.met),
-                share_width=max(2, round(100 * sums.refused / sums.met)) if sums.refused else 0,  # what happened can be seen
+                share_width=max(2, round(100 * sums.refused / sums.met)) if sums.refused else 0,  # visible if there was any
                 would_refuse=number(sums.would_refuse),
             )
         )
@@ -112,10 +114,10 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
 _BLOCKED = "Requests of blocked clients that met no enforced rule."
 
 
-def known_names(asked: str) -> list[str]:
-    """The rules to choose from; a deleted one only when it is asked for, since its history can be long."""
-    gone = {asked} if asked and ThrottleStat.objects.filter(rule=asked).exists() else set()
-    return sorted({*RateRule.objects.values_list("name", flat=True), *code_rates.names(), *gone})
+def rule_names(chosen: str) -> list[str]:
+    """The rules to choose from. A deleted rule is one only if it is `chosen` already: there may be many."""
+    deleted = {chosen} if chosen and ThrottleStat.objects.filter(rule=chosen).exists() else set()
+    return sorted({*RateRule.objects.values_list("name", flat=True), *code_rates.names(), *deleted})
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,9 @@ class Advice:
 
 
 def advice(may_add: bool) -> Iterator[Advice]:
-    """What to do when nothing was counted."""
+    """What to do if nothing was counted."""
     if not conf.current().stats:
-        yield Advice("Counting is switched off. In settings.py, take this out of RATEWINDOW:", code='"STATS": False')
+        yield Advice("Statistics are switched off. Remove this from RATEWINDOW in settings.py:", code='"STATS": False')
     if not RateRule.objects.exists() and not code_rates.names():
         yield Advice(
             "There is no rule yet. Add one: it starts in shadow, where it counts and refuses nobody.",
@@ -136,6 +138,6 @@ def advice(may_add: bool) -> Iterator[Advice]:
         )
     if MIDDLEWARE not in settings.MIDDLEWARE:
         yield Advice(
-            "Rules for paths need the middleware. In settings.py, after AuthenticationMiddleware:",
+            "Rules for paths need the middleware. Add it in settings.py, after AuthenticationMiddleware:",
             code=f'MIDDLEWARE += ["{MIDDLEWARE}"]',
         )

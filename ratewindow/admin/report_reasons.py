@@ -1,4 +1,4 @@
-"""Why requests were refused, and why some were decided without Redis, in words."""
+"""The reasons of refusals, and of decisions made without Redis, in words."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _REFUSED = {
     "block": "Blocked",
     "cost": "Costs more than the limit",
     "missing": "No such user, header or field",
-    "store": "Redis away, and the rule refuses then",
+    "store": "Redis did not answer, and the rule refuses then",
     "function": "A function of the site failed, and the rule refuses then",
 }
 _FAILED = {
@@ -30,17 +30,17 @@ _FAILED = {
     "store:masterdown": "Redis had lost its master",
     "store:maxclients": "Redis had too many clients",
     "store:pool": "No connection was free",
-    "store:denied": "Redis admits nobody from here (protected mode)",
-    "store:unsupported": "Redis did not know a command, or does not offer it",
-    "store:database": "Redis has no database of that number",
-    "store:error": "Redis, or what stands before it, answered an error, see the log",
-    "store:cluster": "A part of the cluster was away",
-    "store:sentinel": "The Sentinels knew of no master",
-    "store:protocol": "The answer was none of Redis",
-    "store:wrongtype": "Another program wrote under our key",
+    "store:denied": "Redis refuses connections from this host (protected mode)",
+    "store:unsupported": "Redis does not support a command",
+    "store:database": "Redis has no database with that number",
+    "store:error": "Redis, or a proxy before it, answered with an error: see the log",
+    "store:cluster": "A part of the cluster was not reachable",
+    "store:sentinel": "The Sentinels named no master",
+    "store:protocol": "The answer did not come from a Redis server",
+    "store:wrongtype": "Another program has written to a key of the limiter",
     "store:script": "Redis refused the script",
-    "store:toomany": "A request met more limits than one decision may have, see the log",
-    "store:internal": "An error of the limiter itself, see the log",
+    "store:toomany": "A request met more limits than one decision may have: see the log",
+    "store:internal": "An error in the limiter: see the log",
     "function:cost": "The site's function for a cost failed",
     "function:rate": "The site's function for a rate failed",
     "function:key": "The site's function for a key failed",
@@ -50,14 +50,14 @@ _FAILED = {
 @dataclass(frozen=True)
 class Reason:
     words: str
-    name: str  # as it is in the log and in `Decision`
+    name: str  # as in the log and in `Decision`
     count: str
     share: str
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """Both lists, most frequent first, and how long decisions took."""
+    """The reasons of refusals and of failures, most frequent first, and the latency of decisions."""
 
     refused: list[Reason]
     failed: list[Reason]
@@ -69,18 +69,18 @@ class Reasons:
 
 def reasons(total: Sums) -> Reasons:
     return Reasons(
-        list(_told(total, _REFUSED, total.refused, failed=False)),
-        list(_told(total, _FAILED, total.met, failed=True)),
+        list(_reasons(total, _REFUSED, total.refused, failed=False)),
+        list(_reasons(total, _FAILED, total.met, failed=True)),
         percentiles(total.latency),
     )
 
 
 def in_words(cause: str) -> str:
-    """What failed: ``store:timeout`` is ``Redis did not answer in time``."""
+    """A cause in words: ``store:timeout`` is ``Redis did not answer in time``."""
     return _FAILED.get(cause, cause)
 
 
-def _told(total: Sums, words: dict[str, str], whole: int, *, failed: bool) -> Iterator[Reason]:
+def _reasons(total: Sums, words: dict[str, str], whole: int, *, failed: bool) -> Iterator[Reason]:
     for name, count in sorted(total.reasons.items(), key=lambda item: (-item[1], item[0])):
         if (":" in name) == failed:
             yield Reason(words.get(name, name), name, number(count), percent(count, whole))

@@ -1,4 +1,4 @@
-"""The rules in the admin: a list that reads as sentences, a form that says what is wrong and what to write."""
+"""The rules in the admin: a list that describes each in a sentence, and their form."""
 
 from contextlib import suppress
 from typing import Any
@@ -14,8 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import code_keys, code_rates, last_hour, sure
-from ratewindow.admin.model_form import SaidOnce
+from ratewindow.admin import code_keys, code_rates, confirm_page, last_hour
+from ratewindow.admin.model_form import MergedErrorsForm
 from ratewindow.admin.registering import register
 from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.checks.rows import leading_nowhere
@@ -29,7 +29,7 @@ from ratewindow.rulebook import reading, rule_rows
 
 
 class CountField(forms.IntegerField):
-    """A whole number that may be 0; its errors name what was typed."""
+    """A whole number from 0 up, whose errors quote the value."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "min_value": None, "widget": forms.NumberInput(attrs={"class": "rw-count", "min": 0})})
@@ -38,20 +38,20 @@ class CountField(forms.IntegerField):
         try:
             number = super().to_python(value)
         except ValidationError:
-            raise ValidationError(f"{str(value)[:40]!r} is no whole number: write for example 5.", code="invalid") from None
+            raise ValidationError(f"{str(value)[:40]!r} is not a whole number: enter one such as 5.", code="invalid") from None
         if number is not None:
             self.check_bounds(number)
         return number
 
     def check_bounds(self, number: int) -> None:
         if number < 0:
-            raise ValidationError(f"{number} is less than nothing: write 0 to refuse all, or more.", code="min_value")
+            raise ValidationError(f"{number} is negative: enter 0 to refuse every request, or more.", code="min_value")
         if number > MOST_UNIT_MS:
-            raise ValidationError(f"{number} is too high to be counted: write at most {MOST_UNIT_MS}.", code="max_value")
+            raise ValidationError(f"{number} is too high to be counted: enter at most {MOST_UNIT_MS}.", code="max_value")
 
 
 class BoundedField(CountField):
-    """A whole number within bounds. Left empty, it is the model's default: nobody must know every number."""
+    """A whole number within bounds. Empty means the default of the model."""
 
     def __init__(self, *, low: int, high: int, **options: Any) -> None:
         super().__init__(**{**options, "required": False, "max_value": None})
@@ -59,20 +59,20 @@ class BoundedField(CountField):
 
     def check_bounds(self, number: int) -> None:
         if not self.low <= number <= self.high:
-            raise ValidationError(f"{number} is out of bounds: write {self.low} to {self.high}.", code="bounds")
+            raise ValidationError(f"{number} is out of range: enter {self.low} to {self.high}.", code="bounds")
 
 
 BOUNDS = {"cost": (0, MOST_COST), "enforce_percent": (1, 100), "lease": (1, MOST_COST), "response_status": (400, 599)}
 
 
-class RuleForm(SaidOnce):
+class RuleForm(MergedErrorsForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "count_when" in self.fields:
             self.fields["count_when"].required = False
 
     def clean(self) -> dict[str, Any] | None:
-        """What was left empty is the usual."""
+        """Give empty fields the default of the model."""
         cleaned = super().clean()
         for name in (*BOUNDS, "count_when"):
             if name in self.cleaned_data and self.cleaned_data[name] in (None, ""):
@@ -80,16 +80,16 @@ class RuleForm(SaidOnce):
         return cleaned
 
     class Meta:
-        error_messages = {"name": {"required": "Give the rule a name of its own, such as login or api.minute."}}
+        error_messages = {"name": {"required": "Enter a name that no other rule has, such as login or api.minute."}}
         help_texts = {
-            "applies_to": "Every request is every one: this admin's too, and static files where Django serves them.",
+            "applies_to": "“Every request” includes requests to this admin, and for static files that Django serves.",
             "key": (
                 "What tells clients apart: ip, user, user_or_ip, session, global, route, path, method, header:NAME, cookie:NAME, "
                 "query:NAME, post:NAME, json:NAME, body:NAME (a form or JSON), jwt:CLAIM, a key of your own, such as tenant or "
-                "shop.limits.tenant, or several joined by +, as in ip+post:username."
+                "shop.limits.tenant, or several joined by +, such as ip+post:username."
             ),
-            "on_error": "Refuse what must never be open, such as a login. A share is the limit divided by LOCAL_PROCESSES.",
-            "on_missing": "What to do with a request that has none: nobody logged in, no such header or field, or an empty one.",
+            "on_error": "“Refuse” suits what must be protected, such as a login. A share is the limit over LOCAL_PROCESSES.",
+            "on_missing": "What to do with a request without this key: nobody logged in, or a header or field missing or empty.",
         }
         widgets = {
             "description": forms.Textarea(attrs={"rows": 2, "cols": 60}),
@@ -107,10 +107,12 @@ class RuleForm(SaidOnce):
         return code_keys.check(self.request, self.cleaned_data["key"], self.initial.get("key"))
 
     def clean_mode(self) -> str:
-        """Whom a rule refuses is a decision of its own; a rule that is enforced already stays so."""
+        """Enforcing a rule takes a permission; a rule that is already enforced may stay so."""
         mode: str = self.cleaned_data["mode"]
         if mode == Mode.ENFORCE and not self.may_enforce and self.initial.get("mode") != Mode.ENFORCE:
-            raise ValidationError("You may not enforce rules: save it in shadow, and ask somebody who may.", code="forbidden")
+            raise ValidationError(
+                "You may not enforce rules. Save this one in shadow, and ask somebody who may enforce it.", code="forbidden"
+            )
         return mode
 
 
@@ -124,7 +126,7 @@ class LimitForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
-    """The limits of one rule; the form's own message for none is about forms, not about limits."""
+    """The limits of one rule, with messages about limits where Django's are about forms."""
 
     default_error_messages = {
         "too_few_forms": "A rule needs at least one limit, such as 5 in 1m.",
@@ -134,10 +136,10 @@ class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
     def clean(self) -> None:
         super().clean()
         typed = [form for form in self.forms if form.is_valid() and form not in self.deleted_forms]
-        buckets = sum(form.instance.freeze().buckets or 0 for form in typed if form.instance.period)  # one left empty has none
+        buckets = sum(form.instance.freeze().buckets or 0 for form in typed if form.instance.period)  # an empty form has none
         if buckets > MOST_BUCKETS:
             raise ValidationError(
-                f"The limits of a rule have at most {MOST_BUCKETS} buckets together, not {buckets}: write fewer."
+                f"The limits of a rule have at most {MOST_BUCKETS} buckets together, not {buckets}: enter fewer."
             )
 
 
@@ -152,15 +154,15 @@ class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
     min_num, max_num = 1, MOST_WINDOWS
 
     def get_extra(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> int:
-        return self.extra if obj is not None else max(0, len(code_rates.windows(request)) - self.min_num)
+        return self.extra if obj is not None else max(0, len(code_rates.initial_windows(request)) - self.min_num)
 
     def get_formset(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> Any:
-        """Who may not add limits has a `max_num` of 0, which must not count against those that are there."""
+        """For users who may not add limits Django sets `max_num` to 0: the existing ones must still be valid."""
         return super().get_formset(request, obj, **{"validate_min": True, "absolute_max": 2 * type(self).max_num, **kwargs})
 
 
-COUNTING = "Counting"  # the first fieldset that few rules need
-_NO_CHOICE = {"o", "p", "all"}  # in an address that leaves out no rule
+COUNTING = "Counting"  # the first of the fieldsets below the limits
+_UNFILTERED = {"o", "p", "all"}  # query parameters that hide no rule
 
 
 @register(RateRule)
@@ -176,13 +178,13 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     save_as = True
     fieldsets = [
         (None, {"fields": ["name", "mode", "enforce_percent", "description"]}),
-        ("What", {"fields": ["applies_to", "pattern", "methods"]}),
-        ("Who", {"fields": ["key", "on_missing", "normalise"]}),
+        ("Requests", {"fields": ["applies_to", "pattern", "methods"]}),
+        ("Clients", {"fields": ["key", "on_missing", "normalise"]}),
         (
             COUNTING,
             {"classes": ["collapse"], "fields": ["cost", "count_when", "hold", "count_refused", "penalty", "lease", "on_error"]},
         ),
-        ("What refused clients are told", {"classes": ["collapse"], "fields": ["response_status", "message"]}),
+        ("Answer to refused requests", {"classes": ["collapse"], "fields": ["response_status", "message"]}),
     ]
     search_help_text = "Search in name, description and pattern"
 
@@ -193,20 +195,20 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return [*self.list_display, last_hour.column(request)]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
-        return last_hour.ByRefusals
+        return last_hour.RefusalsFirstChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        may_add, all_shown = self.has_add_permission(request), request.GET.keys() <= _NO_CHOICE
-        in_code = list(code_rates.lines(request, may_add)) if all_shown and self.has_view_or_change_permission(request) else []
+        may_add, unfiltered = self.has_add_permission(request), request.GET.keys() <= _UNFILTERED
+        in_code = list(code_rates.lines(request, may_add)) if unfiltered and self.has_view_or_change_permission(request) else []
         return super().changelist_view(request, {"in_code": in_code, "may_add": may_add, **(extra_context or {})})
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
-        """A rate in code that is to be edited here brings its limits along."""
-        given = super().get_formset_kwargs(request, obj, inline, prefix)
-        return {**given, "initial": code_rates.windows(request)} if obj is None or obj.pk is None else given
+        """The form of a new rule for a rate in code begins with its limits."""
+        options = super().get_formset_kwargs(request, obj, inline, prefix)
+        return {**options, "initial": code_rates.initial_windows(request)} if obj is None or obj.pk is None else options
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
-        """With the limits among the fieldsets; Jazzmin has a tab for each of them and one for the limits."""
+        """Place the limits before the fieldset COUNTING, except under Jazzmin, which has tabs."""
         limits_before = "" if apps.is_installed("jazzmin") else COUNTING
         return super().render_change_form(request, {**context, "limits_before": limits_before}, *args, **kwargs)
 
@@ -233,8 +235,8 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     ) -> HttpResponse:
         try:
             return super().changeform_view(request, object_id, form_url, extra_context)
-        except sure.Asked as asked:  # out of the transaction, of which nothing is left
-            return sure.page(self, request, asked.found, "Save it all the same?")
+        except confirm_page.ConfirmationRequired as required:  # its transaction has been rolled back
+            return confirm_page.page(self, request, required.lockouts, "Save anyway?")
 
     def save_model(self, request: HttpRequest, obj: RateRule, form: Any, change: bool) -> None:
         form.lockout_before = self._lockout(request, self.model.objects.get(pk=obj.pk)) if change else None
@@ -243,27 +245,27 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         rule = self.model.objects.get(pk=form.instance.pk)
-        self._warn_of_nowhere(request, rule)
+        self._warn_of_unknown_route(request, rule)
         found = self._lockout(request, rule)
         if found is None:
             return
-        if found.rule.mode == Mode.ENFORCE and not sure.is_said(request) and str(found) != str(form.lockout_before):
-            raise sure.Asked([found])
+        if found.rule.mode == Mode.ENFORCE and not confirm_page.is_confirmed(request) and str(found) != str(form.lockout_before):
+            raise confirm_page.ConfirmationRequired([found])
         messages.warning(request, f"{found} {lockout.REMEDY} {lockout.way_out(found.rule.name)}")
 
-    def _warn_of_nowhere(self, request: HttpRequest, rule: RateRule) -> None:
+    def _warn_of_unknown_route(self, request: HttpRequest, rule: RateRule) -> None:
         with suppress(ValueError):
-            for nowhere in leading_nowhere([rule_rows.freeze(rule)]):
-                messages.warning(request, nowhere.msg)
+            for problem in leading_nowhere([rule_rows.freeze(rule)]):
+                messages.warning(request, problem.msg)
 
     def _lockout(self, request: HttpRequest, rule: RateRule) -> lockout.Lockout | None:
-        with suppress(ValueError):  # of a row that raw SQL has broken the log tells
+        with suppress(ValueError):  # an invalid row, written by raw SQL, is reported in the log
             return lockout.lockout(rule_rows.freeze(rule), request)
         return None
 
     @admin.display(description="in words")
     def in_words(self, rule: RateRule) -> str:
-        """As it is saved: after an error, the form's rule holds what was typed."""
+        """The rule as it is saved; `rule` holds what was typed if the form has errors."""
         problem = reading.problem_of(rule.name)
         return sentence(self.model.objects.get(pk=rule.pk)) + (f" But it {problem}." if problem else "")
 
@@ -286,17 +288,17 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.action(description="Enforce selected rules", permissions=["enforce"])
     def enforce(self, request: HttpRequest, rules: QuerySet[RateRule]) -> HttpResponse | None:
-        if not sure.is_said(request):
-            found: list[lockout.Lockout] = []
+        if not confirm_page.is_confirmed(request):
+            lockouts: list[lockout.Lockout] = []
             for rule in rules.exclude(mode=Mode.ENFORCE):
                 rule.mode = Mode.ENFORCE
-                found += filter(None, [self._lockout(request, rule)])
-            if found:
-                return sure.page(self, request, found, "Enforce all the same?")
+                lockouts += filter(None, [self._lockout(request, rule)])
+            if lockouts:
+                return confirm_page.page(self, request, lockouts, "Enforce anyway?")
         self._set_mode(request, rules, Mode.ENFORCE, "enforced")
         return None
 
-    @admin.action(description="Put selected rules in shadow: count, refuse nobody", permissions=["change"])
+    @admin.action(description="Put selected rules in shadow (count, refuse nobody)", permissions=["change"])
     def shadow(self, request: HttpRequest, rules: QuerySet[RateRule]) -> None:
         self._set_mode(request, rules, Mode.SHADOW, "in shadow")
 
@@ -315,4 +317,4 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         if changed:
             messages.success(request, f"Now {words}: {', '.join(changed)}.")
         else:
-            messages.info(request, f"Nothing to change: all selected rules were {words} already.")
+            messages.info(request, f"Nothing to change: all selected rules are already {words}.")

@@ -16,38 +16,35 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
 
 from ratewindow import conf
-from ratewindow.admin.banner import SAYS_OFF, SWITCH, off_in_words
+from ratewindow.admin.banner import OFF_TAG, SWITCH, off_message
 from ratewindow.limiter.durations import format_duration
 from ratewindow.models import LimitSwitch
 from ratewindow.operations import switch_off
 from ratewindow.rules.kill_switch import Switch
 
-FOR_EVER = "always"
-LENGTHS = (("15m", "15 minutes"), ("1h", "1 hour"), ("8h", "8 hours"), (FOR_EVER, "until somebody switches them on"))
+NO_END = "always"
+LENGTHS = (("15m", "15 minutes"), ("1h", "1 hour"), ("8h", "8 hours"), (NO_END, "until somebody switches them on"))
 
 
 class SwitchForm(forms.Form):
-    """Off, for how long and why. An undo may ask for any length."""
+    """For how long limits are off, and why. A button to undo may send any length."""
 
     length = forms.CharField(
         label="For how long",
         initial="15m",
         widget=forms.RadioSelect(choices=LENGTHS),
-        help_text="All but the last end by themselves.",
+        help_text="Except with the last choice, limits are switched on again automatically.",
     )
     reason = forms.CharField(
         max_length=200,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
-        help_text="For your colleagues, who see it on every page of the limits meanwhile.",
-        error_messages={"required": "Say why, for your colleagues."},
+        help_text="Shown on every page about limits while they are off.",
+        error_messages={"required": "Enter a reason for your colleagues."},
     )
-
-    def __init__(self, data: Any = None) -> None:
-        super().__init__(data, label_suffix="")
 
     def clean_length(self) -> float | None:
         text = self.cleaned_data["length"]
-        if text == FOR_EVER:
+        if text == NO_END:
             return None
         try:
             return switch_off.seconds_of(text)
@@ -60,57 +57,59 @@ def may(request: HttpRequest) -> bool:
 
 
 def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
-    """The form, and what it and the buttons for on send."""
+    """The form, which switches limits off, and the handler of the buttons that switch them on."""
     if not may(request):
         raise PermissionDenied
-    is_on = request.POST.get("to") == "on"
-    form = SwitchForm(request.POST if request.method == "POST" and not is_on else None)
+    switch_on = request.POST.get("to") == "on"
+    form = SwitchForm(request.POST if request.method == "POST" and not switch_on else None)
     by = request.user.get_username()
-    if request.method == "POST" and is_on:
+    if request.method == "POST" and switch_on:
         before = switch_off.current()
-        _tell(model_admin, request, switch_off.turn_on(request.POST.get("reason", ""), by), before)
+        _report(model_admin, request, switch_off.turn_on(request.POST.get("reason", ""), by), before)
         return _back(request)
     if form.is_valid():
-        _tell(model_admin, request, switch_off.turn_off(form.cleaned_data["length"], form.cleaned_data["reason"], by))
+        _report(model_admin, request, switch_off.turn_off(form.cleaned_data["length"], form.cleaned_data["reason"], by))
         return _back(request)
     context = {
         **model_admin.admin_site.each_context(request),
         "title": "Switch all limits off",
         "app": model_admin.opts.app_config,
-        "model_admin": model_admin,  # by which Unfold writes the way here
+        "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
         "form": form,
-        "is_off": bool(off_in_words()),
+        "is_off": bool(off_message()),
         "by_setting": not conf.current().enabled,
         "next": request.GET.get("next", ""),
     }
     return TemplateResponse(request, "admin/ratewindow/switch.html", context)
 
 
-def _tell(model_admin: "ModelAdmin[Any]", request: HttpRequest, turned: switch_off.Turned, before: Switch | None = None) -> None:
+def _report(
+    model_admin: "ModelAdmin[Any]", request: HttpRequest, turned: switch_off.Turned, before: Switch | None = None
+) -> None:
     for sentence in turned.unreached:
         messages.warning(request, sentence)
     if not turned.done:
-        messages.error(request, "Neither Redis nor the database was reached: nothing is changed.")
+        messages.error(request, "Neither Redis nor the database was reached. Nothing has changed.")
         return
     undo = _undo(request, turned.switch, before)
-    if turned.switch.off:  # in the place of the banner, which would say so once more, with another button for the same
-        told = format_html("Limits are switched {}. Nothing is refused, nothing counted. {}", turned.switch.words(), undo)
-        messages.warning(request, told, extra_tags=SAYS_OFF)
+    if turned.switch.off:  # replaces the banner, which has the same text and button
+        message = format_html("Limits are switched {}. Nothing is refused or counted. {}", turned.switch.words(), undo)
+        messages.warning(request, message, extra_tags=OFF_TAG)
     else:
         messages.success(request, format_html("Limits are switched {}. {}", turned.switch.words(), undo))
     try:
         model_admin.log_change(request, LimitSwitch.objects.get(pk=switch_off.THE_ROW), f"Switched {turned.switch.words()}.")
-    except (DatabaseError, LimitSwitch.DoesNotExist):  # it was not reached, which has been said
+    except (DatabaseError, LimitSwitch.DoesNotExist):  # not reached, as a warning above says
         return
 
 
 def _undo(request: HttpRequest, now: Switch, before: Switch | None) -> SafeString:
-    """A button in the message, for as long as it means something."""
+    """A button that reverts the change; empty if there is nothing to revert to."""
     if now.off:
         return _button(request, "Switch on again", {"to": "on"})
     if before is None or not before.is_off(now.at_s):
         return SafeString("")
-    length = FOR_EVER if before.until_s is None else format_duration(1000 * max(1, round(before.until_s - now.at_s)))
+    length = NO_END if before.until_s is None else format_duration(1000 * max(1, round(before.until_s - now.at_s)))
     return _button(request, "Undo", {"length": length, "reason": before.reason or "undone"})
 
 
@@ -129,7 +128,7 @@ def _button(request: HttpRequest, label: str, fields: dict[str, str]) -> SafeStr
 
 
 def _back(request: HttpRequest) -> HttpResponse:
-    """To the page that was left, if it is one of this site."""
+    """Redirect to the page that the user came from, if it is one of this site."""
     to = request.POST.get("next", "")
     if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
         to = reverse("admin:ratewindow_report" if request.user.has_perm("ratewindow.view_throttlestat") else "admin:index")

@@ -1,4 +1,4 @@
-"""Rules in plain words, for people who read lists at night."""
+"""Rules, rates in code and times as short English sentences and phrases."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -12,12 +12,12 @@ from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.count_when import LOGIN_FAILED, counts_always, written
 
 _UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
-_WHO = {"ip": "address", "user_or_ip": "user or address"}  # the others are words as they are
+_WHO = {"ip": "address", "user_or_ip": "user or address"}  # other keys are shown as they are
 _FIELDS = {
     "header": "{name} header",
     "cookie": "{name} cookie",
-    "query": "{name} in the address",
-    "get": "{name} in the address",
+    "query": "{name} in the query string",
+    "get": "{name} in the query string",
     "post": "{name} in the form",
     "json": "{name} in the JSON",
     "body": "{name} in the form or JSON",
@@ -31,9 +31,9 @@ def sentence(rule: RateRule) -> str:
         _costs(rule.cost),
         _MISSING.get(rule.on_missing, ""),
         _counts(rule.count_when),
-        "refused requests count, too" if rule.count_refused else "",
+        "refused requests also count" if rule.count_refused else "",
         "each request is charged first, and refunded if its answer does not count" if rule.hold else "",
-        f"who is refused is locked out for {_in_words(to_text(rule.penalty))}" if rule.penalty else "",
+        f"a refusal locks the client out for {_in_words(to_text(rule.penalty))}" if rule.penalty else "",
         f"a process may take {rule.lease:,} units at once" if rule.lease > 1 else "",
         _AWAY.get(rule.on_error, ""),
         f"refused with status {rule.response_status}" if rule.response_status != 429 else "",
@@ -43,7 +43,7 @@ def sentence(rule: RateRule) -> str:
 
 
 def sentence_in_code(use: CodeRate) -> str:
-    """The same of a rate that code gives: ``Each address: at most 5 in 1 minute, where code names it.``"""
+    """The sentence of a rate in code: ``Each address: at most 5 in 1 minute, where code names it.``"""
     how_much = use.words
     if isinstance(use.rate, str):
         how_much = _limits(parse_rates(use.rate))
@@ -62,35 +62,35 @@ def _is_partial(rule: RateRule) -> bool:
 
 
 def _counts(count_when: str) -> str:
-    """What counts, where it is not every request: ``only failed logins count``."""
-    words = list(filter(None, written(count_when).split(",")))
-    if not words or counts_always(count_when):
+    """Which requests count, unless all do: ``only failed logins count``."""
+    statuses = list(filter(None, written(count_when).split(",")))
+    if not statuses or counts_always(count_when):
         return ""
-    if words == [LOGIN_FAILED]:
+    if statuses == [LOGIN_FAILED]:
         return "only failed logins count"
-    listed = f"{', '.join(words[:-1])} or {words[-1]}" if words[1:] else words[0]
+    listed = f"{', '.join(statuses[:-1])} or {statuses[-1]}" if statuses[1:] else statuses[0]
     return f"only answers with status {listed} count"
 
 
 def until(override: Override) -> str:
-    """``in 2 h``, ``ended 5 min ago``, ``begins in 3 d``, or ``until ended``."""
+    """``in 2 h``, ``ended 5 min ago``, ``begins in 3 d``, or ``no end``."""
     now = time_zone.now()
     match override.state_at(now):
         case "waiting":
-            return f"begins in {lasting(override.starts_at - now)}" if override.starts_at else ""
+            return f"begins in {rounded(override.starts_at - now)}" if override.starts_at else ""
         case "ended":
             return f"ended {ago(override.expires_at, now)}" if override.expires_at else ""
-    return f"in {lasting(override.expires_at - now)}" if override.expires_at else "no end"
+    return f"in {rounded(override.expires_at - now)}" if override.expires_at else "no end"
 
 
 def ago(then: datetime, now: datetime | None = None) -> str:
     """``5 min ago``."""
     passed = (now or time_zone.now()) - then
-    return "just now" if passed < timedelta(seconds=60) else f"{lasting(passed)} ago"
+    return "just now" if passed < timedelta(seconds=60) else f"{rounded(passed)} ago"
 
 
-def lasting(duration: timedelta) -> str:
-    """A duration to the unit of which there are at least two: ``90 min``, ``2 h``."""
+def rounded(duration: timedelta) -> str:
+    """A duration in the largest unit of which it has at least two: ``90 min``, ``2 h``."""
     seconds = max(0.0, duration.total_seconds())
     for unit_s, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds > 1.99 * unit_s:
@@ -101,8 +101,8 @@ def lasting(duration: timedelta) -> str:
 def _how_much(rule: RateRule) -> str:
     try:
         return _limits([window.freeze() for window in rule.windows.all()])
-    except ValueError as error:  # written past the form
-        return f"a limit that cannot be right ({error})"
+    except ValueError as error:  # written by raw SQL
+        return f"an invalid limit ({error})"
 
 
 def _limits(windows: Sequence[Window]) -> str:
@@ -117,13 +117,13 @@ def _limit(window: Window) -> str:
     """``5 in 1 minute``, ``5 in each day by the clock (UTC)``, or ``20 at once and then 5 in 1 minute``."""
     if window.aligned_to:
         return f"{window.limit:,} in each {window.aligned_to} by the clock ({window.timezone})"
-    evenly = f"{window.burst:,} at once and then " if window.burst is not None else ""
-    return f"{evenly}{window.limit:,} in {_in_words(to_text(timedelta(milliseconds=window.period_ms)))}"
+    burst = f"{window.burst:,} at once and then " if window.burst is not None else ""
+    return f"{burst}{window.limit:,} in {_in_words(to_text(timedelta(milliseconds=window.period_ms)))}"
 
 
 _MISSING = {
-    "allow": "a request that has none passes uncounted",
-    "refuse": "a request that has none is refused",
+    "allow": "requests without this key pass uncounted",
+    "refuse": "requests without this key are refused",
 }
 _AWAY = {
     "allow": "while Redis is away, requests pass uncounted",
@@ -133,10 +133,10 @@ _AWAY = {
 
 
 def _costs(cost: int) -> str:
-    """What a request takes of the limit, where it is not one unit."""
+    """The cost of a request, unless it is 1."""
     if cost == 1:
         return ""
-    return f"each request takes {cost:,} of that" if cost else "requests are only looked at and take nothing of that"
+    return f"each request costs {cost:,}" if cost else "requests cost nothing and are only checked"
 
 
 def _who(key: str) -> str:
@@ -169,7 +169,7 @@ def _where(rule: RateRule) -> str:
 
 
 def _in_words(period: str) -> str:
-    """``1m`` is ``1 minute``; what has several units stays as it was typed, ``2h30m``."""
+    """``1m`` is ``1 minute``; a period of several units stays as it is, ``2h30m``."""
     number, unit = period.rstrip("wdhms"), period.lstrip("0123456789")
     if unit not in _UNITS or not number.isdigit():
         return period

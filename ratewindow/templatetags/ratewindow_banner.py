@@ -1,6 +1,6 @@
-"""The banner on top of our pages in the admin.
+"""The banner on every page of the app in the admin.
 
-Django imports all tag libraries with the first template, on sites without the admin, too: nothing of it is imported here.
+Django imports all tag libraries with the first template, also on sites without the admin, so the admin is imported late.
 """
 
 from typing import Any
@@ -12,10 +12,10 @@ register = template.Library()
 
 @register.inclusion_tag("admin/ratewindow/banner.html", takes_context=True)
 def ratewindow_banner(context: dict[str, Any], problems: bool = True) -> dict[str, Any]:
-    """What does not work now, and whether limits are switched off; nothing on a quiet day."""
-    from ratewindow.admin.banner import SAYS_OFF, banner
+    """Problems of the limiter, and whether limits are switched off; nothing while neither is the case."""
+    from ratewindow.admin.banner import OFF_TAG, banner
 
-    request = getattr(context, "request", None)  # without the context processor that would put it into `context`, too
-    said = any(SAYS_OFF in each.tags for each in context.get("messages") or ())
-    found = banner(request, problems, not said) if request is not None else None
-    return {"banner": found, "csrf_token": context.get("csrf_token")}
+    request = getattr(context, "request", None)  # also without the context processor that adds it
+    announced = any(OFF_TAG in each.tags for each in context.get("messages") or ())
+    shown = banner(request, problems, not announced) if request is not None else None
+    return {"banner": shown, "csrf_token": context.get("csrf_token")}

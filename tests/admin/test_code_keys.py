@@ -38,7 +38,7 @@ def test_an_editor_cannot_name_code_in_a_rule(editor: Client, key: str, monkeypa
     monkeypatch.setattr(custom_keys, "import_module", imported.append)
     told = errors(editor.post(ADD, typed(("5", "1m"), key=key)))
     assert told == [
-        f"'{key.removeprefix('ip+')}' is code, which only superusers may name. A developer can give it a name by @ratekey."
+        f"'{key.removeprefix('ip+')}' is code, which only superusers may use as a key. A developer can register it with @ratekey."
     ]
     assert not RateRule.objects.exists()
     assert imported == []
@@ -46,7 +46,7 @@ def test_an_editor_cannot_name_code_in_a_rule(editor: Client, key: str, monkeypa
 
 @pytest.mark.parametrize("identity", [f"{CODE}:x", f"ip:203.0.113.9+{CODE}:x"])
 def test_nor_in_a_block_nor_to_release_anybody(editor: Client, identity: str) -> None:
-    assert "is code, which only superusers may name" in editor.post(ADD_OVERRIDE, override(identity=identity)).content.decode()
+    assert "is code, which only superusers may use" in editor.post(ADD_OVERRIDE, override(identity=identity)).content.decode()
     assert not Override.objects.exists()
     release = reverse("admin:ratewindow_override_release")
     assert "is code, which" in editor.post(release, {"identity": identity, "reason": "x"}).content.decode()

@@ -49,15 +49,15 @@ class TestLockout:
     ) -> None:
         sent = typed(limit, **{"pattern": "", "mode": "enforce", **fields})
         asked = page.post(ADD, sent)
-        ((question, last_hour),) = asked.context["questions"]
+        ((question, last_hour),) = asked.context["lockouts"]
         assert f"Rule login meets {met}" in question and f"You would be refused there {when}" in question
         assert f": {limit[0]} in {limit[1]} for each {fields.get('key', 'ip')}." in question
         assert last_hour == "In the last hour no request met it."
         assert ("Static files" in question) is (fields["applies_to"] == "all")
         assert not RateRule.objects.exists() and not LogEntry.objects.exists()
 
-        again = dict(asked.context["sent"])
-        assert page.post(ADD, again).context["questions"] == [(question, last_hour)]
+        again = dict(asked.context["post_data"])
+        assert page.post(ADD, again).context["lockouts"] == [(question, last_hour)]
         response = page.post(ADD, {**again, "lockout_known": "on"}, follow=True)
         assert RateRule.objects.get().mode == "enforce"
         (warning,) = [str(each) for each in response.context["messages"] if each.level_tag == "warning"]
@@ -73,7 +73,7 @@ class TestLockout:
         count(all=Sums(passed=400, would_refuse=312))
         sent = {"action": "enforce", "_selected_action": [rule.pk for rule in rules]}
         asked = page.post(LIST, sent)
-        ((question, last_hour),) = asked.context["questions"]
+        ((question, last_hour),) = asked.context["lockouts"]
         assert question.startswith("Rule all meets /admin/ and ")
         assert last_hour == "In the last hour it met 400 requests, and would have refused 312."
         assert "<code>manage.py ratewindow mode all off</code>" in asked.content.decode()
@@ -90,7 +90,7 @@ class TestLockout:
         rule = define("all", "600/m", applies_to="all", mode="enforce")
         sent = {"name": "all", "mode": "enforce", "applies_to": "all", "pattern": ""}
         asked = page.post(change(rule), typed(("5", "1m"), stored=rule, **sent))
-        assert len(asked.context["questions"]) == 1
+        assert len(asked.context["lockouts"]) == 1
         assert rule.windows.get().limit == 600
         page.post(change(rule), {**typed(("5", "1m"), stored=rule, **sent), "lockout_known": "on"})
         assert rule.windows.get().limit == 5

@@ -58,7 +58,7 @@ class TestForm:
         until = {"expires_at_0": "2126-01-02", "expires_at_1": "03:04:05"}
         page.post(ADD, typed(**until))
         assert f"{Override.objects.get().expires_at:%Y-%m-%d %H:%M:%S}" == "2126-01-02 03:04:05"
-        assert errors(page.post(ADD, typed(lasts="2h", **until))) == ["Write either a duration or a time until when, not both."]
+        assert errors(page.post(ADD, typed(lasts="2h", **until))) == ["Enter either a duration or an end, not both."]
 
     def test_a_duration_counts_from_the_beginning(self, page: Client) -> None:
         page.post(ADD, typed(lasts="2h", starts_at_0="2126-01-02", starts_at_1="03:00:00"))
@@ -67,7 +67,7 @@ class TestForm:
     @pytest.mark.parametrize(
         ("fields", "told"),
         [
-            ({"identity": ""}, "Write whom it is about, such as ip:203.0.113.9 or user:42."),
+            ({"identity": ""}, "Enter an identity, such as ip:203.0.113.9 or user:42."),
             ({"identity": "203.0.113.9"}, "'203.0.113.9' is not an identity: write its kind and value, such as user:42"),
             ({"identity": "ip:203.0.113.0/33"}, "'203.0.113.0/33': an IPv4 network ends in /0 to /32."),
             ({"identity": "shoe:42"}, "'shoe' is not a key: choose from ip, user"),
@@ -180,7 +180,7 @@ class TestForm:
     def test_a_row_whose_identity_cannot_be_read_any_more_says_so(self, page: Client) -> None:
         override = Override.objects.create(action="block", identity="shoe:42", reason="old")
         (told,) = errors(page.post(change(override), typed(reason="new")))
-        assert told == "Whom this is about cannot be found any more, so it holds for nobody. Delete it, and add another one."
+        assert told == "The identity is no longer valid, so this applies to nobody. Delete it and add a new one."
 
     def test_the_first_of_the_choices_is_the_one_that_is_chosen(self, page: Client) -> None:
         choices = re.findall(r'<input type="radio" name="action" value="(\w+)"([^>]*)>', text(page.get(ADD)))
@@ -211,7 +211,7 @@ class TestList:
         assert "ip:203.0.113.0/24" in told
         assert "refused everywhere · scraping · by boss, in the admin, just now" in told
         assert ">in 2 h<" in told
-        assert "1000/h instead of rule api&#x27;s limits · by a command, just now" in told
+        assert "1000/h instead of the limits of rule api · by a command, just now" in told
         assert ">no end<" in told
 
     @pytest.mark.parametrize(("state", "shown"), [("now", {"a"}), ("waiting", {"b"}), ("ended", {"c"}), ("", {"a", "b", "c"})])
@@ -253,13 +253,15 @@ class TestList:
         assert "Extended by 1 hour: ip:203.0.113.1." in told
         told = text(page.post(LIST, {"action": "end_now", "_selected_action": both}, follow=True))
         assert "Ended: ip:203.0.113.2, ip:203.0.113.1." in told
-        assert "They had ended already." in text(page.post(LIST, {"action": "end_now", "_selected_action": both}, follow=True))
+        assert "Nothing to end: they have already ended." in text(
+            page.post(LIST, {"action": "end_now", "_selected_action": both}, follow=True)
+        )
         assert "Nothing to extend" in text(page.post(LIST, {"action": "extend", "_selected_action": both}, follow=True))
 
     def test_an_undo_that_somebody_made_up_is_refused(self, page: Client) -> None:
         override = Override.objects.block("ip:203.0.113.9", duration="2h")
         told = text(page.post(UNDO, {"before": f"[[{override.pk}, null]]"}, follow=True))
-        assert "It is too late to undo that" in told
+        assert "This can no longer be undone." in told
         override.refresh_from_db()
         assert override.expires_at is not None
 
@@ -390,7 +392,7 @@ class TestEverybody:
     def test_it_takes_the_permission_to_switch_all_limits_off(self, client: Client, identity: str) -> None:
         adding = staff(client, "add_override", "view_override", "view_identity")
         sent = typed(action="allow", identity=identity, rule="search")
-        told = "This is about everybody, or nearly: only who may switch all limits off may save it."
+        told = "This applies to all visitors, or nearly all. You need the permission to switch all limits off to save it."
         assert errors(adding.post(ADD, sent)) == [told]
         User.objects.get().user_permissions.add(Permission.objects.get(codename="switch_limits"))
         assert adding.post(ADD, sent).status_code == 302
@@ -400,7 +402,7 @@ class TestEverybody:
         some = Override.objects.allow("user:42", duration="1h")
         changing = staff(client, "change_override", "view_override")
         sent = {"action": "extend", "_selected_action": [wide.pk, some.pk]}
-        assert "only who may switch all limits off may extend" in text(changing.post(LIST, sent, follow=True))
+        assert "You need the permission to switch all limits off to extend" in text(changing.post(LIST, sent, follow=True))
         ends = dict(Override.objects.values_list("pk", "expires_at"))
         assert ends == {wide.pk: wide.expires_at, some.pk: some.expires_at + timedelta(hours=1)}
 
@@ -438,8 +440,8 @@ def test_what_people_wrote_is_shown_and_not_run(page: Client) -> None:
 
 
 def test_ends_are_told_in_words() -> None:
-    from ratewindow.admin.wording import lasting
+    from ratewindow.admin.wording import rounded
 
     spans = [(5, "5 s"), (90, "90 s"), (150, "2 min"), (3600, "60 min"), (7200, "2 h"), (86_400, "24 h"), (200_000, "2 d")]
-    assert [lasting(timedelta(seconds=seconds)) for seconds, _ in spans] == [words for _, words in spans]
-    assert lasting(timedelta(seconds=-5)) == "0 s"
+    assert [rounded(timedelta(seconds=seconds)) for seconds, _ in spans] == [words for _, words in spans]
+    assert rounded(timedelta(seconds=-5)) == "0 s"

@@ -57,11 +57,11 @@ def test_it_is_in_the_history_without_the_address_of_anybody(admin_client: Clien
     "sent, told",
     [
         ({**ANN, "identity": "ann"}, "is not an identity"),
-        ({**ANN, "identity": ""}, "Say who: such as"),
+        ({**ANN, "identity": ""}, "Enter an identity, such as"),
         ({**ANN, "identity": "<img src=x onerror=alert(1)>"}, "&lt;img src=x"),
         ({**ANN, "rule": "nail"}, "there is no rule &#x27;nail&#x27;"),
-        ({**ANN, "reason": " "}, "Say why, for the history."),
-        ({}, "Say who"),
+        ({**ANN, "reason": " "}, "Enter a reason for the history."),
+        ({}, "Enter an identity"),
     ],
 )
 def test_what_is_wrong_is_told_and_nothing_is_done(admin_client: Client, sent: dict[str, str], told: str) -> None:

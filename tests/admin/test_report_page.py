@@ -116,9 +116,9 @@ def test_a_deleted_rule_can_still_be_asked_for(page):
     ("query", "error"),
     [
         ({"start": "yesterday"}, "From: Enter a valid date/time."),
-        ({"end": "2026-01-01T00:00"}, "From: Say from when"),
-        ({"start": "2026-02-01T00:00", "end": "2026-01-01T00:00"}, "To: This is not after the beginning"),
-        ({"start": "2999-01-01T00:00"}, "From: This is in the future"),
+        ({"end": "2026-01-01T00:00"}, "From: Enter a start"),
+        ({"start": "2026-02-01T00:00", "end": "2026-01-01T00:00"}, "To: The end is not after the start"),
+        ({"start": "2999-01-01T00:00"}, "From: The start is in the future"),
         ({"start": "1970-01-01T00:00"}, "From: A report covers at most three years"),
         ({"period": "1y"}, "Select a valid choice"),
         ({"rule": "no-such-rule"}, "Rule: Select a valid choice"),
@@ -144,7 +144,7 @@ def test_without_the_middleware_it_tells_which_line_to_write(page, settings):
 
 def test_a_quiet_site_with_rules_is_told_that_nothing_met_them(page):
     RateRule.objects.define("login", "5/m")
-    assert "no request has met one in this period" in page()
+    assert "No request has met a rule in this period" in page()
 
 
 def test_without_redis_it_says_so_and_shows_the_rows(page, monkeypatch):
@@ -156,6 +156,7 @@ def test_without_redis_it_says_so_and_shows_the_rows(page, monkeypatch):
     html = page()
     assert html.count("Redis does not answer") == 1
     assert "As far as the database knows: 5 passed" in html
+    assert "<dt>Decided without Redis</dt><dd><strong>–</strong> <span>not known</span>" in html
 
 
 def test_without_redis_an_empty_page_does_not_say_that_nothing_was_met(page, monkeypatch):
@@ -165,8 +166,8 @@ def test_without_redis_an_empty_page_does_not_say_that_nothing_was_met(page, mon
     monkeypatch.setattr(minutes, "waiting", away)
     RateRule.objects.define("login", "5/m")
     html = page()
-    assert "What was counted last is in Redis, which does not answer." in html
-    assert "no request has met one" not in html
+    assert "The latest counts are in Redis, which does not answer." in html
+    assert "No request has met a rule" not in html
 
 
 @pytest.mark.parametrize("rule", [EVIL, "</script><script>alert(1)</script>"])
@@ -239,7 +240,8 @@ def test_without_any_there_are_no_reasons(page):
 def test_refusals_of_blocks_where_no_rule_was_met_have_a_line_of_their_own(page):
     row("blocks", refused=1_204)
     html = page()
-    assert '<span class="rw-mode rw-mode-block">Blocks</span>' in html
+    table = html[html.index('id="rw-rules"') :]
+    assert "blocks <span" in table and "rw-mode" not in table
     assert "Requests of blocked clients that met no enforced rule." in html
     assert "Deleted" not in html
 

@@ -62,7 +62,7 @@ class TestList:
         ratelimit("code.and.row", "7/m")(lambda request: None)
         define("code.and.row")
         count(**{"code.only": Sums(passed=5)})
-        below = said(page.get(LIST)).partition("In code alone")[2]
+        below = said(page.get(LIST)).partition("Only in code")[2]
         assert "code.only Each user: at most 7 in 1 minute and 70 in 1 hour, on POST where code names it." in below
         assert "5 passed" in below
         assert "code.and.row" not in below
@@ -76,9 +76,9 @@ class TestList:
         assert RateRule.objects.get(name="code.only").windows.count() == 2
 
     def test_who_looks_for_something_is_not_shown_what_code_has_besides(self, page: Client) -> None:
-        assert "In code alone" in said(page.get(LIST))
-        assert "In code alone" not in said(page.get(LIST, {"q": "login"}))
-        assert "In code alone" not in said(page.get(LIST, {"mode__exact": "off"}))
+        assert "Only in code" in said(page.get(LIST))
+        assert "Only in code" not in said(page.get(LIST, {"q": "login"}))
+        assert "Only in code" not in said(page.get(LIST, {"mode__exact": "off"}))
 
     def test_a_period_that_raw_sql_has_broken_can_be_seen_and_put_right(self, page: Client) -> None:
         from django.db import connection
@@ -94,7 +94,7 @@ class TestList:
         [
             ("enforce", "enforce", "Now enforced: login (was: shadow)."),
             ("switch_off", "off", "Now off: login (was: shadow)."),
-            ("shadow", "shadow", "Nothing to change: all selected rules were in shadow already."),
+            ("shadow", "shadow", "Nothing to change: all selected rules are already in shadow."),
         ],
     )
     def test_an_action_changes_the_mode_and_says_what_it_was(self, page: Client, action: str, mode: str, said: str) -> None:

@@ -52,7 +52,7 @@ class TestWhoMayEnforce:
     def test_an_editor_saves_in_shadow_and_is_told_whom_to_ask(self, editor: Client) -> None:
         assert editor.post(ADD, typed(("5", "1m"), name="api")).status_code == 302
         response = editor.post(ADD, typed(("5", "1m"), mode="enforce"))
-        assert "You may not enforce rules: save it in shadow" in response.content.decode()
+        assert "You may not enforce rules. Save this one in shadow" in response.content.decode()
         assert list(RateRule.objects.values_list("name", "mode")) == [("api", "shadow")]
 
     def test_nor_by_editing_a_rule_or_copying_one_that_is_enforced(self, editor: Client) -> None:

@@ -46,12 +46,12 @@ class TestForm:
     @pytest.mark.parametrize(
         ("limit", "period", "told"),
         [
-            ("-1", "1m", "-1 is less than nothing: write 0 to refuse all, or more."),
-            ("1.5", "1m", "'1.5' is no whole number: write for example 5."),
-            ("1e18", "1m", "'1e18' is no whole number: write for example 5."),
-            ("NaN", "1m", "'NaN' is no whole number: write for example 5."),
-            ("five", "1m", "'five' is no whole number: write for example 5."),
-            ("9" * 30, "1m", f"{'9' * 30} is too high to be counted: write at most 4503599627370496."),
+            ("-1", "1m", "-1 is negative: enter 0 to refuse every request, or more."),
+            ("1.5", "1m", "'1.5' is not a whole number: enter one such as 5."),
+            ("1e18", "1m", "'1e18' is not a whole number: enter one such as 5."),
+            ("NaN", "1m", "'NaN' is not a whole number: enter one such as 5."),
+            ("five", "1m", "'five' is not a whole number: enter one such as 5."),
+            ("9" * 30, "1m", f"{'9' * 30} is too high to be counted: enter at most 4503599627370496."),
             ("1000000000000", "1m", "limit 1000000000000 is too high to be counted exactly over 1m: write at most 75059993789"),
             ("5", "0", "'0' has no unit: write 0s for seconds"),
             ("5", "0s", "'0s' is no time at all: write at least 1ms."),
@@ -128,7 +128,7 @@ class TestForm:
         data = {**typed(("8", "1m"), stored=rule), "_saveasnew": "1"}
         del data["name"]
         response = page.post(change(rule), data)
-        assert errors(response) == ["Give the rule a name of its own, such as login or api.minute."]
+        assert errors(response) == ["Enter a name that no other rule has, such as login or api.minute."]
         assert 'name="name"' in response.content.decode()
         assert page.post(change(rule), {**data, "name": "login.copy"}).status_code == 302
         assert [str(window) for window in RateRule.objects.get(name="login.copy").windows.all()] == ["8 in 1m"]
@@ -143,8 +143,8 @@ def test_cost_and_penalty_are_edited_too(page: Client) -> None:
     rule = RateRule.objects.get()
     assert (rule.cost, rule.count_refused) == (3, True)
     assert sentence(rule) == (
-        "Each address: at most 5 in 1 minute, on /login/; each request takes 3 of that; refused requests count, too; "
-        "who is refused is locked out for 15 minutes."
+        "Each address: at most 5 in 1 minute, on /login/; each request costs 3; refused requests also count; "
+        "a refusal locks the client out for 15 minutes."
     )
     assert 'value="15m"' in page.get(change(rule)).content.decode()
 
@@ -189,13 +189,13 @@ class TestAnswersAndCounting:
     @pytest.mark.parametrize(
         ("field", "value", "told"),
         [
-            ("enforce_percent", "0", "0 is out of bounds: write 1 to 100."),
-            ("enforce_percent", "101", "101 is out of bounds: write 1 to 100."),
-            ("enforce_percent", "ten", "'ten' is no whole number: write for example 5."),
-            ("response_status", "200", "200 is out of bounds: write 400 to 599."),
-            ("response_status", "9" * 30, f"{'9' * 30} is out of bounds: write 400 to 599."),
-            ("cost", "-1", "-1 is out of bounds: write 0 to 1000000."),
-            ("lease", "0", "0 is out of bounds: write 1 to 1000000."),
+            ("enforce_percent", "0", "0 is out of range: enter 1 to 100."),
+            ("enforce_percent", "101", "101 is out of range: enter 1 to 100."),
+            ("enforce_percent", "ten", "'ten' is not a whole number: enter one such as 5."),
+            ("response_status", "200", "200 is out of range: enter 400 to 599."),
+            ("response_status", "9" * 30, f"{'9' * 30} is out of range: enter 400 to 599."),
+            ("cost", "-1", "-1 is out of range: enter 0 to 1000000."),
+            ("lease", "0", "0 is out of range: enter 1 to 1000000."),
             (
                 "hold",
                 "on",
@@ -275,5 +275,5 @@ def test_a_regular_expression_is_tried_with_the_others_and_one_left_out_says_so_
 def test_more_buckets_than_one_decision_may_look_through_are_refused(page: Client) -> None:
     sent = typed(*((str(number), f"{number}h") for number in range(1, 5)))
     response = page.post(ADD, {**sent, **{f"windows-{number}-buckets": "1000" for number in range(4)}})
-    assert "The limits of a rule have at most 3000 buckets together, not 4000: write fewer." in errors(response)
+    assert "The limits of a rule have at most 3000 buckets together, not 4000: enter fewer." in errors(response)
     assert page.post(ADD, {**sent, **{f"windows-{number}-buckets": "750" for number in range(4)}}).status_code == 302

@@ -105,7 +105,7 @@ def test_who_may_switch_and_nothing_else_finds_the_way(client):
 
 def test_the_words_are_those_for_limits_that_are_on_or_off(admin_client):
     assert "Leave them on" in text_of(admin_client.get(SWITCH))
-    assert "All but the last end by themselves." in text_of(admin_client.get(SWITCH))
+    assert "Except with the last choice, limits are switched on again automatically." in text_of(admin_client.get(SWITCH))
     switch_off.turn_off()
     html = text_of(admin_client.get(SWITCH))
     assert "Leave them on" not in html and "Back to the report" in html
@@ -136,7 +136,7 @@ def test_what_people_write_is_text(admin_client):
 
 def test_the_setting_stands_above_the_page(admin_client, settings):
     settings.RATEWINDOW = {**settings.RATEWINDOW, "ENABLED": False}
-    assert "stands above this switch" in text_of(admin_client.get(SWITCH))
+    assert "overrides this switch" in text_of(admin_client.get(SWITCH))
     assert "Limits are OFF by RATEWINDOW" in text_of(admin_client.get(REPORT))
 
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
         ("5/2h30m", {"path": "/x/", "methods": "PUT,POST"}, "Each address: at most 5 in 2h30m, on POST or PUT /x/."),
         ("5/w", {"key": "ip+header:x-api-key"}, "Each address + x-api-key header: at most 5 in 1 week, where code names it."),
         ("5/m", {"key": "post:username"}, "Each username in the form: at most 5 in 1 minute, where code names it."),
-        ("5/m", {"key": "session + get:q"}, "Each session + q in the address: at most 5 in 1 minute, where code names it."),
+        ("5/m", {"key": "session + get:q"}, "Each session + q in the query string: at most 5 in 1 minute, where code names it."),
         (
             "5/m",
             {"key": "jwt:cognito:username"},
@@ -59,11 +59,11 @@ def test_bursts_and_the_calendar_are_said(window: dict[str, Any], said: str) -> 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"cost": 5}, "each request takes 5 of that"),
-        ({"cost": 0}, "requests are only looked at and take nothing of that"),
-        ({"on_missing": "allow"}, "a request that has none passes uncounted"),
-        ({"on_missing": "refuse"}, "a request that has none is refused"),
-        ({"count_refused": True}, "refused requests count, too"),
+        ({"cost": 5}, "each request costs 5"),
+        ({"cost": 0}, "requests cost nothing and are only checked"),
+        ({"on_missing": "allow"}, "requests without this key pass uncounted"),
+        ({"on_missing": "refuse"}, "requests without this key are refused"),
+        ({"count_refused": True}, "refused requests also count"),
         ({"on_error": "refuse"}, "while Redis is away, requests are refused"),
         ({"on_error": "local"}, "while Redis is away, each process counts its share"),
         ({"lease": 10}, "a process may take 10 units at once"),

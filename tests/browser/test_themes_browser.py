@@ -135,9 +135,9 @@ def test_a_rule_that_refuses_its_author_is_asked_about(page: Any, site: dict[str
         }""",
         sent,
     )
-    page.get_by_text("I know, and enforce it all the same").wait_for()
+    page.get_by_text("I understand, enforce it anyway").wait_for()
     assert "Rule all meets /admin/ and" in page.locator(".rw-summary").inner_text()
     assert page.evaluate(FAINT) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.locator(".rw-sure input[type=submit]").click()  # the browser asks for the tick
-    assert page.locator(".rw-sure input[type=checkbox]:invalid").count() == 1
+    page.locator(".rw-confirm input[type=submit]").click()  # the browser asks for the tick
+    assert page.locator(".rw-confirm input[type=checkbox]:invalid").count() == 1

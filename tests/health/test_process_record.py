@@ -50,8 +50,8 @@ def test_whatever_a_record_says_it_is_odd_or_can_be_shown(said: Any, name: str) 
     found = [process, processes.own()]
     problems = overview._problems({"reachable": True}, found, "")
     shown = [*problems, *overview._warnings(found), *overview._sharing(found), *overview._missed(found, long=True)]
-    line = health_page.line(process)
-    "".join([*shown, line.who, line.kind, line.since, line.breaker, line.rules, line.switch, line.fallback]).encode()
+    line = health_page.process_line(process)
+    "".join([*shown, line.name, line.kind, line.since, line.breaker, line.rules, line.switch, line.fallback]).encode()
     json.dumps(process).encode()
 
 

@@ -212,7 +212,7 @@ def test_who_is_refused_because_we_cannot_count_sees_another_page(handler429: An
     template("429.html", "too many")
     page = refuse(AWAY)
     assert (page.status_code, page["Retry-After"]) == (503, "2")
-    assert "It is not about you" in page.content.decode()
+    assert "This site cannot answer right now." in page.content.decode()
     assert "Please wait <strong>2 seconds</strong>" in page.content.decode()
     template("503.html", "busy: {{ title }}")
     assert refuse(AWAY).content == b"busy: The service is busy"

@@ -1,5 +1,5 @@
-/* Draws the report's bars. The numbers come from the page, the colours from the admin's style sheet,
-   so that both themes and the theme button work; nothing here is needed to read the page. */
+/* Draws the bars of the report, with the numbers of the page and the colours of its style sheet, in both themes.
+   The page can be read without it. */
 "use strict";
 
 (() => {
@@ -9,7 +9,7 @@
     const data = JSON.parse(source.textContent);
     const number = new Intl.NumberFormat(document.documentElement.lang || undefined);
 
-    // From the bottom to the top of a bar. What would be refused has passed, so it is a part of that.
+    // From the bottom to the top of a bar. Requests that would be refused are a part of those that passed.
     const parts = [
         {name: "passed", label: "Passed", values: data.passed, height: data.passed.map((n, i) => n - data.would_refuse[i])},
         {name: "would", label: "Would refuse", values: data.would_refuse, height: data.would_refuse},
@@ -45,14 +45,14 @@
     }
     const colour = (node, property) => getComputedStyle(node)[property];
 
-    /* Bars that stand on each other are drawn from the tallest to the lowest, one over the other. */
+    /* Stacked bars are drawn over one another, the tallest first. */
     const columns = () => {
         const below = data.short.map(() => 0);
         const stacked = parts.map((part) => part.height.map((n, i) => (below[i] += part.shown ? n : 0)));
         return [data.short.map((_, i) => i), ...stacked.reverse()];
     };
 
-    // How many steps may lie between two ticks, so that ticks stand at full hours, days or tens.
+    // Possible numbers of steps between two ticks, so that ticks are at full hours, days or tens.
     const STRIDES = {
         60: [1, 5, 10, 15, 30, 60], 300: [3, 6, 12, 24, 48], 900: [4, 8, 16, 24, 48], 3600: [6, 12, 24, 48],
         7200: [12, 24, 36, 48], 21600: [4, 8, 16, 28], 86400: [1, 2, 5, 7, 14, 28],
@@ -119,7 +119,7 @@
     chart.over.append(tip);
 
     new ResizeObserver(() => chart.setSize({width: plot.clientWidth, height: 240})).observe(plot);
-    // The theme button sets an attribute of the page, the system's own choice sets none.
+    // The theme button sets an attribute of the page; a change of the system's theme does not.
     const redraw = () => chart.redraw();
     new MutationObserver(redraw).observe(document.documentElement, {attributes: true, attributeFilter: ["data-theme"]});
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
