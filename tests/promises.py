@@ -10,7 +10,7 @@ _DECIDE, _WITHOUT, _SERVER = "request/test_decide.py", "request/test_without_red
 _README = "project/test_readme.py"
 
 PROMISES: dict[str, tuple[str, ...]] = {
-    "The last line should be State: This process counts on Redis.": (f"{_README}::test_the_five_minutes_end_with_a_429",),
+    "check should say State: This process counts on Redis.": (f"{_README}::test_the_five_minutes_end_with_a_429",),
     "It prints 200 200 200 200 200 429: the sixth request is refused.": (f"{_README}::test_the_five_minutes_end_with_a_429",),
     "set the limit to 8, choose Enforce and save. A minute later nine requests end with one 429.": (
         f"{_README}::test_a_rule_of_the_admin_takes_over",

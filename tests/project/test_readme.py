@@ -74,10 +74,10 @@ def test_a_throttled_view_is_on_the_first_screen() -> None:
 
 
 def test_the_five_minutes_end_with_a_429(finished: Site) -> None:
-    last = re.search(r"The last line should be `(.+?)`", FIVE_MINUTES)
+    said = re.search(r"should say `(.+?)`", FIVE_MINUTES)
     printed = re.search(r"It prints `([\d ]+)`", FIVE_MINUTES)
-    assert last and printed
-    assert finished.run("manage.py", "ratewindow", "check").splitlines()[-1] == last[1], finished.errors
+    assert said and printed
+    assert said[1] in finished.run("manage.py", "ratewindow", "check").splitlines(), finished.errors
     assert finished.answers(6) == printed[1], finished.errors
 
 
