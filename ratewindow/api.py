@@ -257,14 +257,14 @@ def _waited(who: Who) -> str:
 def _report(who: Who, decision: Decision) -> Steps[Decision]:
     """Count the decision: by the guard around the request, which also writes the headers, or here. Announce a refusal."""
     if not _is_request(who):
-        counters.record(decision.decisions)
+        counters.record(decision.decisions, conf.current().stats)
         return _of_the_rule(decision)
     request = original(who)
     known = visit.of(request)
     if known.is_open:
         known.replace(decision)
     else:
-        counters.record(decision.decisions)
+        counters.record(decision.decisions, conf.current().stats)
     if not decision.allowed:
         yield refusal.announce, refusal.aannounce, request, decision
     return _of_the_rule(decision)

@@ -41,7 +41,7 @@ def test_each_refused_request_is_told_with_its_decision(is_async: bool, heard: l
     assert [sender for sender, _, _ in heard] == [RateRule, RateRule]
     (_, request, decision) = heard[0]
     assert (request.path, decision.allowed, decision.rule, decision.reason) == ("/", False, "login", "limit")
-    assert decision is request.ratewindow
+    assert decision.id == request.ratewindow.id and request.ratewindow.decisions == (decision,)
     assert len(decision.id) == 5
     assert answers[1].status_code == 429
 

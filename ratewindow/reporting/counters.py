@@ -96,9 +96,9 @@ class Counters:
         with self._lock:
             self._sheets = {}
 
-    def record(self, decisions: Iterable[Decision]) -> None:
-        """Count the decisions about one request."""
-        if not conf.current().stats:
+    def record(self, decisions: Iterable[Decision], stats: bool = True) -> None:
+        """Count the decisions about one request; without `stats` only what was decided without the store."""
+        if not stats:
             self._record_causes(decisions)
             return
         minute = int(self._clock_s()) // minutes.MINUTE_S

@@ -14,6 +14,7 @@ from ratewindow.identity.routes import match_of
 
 ADMIN = "admin"  # the namespace of every site of the admin, whatever its name
 OURS = "ratewindow"
+IN_PATHS = f"/{OURS}/"  # stands in the path of each of our pages
 _SAMPLES = {"app_label": OURS}  # instead of what a path captures; 1 for anything else
 
 
@@ -61,7 +62,7 @@ async def astays_open(request: HttpRequest) -> bool:
 
 def _is_ours(request: HttpRequest) -> bool:
     """Whether a request is for a page of this app in the admin. Of most the path alone says that it is not."""
-    match = match_of(request) if f"/{OURS}/" in request.path_info else None
+    match = match_of(request) if IN_PATHS in request.path_info else None
     if match is None or ADMIN not in match.app_names:
         return False
     captured = match.captured_kwargs or {}  # type: ignore[attr-defined]  # the stubs know less than Django has

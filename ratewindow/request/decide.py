@@ -21,7 +21,7 @@ def decide(question: Question, what: What = "hit", waited: str = "") -> Decision
     """The decision on a question. The store is not called while it is known to be away, nor for a refusal that this
     process knows, nor where the request has `waited` for it without an answer."""
     at_s, began_s = time(), monotonic()
-    if (known := _known(question, what, waited, at_s)) is not None:
+    if (known := _known(question, what, waited, at_s, began_s)) is not None:
         return known
     checks = question.checks
     try:
@@ -35,7 +35,7 @@ def decide(question: Question, what: What = "hit", waited: str = "") -> Decision
 async def adecide(question: Question, what: What = "hit", waited: str = "") -> Decision:
     """`decide` on the running event loop."""
     at_s, began_s = time(), monotonic()
-    if (known := _known(question, what, waited, at_s)) is not None:
+    if (known := _known(question, what, waited, at_s, began_s)) is not None:
         return known
     checks = question.checks
     try:
@@ -65,12 +65,12 @@ def _was_long(part: Decision) -> bool:
 LONG = 0.1  # of `TIMEOUT`
 
 
-def _known(question: Question, what: What, waited: str, at_s: float) -> Decision | None:
+def _known(question: Question, what: What, waited: str, at_s: float, began_s: float) -> Decision | None:
     """The decision that needs no call of the store."""
     checks = question.checks
     if not checks or (question.settled and question.refused):
         return _with_rules(without_redis.unasked(question), question)
-    if outage.refusals.known and what == "hit" and (refused := outage.refusals.recall(checks)) is not None:
+    if outage.refusals.known and what == "hit" and (refused := outage.refusals.recall(checks, 1000 * began_s)) is not None:
         return _completed(refused, question, at_s)
     if waited or outage.breaker.open:
         return _with_rules(

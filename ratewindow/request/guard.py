@@ -21,6 +21,7 @@ from ratewindow.request.steps import Steps, arun, run
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
+from ratewindow.signals import throttled
 
 Handler = Callable[..., Any]
 
@@ -51,6 +52,7 @@ class Passage:
         "seen",
         "settings",
         "visit",
+        "waited",
     )
 
     def __init__(self, request: HttpRequest, door: Door) -> None:
@@ -62,6 +64,7 @@ class Passage:
         self.visit = visit.begin(self.request) if known is None or self.outermost else known
         self.settings = conf.current()
         self.refused = self.counts_later = False
+        self.waited = ""  # why the request has waited for Redis without an answer, at a guard outside
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
@@ -74,6 +77,7 @@ class Passage:
         self.counts_later, self.overrides = book.counts_later, book.overrides
         if not self.outermost:
             met = {(part.rule, part.mode) for part in self.visit.decision.decisions}
+            self.waited = self.visit.waited
             rules = [rule for rule in rules if met.isdisjoint(rule.decision_keys)]
         self.rules = rules if isinstance(rules, list) else [*rules]
         return not self.rules and self.overrides is None
@@ -87,11 +91,6 @@ class Passage:
             return ask(self.seen, verdict.rules, self.door.cost, self.settings)
         return ask(self.seen, self.rules, self.door.cost, self.settings)
 
-    @property
-    def waited(self) -> str:
-        """Why the request has waited for Redis without an answer, at a guard outside."""
-        return "" if self.outermost else self.visit.waited
-
     def keep(self, decision: Decision) -> None:
         """Keep a decision by which the request goes on to the handler."""
         self.visit.add(decision, self.door.block)
@@ -100,8 +99,11 @@ class Passage:
 
     def refuse(self, decision: Decision) -> Steps[None]:
         """Refuse the request, unless it is for the pages where whoever sent it can correct the rule: that is exempt, too."""
-        if not (yield admin_pages.stays_open, admin_pages.astays_open, self.request):
-            yield from self.keep_refusal(decision)
+        may_be_ours = admin_pages.IN_PATHS in self.request.path_info
+        if may_be_ours and (yield admin_pages.stays_open, admin_pages.astays_open, self.request):
+            return
+        yield from self.keep_refusal(decision)
+        if throttled.receivers:
             yield refusal.announce, refusal.aannounce, self.request, decision
 
     def keep_refusal(self, decision: Decision) -> Steps[None]:
@@ -119,10 +121,10 @@ class Passage:
 
     def refusal(self) -> HttpResponseBase:
         """The answer to a refused request, by this guard's decision: one outside may have left it to the view to refuse."""
-        return refusal.refusal(self.request, self.decision, self.visit.blocking())
+        return refusal.refusal(self.request, self.decision, () if self.outermost else self.visit.blocking())
 
     async def arefusal(self) -> HttpResponseBase:
-        return await refusal.arefusal(self.request, self.decision, self.visit.blocking())
+        return await refusal.arefusal(self.request, self.decision, () if self.outermost else self.visit.blocking())
 
     @property
     def waits(self) -> bool:
@@ -134,13 +136,13 @@ class Passage:
         if self.outermost and isinstance(response, HttpResponseBase):  # else Django says what a view must return
             decision = self.visit.decision
             headers.write(response, decision, self.settings.headers)
-            if not decision.allowed and response.status_code == 429:  # by REST framework, or by the view
+            if not decision.allowed and not self.refused and response.status_code == 429:  # by REST framework, or by the view
                 refusal.leave_log_to_ours(response)
         return response
 
     def leave(self) -> None:
         if self.outermost:
-            counters.record(self.visit.end())
+            counters.record(self.visit.end(), self.settings.stats)
 
 
 def guarded(handler: Handler, door: Door) -> Handler:

@@ -7,12 +7,14 @@ from django.http import HttpRequest
 
 from ratewindow import conf, site_functions
 from ratewindow.identity import had_failure, ip, scope, scoped
+from ratewindow.limiter.keys import MOST_REMEMBERED
 from ratewindow.limiter.limiter import MOST_UNITS, check_cost
 from ratewindow.limiter.merging import merged
 from ratewindow.limiter.reply import refusal_code
 from ratewindow.limiter.types import Check, Decision
 from ratewindow.rules.rule import Rule
 from ratewindow.store import state_keys
+from ratewindow.store.state_keys import remembered_tag
 
 BROKEN_S = 60.0  # what a client is to wait until a function has been corrected
 
@@ -98,7 +100,8 @@ def _computed(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: S
 def _check(rule: Rule, prefix: str, identity: str, factor: int) -> Check:
     # An edited rule must not raise in a view, so a product beyond the bound is the bound.
     cost = 1 if rule.cost == factor == 1 else min(rule.cost * factor, MOST_UNITS)
-    client, names = state_keys.client_tag(identity), rule.state_names
+    client = (remembered_tag if len(identity) <= MOST_REMEMBERED else state_keys.client_tag)(identity)
+    names = rule.state_names
     keys = (prefix + names[0] + client,) if len(names) == 1 else tuple([prefix + name + client for name in names])
     if rule.is_usual:
         return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce")

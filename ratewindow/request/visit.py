@@ -120,6 +120,10 @@ class RequestDecision(Decision):
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
 
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        return self._visit.decision.decisions
+
     def charge(self, units: int, rule: str | None = None) -> None:
         """Charge `units` more, whatever stands against it."""
         run(self._charge(units, rule))

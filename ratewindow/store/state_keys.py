@@ -95,11 +95,12 @@ def lock_name(rule: str, beside_code: bool) -> str:
 def client_tag(identity: str) -> str:
     """The end of a state's key: a digest that cannot be made without the SECRET_KEY."""
     # Long identities are what somebody sends to fill the memory.
-    return _remembered_tag(identity) if len(identity) <= MOST_REMEMBERED else identity_tag(identity, _secret())
+    return remembered_tag(identity) if len(identity) <= MOST_REMEMBERED else identity_tag(identity, _secret())
 
 
 @lru_cache(maxsize=4096)
-def _remembered_tag(identity: str) -> str:
+def remembered_tag(identity: str) -> str:
+    """`client_tag` of an identity that is no longer than `MOST_REMEMBERED`."""
     return identity_tag(identity, _secret())
 
 
@@ -130,4 +131,4 @@ def _secret() -> bytes:
 def forget_secret() -> None:
     """Read SECRET_KEY again: a test has changed it."""
     _secret.cache_clear()
-    _remembered_tag.cache_clear()
+    remembered_tag.cache_clear()

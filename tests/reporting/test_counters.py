@@ -230,9 +230,8 @@ def test_a_very_long_outage_drops_the_oldest_minutes_and_says_so_once(process, c
     assert len(caplog.records) == 1
 
 
-def test_nothing_is_counted_where_counting_is_switched_off(process, settings):
-    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "STATS": False}):
-        process.record([decision("login")])
+def test_nothing_is_counted_where_counting_is_switched_off(process):
+    process.record([decision("login")], stats=False)
     assert process.held() == {}
 
 

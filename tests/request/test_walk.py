@@ -1,0 +1,62 @@
+"""How far a reader follows one request through the files of the package: few of them, in few turns.
+
+A file is entered by a call of a function in it; the walk turns when a call enters another file than the call before it.
+"""
+
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from django.http import HttpRequest, HttpResponseBase
+from django.test import RequestFactory
+
+import ratewindow
+from ratewindow.identity import proxy_warning
+from ratewindow.models import RateRule
+from ratewindow.rulebook import reading
+from ratewindow.store import outage
+from tests.support.doors import behind_middleware, plain
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# A refusal that Redis has just decided is the first of its client, and walks through both: Redis, and the answer.
+MOST = {"admitted": (18, 30), "refused": (23, 42), "known to be refused": (18, 30)}  # files and turns
+PACKAGE = f"{Path(ratewindow.__file__).parent}/"
+
+
+def walk(call: Callable[[HttpRequest], HttpResponseBase], request: HttpRequest) -> tuple[int, list[str]]:
+    """The status of the answer, and the files of the package in the order of the calls."""
+    files: list[str] = []
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
+            files.append(frame.f_code.co_filename.removeprefix(PACKAGE))
+
+    sys.setprofile(note)
+    try:
+        status = call(request).status_code
+    finally:
+        sys.setprofile(None)
+    return status, files
+
+
+@pytest.mark.parametrize("how", MOST)
+def test_a_request_under_one_rule_is_followed_through_few_files(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy_warning, "watching", False)  # as after the first hundred requests of a process
+    RateRule.objects.define("api", "100/h" if how == "admitted" else "5/h", path="/", mode="enforce")
+    reading.reload()
+    site, make = behind_middleware(plain(False)), RequestFactory().get
+    for _ in range(10):  # what is cached by the first is not the walk of the others
+        site(make("/"))
+    if how == "refused":
+        outage.refusals.forget()
+    status, files = walk(site, make("/"))
+    assert status == (200 if how == "admitted" else 429)
+    turns = sum(before != after for before, after in pairwise(files))
+    most_files, most_turns = MOST[how]
+    assert len(set(files)) <= most_files, sorted(set(files))
+    assert turns <= most_turns, files
