@@ -11,17 +11,23 @@ BROWSER := $(if $(wildcard /usr/bin/chromium),$(VENV)/.browser)
 # Each process has a server of its own; one that is named by environment is emptied by every test, and so is for one.
 PARALLEL := $(if $(RATEWINDOW_REDIS_URL),,-n auto --dist loadfile)
 
-.PHONY: help demo test conformance faults soak pictures lint fmt bench beside clean
+# Suites beside the tests that mirror the package: each says in its README.md what it shows and needs.
+SUITES := badinputs browser faults migration seeds serving sites
+
+.PHONY: help demo test test-fast conformance faults soak pictures lint fmt bench beside clean
 .DELETE_ON_ERROR:
 
 help: ## show this list (the default)
-	@$(PYTHON) -c 'import re,sys; [print(f"  make {n:12} {t}") for n,t in re.findall(r"^(\w+):.*?## (.*)$$", open("Makefile").read(), re.M)]'
+	@$(PYTHON) -c 'import re,sys; [print(f"  make {n:12} {t}") for n,t in re.findall(r"^([\w-]+):.*?## (.*)$$", open("Makefile").read(), re.M)]'
 
 demo: $(VENV)/.demo ## run the demo site with its own Redis, worker and scheduler (PORT=8000)
 	@exec $(BIN)/python -m testproject.demo --port $(PORT)
 
 test: $(VENV)/.test $(BROWSER) ## run all tests against a real server (ARGS="-k replay" for some)
 	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+
+test-fast: $(VENV)/.test ## run the tests that mirror the package, without those that take long: on each save
+	@$(BIN)/python -m pytest -q $(PARALLEL) $(SUITES:%=--ignore=tests/%) -m "not slow and not long and not conformance" $(ARGS)
 
 conformance: $(VENV)/.test ## hold every algorithm on every store to the oracle, 100,000 steps each (half an hour)
 	@CONFORMANCE_STEPS=$${CONFORMANCE_STEPS:-100000} $(BIN)/python -m pytest -n auto -m conformance $(ARGS)

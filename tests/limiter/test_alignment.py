@@ -39,6 +39,7 @@ def aligned(to: str, zone: str, limit: int = 3) -> Window:
     return Window(limit, ALIGNMENTS_MS[to], "fixed_window", aligned_to=to, timezone=zone)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("never_expiring")
 @pytest.mark.parametrize("aligned_to", ["day", "week", "hour"])
 @pytest.mark.parametrize(("zone", "day"), CHANGES)

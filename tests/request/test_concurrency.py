@@ -79,5 +79,6 @@ async def test_two_hundred_asyncio_tasks_at_a_limit_of_fifty_admit_fifty() -> No
     assert not [request for request in seen if request.ratewindow.reason]  # type: ignore[attr-defined]
 
 
+@pytest.mark.long
 def test_eight_processes_at_a_limit_of_fifty_admit_fifty(program_environment: dict[str, str]) -> None:
     assert admitted_by_eight_processes(program_environment) == (50, 0)

@@ -29,6 +29,7 @@ def window_of(rate: str) -> Window:
     return window
 
 
+@pytest.mark.long
 @never_expiring
 @pytest.mark.parametrize("rate", RATES)
 def test_a_client_that_sends_at_exactly_its_rate_is_never_refused(store: Store, clock: Clock, rate: str) -> None:
@@ -39,6 +40,7 @@ def test_a_client_that_sends_at_exactly_its_rate_is_never_refused(store: Store, 
         assert limiter.hit(USER, [window]), f"request {number}, {clock.now_ms - START_MS} ms after the first"
 
 
+@pytest.mark.long
 @never_expiring
 @pytest.mark.parametrize("gap_ms", [0, 1, 7])
 @pytest.mark.parametrize("whole_seconds", [False, True])
@@ -59,6 +61,7 @@ def test_a_client_that_obeys_retry_after_gets_exactly_its_limit(
     assert admitted == PERIODS * window.limit
 
 
+@pytest.mark.long
 @never_expiring
 @pytest.mark.parametrize("buckets", [None, 1, 10, 150])
 def test_up_to_the_number_of_buckets_every_answer_is_that_of_a_log(store: Store, buckets: int | None) -> None:
@@ -114,6 +117,7 @@ class Exact:
         return len(self.times) - bisect_right(self.times, now_ms - period_ms)
 
 
+@pytest.mark.long
 @never_expiring
 def test_limits_buckets_and_costs_edited_across_the_border_keep_every_unit_and_free_none_early(store: Store) -> None:
     """What counts is at least what an exact log counts, and at most what that counted one bucket ago, one of each size."""
