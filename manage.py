@@ -9,9 +9,9 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "testproject.settings")
     from django.core.management import execute_from_command_line
 
-    from testproject import running
+    from testproject import running_demo
 
-    os.environ.update(running.environment())
+    os.environ.update(running_demo.environment())
     execute_from_command_line(sys.argv)
 
 

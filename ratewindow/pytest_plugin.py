@@ -1,4 +1,4 @@
-"""For pytest, which finds it wherever ratewindow is installed: fresh counts for each test."""
+"""Plugin that pytest loads wherever ratewindow is installed: the fixture `fresh_counts`."""
 
 import sys
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def fresh_counts() -> Iterator[Any]:
-    """The site's own rules, and nobody has used anything yet; ``fresh_counts.travel("61s")`` moves the clock."""
+    """The site's rules with empty counts; ``fresh_counts.travel("61s")`` moves the clock."""
     from ratewindow.testing import fresh_counts as fresh
 
     with fresh() as counts:
@@ -18,7 +18,7 @@ def fresh_counts() -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def _fresh_counts_in_memory(request: pytest.FixtureRequest) -> None:
-    """Where the settings of the tests count in memory, each test begins anew."""
+    """If the test settings count in memory, use `fresh_counts` in each test."""
     if _counts_in_memory():
         request.getfixturevalue("fresh_counts")
 

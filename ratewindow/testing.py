@@ -1,4 +1,4 @@
-"""For the tests of sites that use this: rules of the test's own, fresh counts for each test, and a clock that can be moved."""
+"""Test helpers for sites: rules for one test, fresh counts for each test, and a clock that can be moved."""
 
 import difflib
 import functools
@@ -30,7 +30,7 @@ from ratewindow.store import address, stores
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-def Rule(  # noqa: N802  a rule as one writes it, where `override_rules` is given one
+def Rule(  # noqa: N802  looks like a class where it is an argument of `override_rules`
     name: str,
     rate: str,
     *,
@@ -40,59 +40,59 @@ def Rule(  # noqa: N802  a rule as one writes it, where `override_rules` is give
     route: str | None = None,
     **fields: Any,
 ) -> rule.Rule:
-    """A whole rule of a test's own, with the arguments of `RateRule.objects.define`: ``Rule("api", "2/m", prefix="/api/",
-    key="user")``. It is enforced. ValueError names what is wrong with a name, rate or field."""
+    """An enforced rule for a test, with the arguments of `RateRule.objects.define`: ``Rule("api", "2/m", prefix="/api/",
+    key="user")``. Raises ValueError for an invalid name, rate or field."""
     windows = RateRule.objects.checked(name, rate, {"path": path, "prefix": prefix, "regex": regex, "route": route}, fields)
     return rule_rows.freeze(RateRule(name=name, **{"mode": "enforce", **fields}), windows)
 
 
 class fresh_counts:  # noqa: N801  named as Django's override_settings is
-    """The site's own rules, and nobody has used anything yet: counting begins anew, in the memory of this process.
+    """The site's rules with empty counts, kept in the memory of this process.
 
     ``with fresh_counts() as counts:`` and then ``counts.travel("61s")``; also a decorator of functions, coroutine functions
-    and classes of tests, each of whose tests begins so. The fixture of that name in pytest, and `FreshCounts` for test
-    cases, do the same.
+    and test classes, for each of whose tests the counts are empty. The pytest fixture of the same name, and `FreshCounts` for
+    test cases, do the same.
     """
 
     _settings: ClassVar[dict[str, Any]] = {"REDIS": address.MEMORY}
 
     def travel(self, duration: str | timedelta) -> None:
-        """Move the limiter's clock forward, without waiting; the rest of the process keeps its time."""
+        """Move the limiter's clock forward; all other clocks keep their time."""
         stores.travel(parse_duration(duration))
 
     def __enter__(self) -> Self:
         self._undo_settings = override_settings(**{conf.SETTING: {**getattr(settings, conf.SETTING, {}), **self._settings}})
-        self._undo_settings.enable()  # which also begins the counting in memory anew
+        self._undo_settings.enable()  # also empties the counts in memory
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self._undo_settings.disable()
 
     def __call__(self, tests: Decorated) -> Decorated:
-        """A function, a coroutine function, or a class, each of whose tests then runs inside."""
+        """Decorate a function, a coroutine function, or each test of a class."""
         if isinstance(tests, type):
             return cast("Decorated", self._around_class(tests))
         if inspect.isgeneratorfunction(tests) or inspect.isasyncgenfunction(tests):
             block = f"`with {type(self).__name__}(...):`"
-            raise TypeError(f"{tests.__qualname__} is a generator: write {block} inside of it")
+            raise TypeError(f"{tests.__qualname__} is a generator function: write {block} in its body")
         if iscoroutinefunction(tests):
 
             @functools.wraps(tests)
-            async def aheld(*args: Any, **kwargs: Any) -> Any:
-                with self._anew():
+            async def adecorated(*args: Any, **kwargs: Any) -> Any:
+                with self._copy():
                     return await tests(*args, **kwargs)
 
-            return cast("Decorated", aheld)
+            return cast("Decorated", adecorated)
 
         @functools.wraps(tests)
-        def held(*args: Any, **kwargs: Any) -> Any:
-            with self._anew():
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            with self._copy():
                 return tests(*args, **kwargs)
 
-        return cast("Decorated", held)
+        return cast("Decorated", decorated)
 
     def _around_class(self, tests: Any) -> Any:
-        """Around `setUp` and `tearDown`, too, where it has them."""
+        """Decorate each test of a class, with `setUp` and `tearDown` if it has them."""
         if issubclass(tests, TestCase):
             tests.run = self(tests.run)
             return tests
@@ -103,13 +103,13 @@ class fresh_counts:  # noqa: N801  named as Django's override_settings is
             setattr(tests, name, self(getattr(tests, name)))
         return tests
 
-    def _anew(self) -> "fresh_counts":
-        """For one test of several."""
+    def _copy(self) -> "fresh_counts":
+        """One for each test that is decorated."""
         return type(self)()
 
 
 class FreshCounts:
-    """Mixin for test cases, before Django's: each test begins with fresh counts, in memory: see `fresh_counts`.
+    """Mixin for test cases, before Django's base class: each test begins with `fresh_counts`.
 
     ``class Tests(FreshCounts, TestCase)``, and ``self.counts.travel("61s")`` moves the clock.
     """
@@ -122,8 +122,7 @@ class FreshCounts:
 
 
 class FreshCountsRunner(DiscoverRunner):
-    """Django's test runner, each of whose tests begins with fresh counts, in memory:
-    ``TEST_RUNNER = "ratewindow.testing.FreshCountsRunner"``."""
+    """Django's test runner with `fresh_counts` for each test: ``TEST_RUNNER = "ratewindow.testing.FreshCountsRunner"``."""
 
     def build_suite(self, *args: Any, **kwargs: Any) -> Any:
         suite = super().build_suite(*args, **kwargs)
@@ -133,18 +132,18 @@ class FreshCountsRunner(DiscoverRunner):
 
 
 class override_rules(fresh_counts):  # noqa: N801
-    """These rules and no others, all enforced, and counting anew in memory; without any, nobody is limited.
+    """Enforce these rules and no others, with `fresh_counts`; without arguments, nobody is limited.
 
     ``with override_rules({"api.minute": "5/m"}, login="2/m") as rules:`` and then ``rules.travel("61s")``. A name with a
-    rate is a rule of the site, in a row or in code, and keeps its path, what tells clients apart, and all else;
-    ``override_rules(Rule("api", "2/m", prefix="/api/"))`` makes one of the test's own. Also a decorator, as `fresh_counts`.
-    ValueError names a bad name or rate, and when the rules are to hold, a name that the site has not.
+    rate is a rule of the site, in a row or in code, and keeps its path, its key and all other fields;
+    ``override_rules(Rule("api", "2/m", prefix="/api/"))`` adds a rule for the test. Also a decorator, as `fresh_counts`.
+    Raises ValueError for an invalid name or rate, and, once the rules are in force, for a name that the site does not have.
     """
 
     _settings: ClassVar[dict[str, Any]] = {**fresh_counts._settings, "ENABLED": True}
 
     def __init__(self, *given: Mapping[str, str] | rule.Rule, **more: str) -> None:
-        several: tuple[Any, ...] = given  # also a bare rate or, without parentheses, the decorated function
+        several: tuple[Any, ...] = given  # may wrongly be a rate or, without parentheses, the decorated function
         self._given, self._more = given, more
         self._rates: dict[str, str] = {}
         self._rules: list[rule.Rule] = []
@@ -155,7 +154,7 @@ class override_rules(fresh_counts):  # noqa: N801
                 self._rates |= each
             else:
                 remedy = "override_rules(login='5/m') or override_rules({'api.minute': '5/m'})"
-                raise TypeError(f"{each!r} are no rules: write {remedy}")
+                raise TypeError(f"{each!r} is not a rule: write {remedy}")
         for name, rate in self._rates.items():
             check_name(name)
             parse_rates(rate)
@@ -170,7 +169,7 @@ class override_rules(fresh_counts):  # noqa: N801
         current.replace(self._outer)
         super().__exit__(kind, error, traceback)
 
-    def _anew(self) -> "override_rules":
+    def _copy(self) -> "override_rules":
         return type(self)(*self._given, **self._more)
 
 
@@ -179,13 +178,13 @@ def _of_site(name: str, rate: str) -> rule.Rule:
     if known is None:
         names = {*current.of_site().by_name, *code_rates.uses()}
         near = difflib.get_close_matches(name, names, n=1)
-        meant = f"did you mean {near[0]!r}?" if near else f"For one of the test's own write Rule({name!r}, {rate!r}, path=...)."
-        raise ValueError(f"{name!r} is not a rule of this site: no row has it, and no view names it. {meant}")
+        remedy = f"did you mean {near[0]!r}?" if near else f"For a rule of the test write Rule({name!r}, {rate!r}, path=...)."
+        raise ValueError(f"{name!r} is not a rule of this site: no row has it, and no view names it. {remedy}")
     return replace(known, windows=parse_rates(rate), mode="enforce", enforce_percent=100)
 
 
 def _in_code(name: str) -> rule.Rule | None:
-    """What a view names, or limits by itself; the URLconf is imported where that is not known yet."""
+    """The rule that a view names or defines; imports the URLconf if no view with this name is known."""
     if name not in code_rates.uses() and getattr(settings, "ROOT_URLCONF", None):
         code_rates.names()
     for use in sorted(code_rates.uses().get(name, ()), key=lambda use: (use.rate is None, use.place)):
@@ -194,7 +193,7 @@ def _in_code(name: str) -> rule.Rule | None:
 
 
 def _in_row(name: str) -> rule.Rule | None:
-    """One that a test has saved in a transaction which will never end."""
-    with suppress(Exception):  # a test that may not ask the database, or is on an event loop
-        return next((told for row, told in rule_rows.readings() if row.name == name and isinstance(told, rule.Rule)), None)
+    """The rule in a row that the test has saved in its transaction, which is never committed."""
+    with suppress(Exception):  # the test may not use the database, or runs on an event loop
+        return next((found for row, found in rule_rows.readings() if row.name == name and isinstance(found, rule.Rule)), None)
     return None

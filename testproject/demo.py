@@ -1,4 +1,4 @@
-"""``make demo``: the demo site with all its parts, on one machine, in the foreground, leaving nothing behind.
+"""``make demo``: the demo site with all its parts, in the foreground; at its end nothing of it is left.
 
 Redis, two web workers, a Celery worker and its scheduler; a temporary directory holds the database and logs.
 """
@@ -14,11 +14,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from testproject import running
-from testproject.children import Children
-from testproject.ending import Ended, Ending
+from testproject import running_demo
+from testproject.programs import Programs
 from testproject.redis_server import redis_server
-from testproject.visitors import visit
+from testproject.stop_signals import Stopped, StopSignals
+from testproject.traffic import visit
 
 ANSWER_TIMEOUT_S = 60.0
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -41,7 +41,7 @@ Try
        {python} manage.py ratewindow replay access.log --url {site} --speed 60
      The rule site, in shadow, shows whom 10 a second would refuse.
   4. The report, which counts all of that as it happens.
-  5. What its pages tell you to type: while the demo runs, manage.py here speaks to its database and its Redis.
+  5. Commands: while the demo runs, manage.py here uses its database and its Redis.
        {python} manage.py ratewindow rules
 
 Logs are in {logs}. Ctrl-C ends everything.
@@ -52,11 +52,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m testproject.demo")
     parser.add_argument("--port", type=int, default=8000)
     port = parser.parse_args().port
-    ending = Ending()
+    stop_signals = StopSignals()
     try:
         _claim(port)
-        _run(port, ending)
-    except Ended:
+        _run(port, stop_signals)
+    except Stopped:
         print("The demo has ended.", flush=True)
         return 0
     except (RuntimeError, OSError) as error:
@@ -66,36 +66,36 @@ def main() -> int:
 
 
 def _claim(port: int) -> None:
-    """A clear word now, instead of a web server's log later."""
+    """Raise RuntimeError if the port cannot be used, before the web server fails."""
     if not 1 <= port <= 65535:
-        raise RuntimeError(f"port {port} is none: choose one from 1 to 65535, such as make demo PORT=8001.")
+        raise RuntimeError(f"{port} is not a port: choose one from 1 to 65535, such as make demo PORT=8001.")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
-            raise RuntimeError(f"port {port} {why}: choose another, such as make demo PORT={port % 65535 + 1}.") from None
+            problem = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+            raise RuntimeError(f"port {port} {problem}: choose another, such as make demo PORT={port % 65535 + 1}.") from None
 
 
-def _run(port: int, ending: Ending) -> None:
+def _run(port: int, stop_signals: StopSignals) -> None:
     started = time.monotonic()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ratewindow-demo-", ignore_cleanup_errors=True)))
         redis_url = stack.enter_context(redis_server())
         environment = _environment(redis_url, folder)
-        children = stack.enter_context(Children(environment, folder, ending.check))
+        programs = stack.enter_context(Programs(environment, folder, stop_signals.check))
         print(f"Redis at {redis_url}. Making the database ...", flush=True)
-        children.run("prepare", sys.executable, "-m", "testproject.prepare")
-        stack.enter_context(running.announced(environment))
-        _start(children, port, folder)
-        _wait_for_answer(port, children)
+        programs.run("example-data", sys.executable, "-m", "testproject.example_data")
+        stack.enter_context(running_demo.announced(environment))
+        _start(programs, port, folder)
+        _wait_for_answer(port, programs)
         print("The site answers. Sending a little traffic ...", flush=True)
-        visit(port, children.watch)
+        visit(port, programs.watch)
         seconds = time.monotonic() - started
         print(READY.format(site=f"http://127.0.0.1:{port}", logs=folder, python=_python(), seconds=seconds), flush=True)
         while True:
-            children.watch()
+            programs.watch()
             time.sleep(0.1)
 
 
@@ -116,19 +116,19 @@ def _environment(redis_url: str, folder: Path) -> dict[str, str]:
     }
 
 
-def _start(children: Children, port: int, folder: Path) -> None:
+def _start(programs: Programs, port: int, folder: Path) -> None:
     python, celery = sys.executable, ("-m", "celery", "-A", "testproject.celery")
-    children.start("web", python, "-m", "gunicorn", "testproject.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2",
+    programs.start("web", python, "-m", "gunicorn", "testproject.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2",
                    "--no-control-socket", "--worker-tmp-dir", str(folder), "--graceful-timeout", "2")  # fmt: skip
-    children.start("worker", python, *celery, "worker", "--concurrency", "1", "--loglevel", "INFO", "--without-gossip",
+    programs.start("worker", python, *celery, "worker", "--concurrency", "1", "--loglevel", "INFO", "--without-gossip",
                    "--without-mingle", "--without-heartbeat")  # fmt: skip
-    children.start("beat", python, *celery, "beat", "--loglevel", "INFO", "--schedule", str(folder / "beat"), "--pidfile", "")
+    programs.start("beat", python, *celery, "beat", "--loglevel", "INFO", "--schedule", str(folder / "beat"), "--pidfile", "")
 
 
-def _wait_for_answer(port: int, children: Children) -> None:
+def _wait_for_answer(port: int, programs: Programs) -> None:
     deadline = time.monotonic() + ANSWER_TIMEOUT_S
     while time.monotonic() < deadline:
-        children.watch()
+        programs.watch()
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
             connection.request("GET", "/admin/login/")

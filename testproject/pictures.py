@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from testproject import running
+from testproject import running_demo
 from testproject.redis_server import free_port
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -65,7 +65,7 @@ def _demo() -> Iterator[str]:
                         break
                 else:
                     sys.exit(f"The demo ended before it was ready:\n{printed}")
-                os.environ.update(running.environment())
+                os.environ.update(running_demo.environment())
                 yield f"http://127.0.0.1:{port}"
             finally:
                 demo.terminate()

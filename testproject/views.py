@@ -1,4 +1,4 @@
-"""Pages of the demo site: one for each way to be limited."""
+"""Views of the demo site, each limited in another way."""
 
 import asyncio
 
@@ -17,12 +17,12 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @ratelimit("demo.limited", "5/m")
 def limited(request: HttpRequest) -> HttpResponse:
-    """Limited in code; a rule of the same name in the admin takes over."""
+    """Limited in code; a rule of the same name in the admin replaces that limit."""
     return render(request, "demo/limited.html", {"decision": request.ratewindow})
 
 
 def search(request: HttpRequest) -> HttpResponse:
-    """Limited by nothing in code: the demo's rule for it is in shadow."""
+    """Not limited in code; the demo has a rule in shadow for it."""
     words = request.GET.get("q", "").lower().split()
     found = [order for order in ORDERS if words and all(word in f"order {order['number']}" for word in words)]
     return render(request, "demo/search.html", {"words": " ".join(words), "found": found})
@@ -30,14 +30,14 @@ def search(request: HttpRequest) -> HttpResponse:
 
 @ratelimit("demo.export", "2/m", key="user_or_ip", block=False)
 def export(request: HttpRequest) -> HttpResponse:
-    """The view decides: within the limit all orders, beyond it the first three."""
+    """The view decides: all orders within the limit, the first three beyond it."""
     allowed = request.ratewindow.allowed
     return JsonResponse({"complete": allowed, "orders": ORDERS if allowed else ORDERS[:3]})
 
 
 @ratelimit("demo.slow", "10/m")
 async def slow(request: HttpRequest) -> HttpResponse:
-    """An async view, behind the same decorator."""
+    """An async view with the same decorator."""
     await asyncio.sleep(0.2)
     return HttpResponse("That took a while.\n", content_type="text/plain")
 

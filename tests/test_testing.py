@@ -114,13 +114,13 @@ def test_what_it_cannot_hold_around_is_told_what_to_write_instead():
         yield
 
     for thing in (fixture, afixture):
-        with pytest.raises(TypeError, match=r"write `with override_rules\(\.\.\.\):` inside of it"):
+        with pytest.raises(TypeError, match=r"write `with override_rules\(\.\.\.\):` in its body"):
             override_rules(login="5/m")(thing)
 
 
 @pytest.mark.parametrize("rates", ["5/m", 5, [("login", "5/m")], lambda: None])
 def test_rules_that_are_none_are_named_at_once(rates: Any) -> None:
-    with pytest.raises(TypeError, match=r"are no rules: write override_rules\(login='5/m'\) or override_rules\({'api.minute'"):
+    with pytest.raises(TypeError, match=r"is not a rule: write override_rules\(login='5/m'\) or override_rules\({'api.minute'"):
         override_rules(rates)
 
 
@@ -162,7 +162,7 @@ def test_what_is_wrong_with_a_whole_rule_is_named_at_once(arguments: tuple[str, 
 def test_a_name_that_the_site_has_not_is_an_error_that_tells_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"'demo.limitd' is not a rule of this site: .* did you mean 'demo.limited'\?"):
         override_rules({"demo.limitd": "5/m"}).__enter__()
-    with pytest.raises(ValueError, match=r"For one of the test's own write Rule\('xyz', '5/m', path=\.\.\.\)"):
+    with pytest.raises(ValueError, match=r"For a rule of the test write Rule\('xyz', '5/m', path=\.\.\.\)"):
         override_rules(xyz="5/m").__enter__()
     assert current._of_test is None
 

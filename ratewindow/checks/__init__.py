@@ -1,6 +1,6 @@
-"""System checks: what is wrong with settings, code and rules, said before a request meets it.
+"""System checks: problems in settings, code and rules, reported before a request meets them.
 
-Those of `rows` and `server` read rows and Redis, and run where databases are checked; the others touch neither.
+Those of `rows` and `server` read the database and Redis, and are tagged ``database``; the others read neither.
 """
 
 from ratewindow.checks import code, replaced_libraries, rows, server, settings  # noqa: F401  they register themselves

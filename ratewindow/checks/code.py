@@ -1,4 +1,4 @@
-"""What is wrong with names and rates in code."""
+"""Checks of the names and rates in code."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,22 +8,22 @@ from django.conf import settings
 from django.core import checks
 
 from ratewindow import identity
-from ratewindow.checks.messages import TAG, Told, error, warning
+from ratewindow.checks.messages import TAG, Messages, error, warning
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
 
 
 @checks.register(TAG)
-def check_code(app_configs: Sequence[AppConfig] | None, **_: Any) -> Told:
-    """E003: one name with two rates in code. W010: the same of throttles, of which one scope may have several. W020: a
-    name that was made of several views."""
+def check_code(app_configs: Sequence[AppConfig] | None, **_: Any) -> Messages:
+    """E003: one name has two rates in code. W010: throttles of one scope have two rates. W020: several views share a name
+    that was made from theirs."""
     import_views()
     return [*_names_with_two_rates(), *_names_of_several_views()]
 
 
 def import_views() -> None:
-    """The names in code are known once their modules are imported; checks run in no order, and urls' may come later."""
+    """Import the URLconf, and so the views that register names; Django's own URL checks may run later."""
     if getattr(settings, "ROOT_URLCONF", None):
         code_rates.names()
 
@@ -32,30 +32,30 @@ def _names_with_two_rates() -> Iterator[checks.CheckMessage]:
     for name, uses in sorted(code_rates.uses().items()):
         rates = _rates({use for use in uses if use.rate is not None})
         if len(rates) > 1:
-            told = ", ".join(sorted(rates))
+            listed = ", ".join(sorted(rates))
             places = places_of({use for use in uses if use.rate is not None})
             if any(use.shared for use in uses):
-                message = f"Throttles of the scope {name!r} have two rates, which share one rule: {told} ({places})."
+                message = f"Throttles of the scope {name!r} share one rule and have two rates: {listed} ({places})."
                 yield warning(10, message, "Give each class a scope of its own.")
             else:
-                yield error(3, f"Code gives the name {name!r} two rates: {told} ({places}).", "Use two names, or one rate.")
+                yield error(3, f"Code gives the name {name!r} two rates: {listed} ({places}).", "Use two names, or one rate.")
 
 
 def _names_of_several_views() -> Iterator[checks.CheckMessage]:
     for name, uses in sorted(code_rates.uses().items()):
         views = len({use.made_of for use in uses if use.made_of is not None})
         if views > 1:
-            message = f"Rates without a name are on {views} views that are called {name!r}, and share one count."
-            yield warning(20, message, f"Give each a name. They stand on {places_of(uses)}.")
+            message = f"Rates without a name on {views} views share one count, since all these views are called {name!r}."
+            yield warning(20, message, f"Give each rate a name. The views: {places_of(uses)}.")
 
 
 def _rates(uses: set[CodeRate]) -> set[str]:
-    """Each rate and what it counts by, for people; several spellings of one are one."""
-    spelt: dict[tuple[Any, str], str] = {}
+    """The different rates, each with its key; one rate written in several ways is one."""
+    rates: dict[tuple[Any, str], str] = {}
     for use in sorted(uses, key=lambda use: (use.words, use.key)):
         limits = frozenset(parse_rates(use.rate)) if isinstance(use.rate, str) else use.words
-        spelt.setdefault((limits, identity.canonical(use.key)), f"{use.words} per {use.key}")
-    return set(spelt.values())
+        rates.setdefault((limits, identity.canonical(use.key)), f"{use.words} per {use.key}")
+    return set(rates.values())
 
 
 def places_of(uses: set[CodeRate]) -> str:

@@ -1,4 +1,4 @@
-"""What is wrong with the rules that people have written; reads rows."""
+"""Checks of the rules in the database."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from django.db import Error as DatabaseError
 from django.urls import URLResolver, get_resolver
 
 from ratewindow.checks.code import import_views, places_of
-from ratewindow.checks.messages import Told, error, warning
+from ratewindow.checks.messages import Messages, error, warning
 from ratewindow.checks.settings import MIDDLEWARE
 from ratewindow.rulebook import rule_rows
 from ratewindow.rules import code_rates
@@ -19,24 +19,24 @@ from ratewindow.rules.matching import TOO_MANY, without_room
 from ratewindow.rules.path_variants import PathVariants
 from ratewindow.rules.rule import Rule
 
-# What a client chooses by itself: a fresh value each time is a fresh limit each time.
+# The client chooses these values: with another value in each request it is never limited.
 _CHOSEN = ("header:", "cookie:", "query:", "get:", "post:", "json:", "body:")
 
 
 @checks.register(checks.Tags.database)  # not TAG too: Django 6.1 would then read rows for `check --tag ratewindow`
-def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any) -> Told:
-    """All that the rows can have wrong: W001, W002, E004, W007, W014, W015, W018, W019."""
+def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any) -> Messages:
+    """W001, W002, E004, W007, W014, W015, W018, W019: problems of rules."""
     if not databases:
         return []
     import_views()
     try:
         readings = list(rule_rows.readings())
     except DatabaseError as problem:
-        if sys.argv[1:2] == ["migrate"]:  # which checks before it makes the table
+        if sys.argv[1:2] == ["migrate"]:  # runs the checks before it creates the table
             return []
         return [warning(2, f"The rules cannot be read: {problem}", "Run manage.py migrate.")]
-    rules = [told for _, told in readings if isinstance(told, Rule) and told.mode != "off"]
-    wrong = [(row.name, str(told)) for row, told in readings if isinstance(told, Exception)]
+    rules = [rule for _, rule in readings if isinstance(rule, Rule) and rule.mode != "off"]
+    wrong = [(row.name, str(problem)) for row, problem in readings if isinstance(problem, Exception)]
     wrong += [(rule.name, TOO_MANY) for rule in without_room(rules)]
     return [
         *_undefined({row.name for row, _ in readings}),
@@ -54,8 +54,8 @@ def _undefined(defined: set[str]) -> Iterator[checks.CheckMessage]:
         if name not in defined and all(use.rate is None for use in uses):
             yield warning(
                 1,
-                f"Code names rule {name!r}, which nobody has defined: requests pass.",
-                f"Add it in the admin, or give the decorator a rate. Named in {places_of(uses)}.",
+                f"Code names rule {name!r}, which is not defined: requests pass.",
+                f"Add it in the admin, or give the decorator a rate. It is named in {places_of(uses)}.",
             )
 
 
@@ -67,11 +67,13 @@ def _left_out(wrong: Iterable[tuple[str, str]]) -> Iterator[checks.CheckMessage]
 def _without_middleware(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
     placed = [rule.name for rule in rules if rule.applies_to != "named"]
     if placed and not any(_is_ours(name) for name in getattr(settings, "MIDDLEWARE", None) or ()):
-        told = f"{len(placed)} rules apply by path or route, such as {placed[0]!r}, and no middleware meets them."
-        yield warning(7, told, f"Add {MIDDLEWARE!r} to MIDDLEWARE, after AuthenticationMiddleware.")
+        rules_apply = f"{len(placed)} rules apply" if len(placed) > 1 else "1 rule applies"
+        message = f"{rules_apply} by path or route, such as {placed[0]!r}, but the middleware is missing."
+        yield warning(7, message, f"Add {MIDDLEWARE!r} to MIDDLEWARE, after AuthenticationMiddleware.")
 
 
 def _is_ours(name: str) -> bool:
+    """Whether this is the dotted path of our middleware, or of a subclass."""
     from django.utils.module_loading import import_string
 
     from ratewindow.middleware import RateWindowMiddleware
@@ -84,12 +86,12 @@ def _is_ours(name: str) -> bool:
 
 
 def leading_nowhere(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
-    """Of rules for one path or route, those that the URLconf does not have."""
+    """W014: rules for one path or route that the URLconf does not have."""
     if not getattr(settings, "ROOT_URLCONF", None):
         return
-    known, spellings = set(_names(get_resolver())), PathVariants(None, ())
+    known, variants = set(_names(get_resolver())), PathVariants(None, ())
     missing: dict[str, Callable[[str], bool]] = {
-        "path": lambda path: not spellings.leads_anywhere(path),
+        "path": lambda path: not variants.leads_anywhere(path),
         "route": lambda name: name not in known,
     }
     for rule in rules:
@@ -102,7 +104,7 @@ def leading_nowhere(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
 
 
 def _names(resolver: URLResolver, within: str = "") -> Iterator[str]:
-    """Every name of a URL, and every namespace."""
+    """Every URL name and every namespace."""
     for child in resolver.url_patterns:
         if isinstance(child, URLResolver):
             inner = ":".join(filter(None, (within, child.namespace)))
@@ -114,19 +116,20 @@ def _names(resolver: URLResolver, within: str = "") -> Iterator[str]:
 
 
 def _by_choice_alone(rules: Sequence[Rule]) -> Iterator[checks.CheckMessage]:
-    """Rules by something that the client chooses, with no other rule for the same requests that counts what it cannot."""
+    """W015: rules by values that the client chooses, with no other rule for the same requests by what it cannot choose."""
     for rule in rules:
         chosen = [part for part in rule.key.replace(" ", "").split("+") if part.startswith(_CHOSEN)]
-        if chosen and len(chosen) == rule.key.count("+") + 1 and not any(_holds_beside(other, rule) for other in rules):
+        if chosen and len(chosen) == rule.key.count("+") + 1 and not any(_backs(other, rule) for other in rules):
             yield warning(
                 15,
-                f"Rule {rule.name!r} counts by {rule.key}, which clients choose: one that sends another value each time is never "
-                "refused.",
-                "Add a rule by ip for the same requests, with a limit for all that one address may do.",
+                f"Rule {rule.name!r} counts by {rule.key}, which clients choose: a client that sends another value each time is "
+                "never refused.",
+                "Add a rule by ip for the same requests, with a limit for each address.",
             )
 
 
-def _holds_beside(other: Rule, rule: Rule) -> bool:
+def _backs(other: Rule, rule: Rule) -> bool:
+    """Whether the other rule meets all requests of this one, by a key that clients cannot choose."""
     counts = not any(part.startswith(_CHOSEN) for part in other.key.replace(" ", "").split("+"))
     if not counts or other.name == rule.name or (other.methods and not rule.methods <= other.methods):
         return False
@@ -136,13 +139,13 @@ def _holds_beside(other: Rule, rule: Rule) -> bool:
         case "prefix":
             return rule.applies_to in ("path", "prefix") and rule.pattern.startswith(other.pattern)
         case "named":
-            return rule.applies_to == "named"  # at the same view, perhaps: code says so, and is not read here
+            return rule.applies_to == "named"  # perhaps at the same view: only code knows
         case _:
             return (rule.applies_to, rule.pattern) == (other.applies_to, other.pattern)
 
 
 def _by_sessions_without_keys(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
-    """Rules by session where the client keeps it: whatever it holds has no key that stays."""
+    """W019: rules by session, although sessions in signed cookies have no key."""
     if not settings.SESSION_ENGINE.endswith(".signed_cookies"):
         return
     for rule in rules:
@@ -150,13 +153,13 @@ def _by_sessions_without_keys(rules: Iterable[Rule]) -> Iterator[checks.CheckMes
             yield warning(
                 19,
                 f"Rule {rule.name!r} counts by session, and sessions in signed cookies have no key: each change makes another "
-                "cookie, and the old ones stay good. So the key is always missing.",
-                "Count by user_or_ip, or keep sessions on the server.",
+                "cookie, and the old ones stay valid. So the key is always missing.",
+                "Count by user_or_ip, or store sessions on the server.",
             )
 
 
 def _seeing_others(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
-    """A rule in the place of a rate in code, forgotten at the key that new rules have."""
+    """W018: rules that replace a rate in code, but count by another key, such as the default one."""
     known = code_rates.uses()
     for rule in rules:
         uses = {use for use in known.get(rule.name, ()) if use.rate is not None}
@@ -164,6 +167,6 @@ def _seeing_others(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
         if keys and rule.key not in keys:
             yield warning(
                 18,
-                f"Rule {rule.name!r} counts per {rule.key}, and the rate in code that it stands for per {' or '.join(keys)}.",
-                f"Choose the same in the admin, or change the code, if that is meant: {places_of(uses)}.",
+                f"Rule {rule.name!r} counts per {rule.key}, and the rate in code that it replaces per {' or '.join(keys)}.",
+                f"Choose the same key in the admin, or, if this is intended, change the code: {places_of(uses)}.",
             )

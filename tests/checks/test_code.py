@@ -105,8 +105,8 @@ def test_one_rate_in_two_places_is_one_rule() -> None:
 def test_a_name_that_nobody_defined_is_a_warning_that_says_where_it_is_named() -> None:
     ratelimit("login")(view)
     assert found(databases=["default"]) == {
-        "ratewindow.W001": "Code names rule 'login', which nobody has defined: requests pass. "
-        f"Add it in the admin, or give the decorator a rate. Named in {__name__}.view."
+        "ratewindow.W001": "Code names rule 'login', which is not defined: requests pass. "
+        f"Add it in the admin, or give the decorator a rate. It is named in {__name__}.view."
     }
 
 

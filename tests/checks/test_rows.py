@@ -54,7 +54,7 @@ def test_a_row_that_cannot_be_enforced_is_an_error() -> None:
 def test_rules_by_path_without_the_middleware_are_a_warning() -> None:
     define("login", path="/login/")
     with override_settings(MIDDLEWARE=["no.such.Middleware", "django.middleware.common.CommonMiddleware"]):
-        assert "1 rules apply by path or route, such as 'login'" in told()["ratewindow.W007"]
+        assert "1 rule applies by path or route, such as 'login'" in told()["ratewindow.W007"]
     with override_settings(MIDDLEWARE=[f"{__name__}.Ours"]):
         assert told() == {}
 
@@ -81,7 +81,7 @@ def test_so_is_a_path_without_a_page() -> None:
 @pytest.mark.parametrize("key", ["header:x-api-key", "cookie:basket+query:token", "get:token", "post:username", "json:email"])
 def test_a_rule_by_what_clients_choose_alone_is_a_warning(key: str) -> None:
     define("login", path="/login/", key=key)
-    assert "which clients choose: one that sends another value each time is never refused" in told()["ratewindow.W015"]
+    assert "which clients choose: a client that sends another value each time is never refused" in told()["ratewindow.W015"]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_row_that_counts_others_than_the_rate_in_code_is_a_warning(mode: str, 
     warned = told()
     assert ("ratewindow.W018" in warned) is is_told
     if is_told:
-        assert "Rule 'export' counts per ip, and the rate in code that it stands for per user." in warned["ratewindow.W018"]
+        assert "Rule 'export' counts per ip, and the rate in code that it replaces per user." in warned["ratewindow.W018"]
         assert f"{__name__}.view" in warned["ratewindow.W018"]
 
 

@@ -27,14 +27,14 @@ def test_local_counting_without_a_number_of_processes_is_a_warning() -> None:
 def test_a_proxy_in_the_settings_that_is_not_trusted_is_a_warning(name: str) -> None:
     value: Any = ("HTTP_X_FORWARDED_PROTO", "https") if name.startswith("SECURE") else True
     with override_settings(**{name: value}):
-        assert found()["ratewindow.W004"].startswith(f"{name} say that a proxy stands before this site")
+        assert found()["ratewindow.W004"].startswith(f"By {name} this site is behind a proxy")
         assert "ratewindow.W004" in found(TRUSTED_PROXIES=0)
         assert found(TRUSTED_PROXIES=["10.0.0.0/8"]) == found(TRUSTED_PROXIES=1) == {}
 
 
 @pytest.mark.parametrize("network", ["0.0.0.0/0", "::/0"])
 def test_trusting_everybody_is_a_warning(network: str) -> None:
-    assert f"has {network}, which is everybody" in found(TRUSTED_PROXIES=["10.0.0.0/8", network])["ratewindow.W005"]
+    assert f"contains {network}, which is everybody" in found(TRUSTED_PROXIES=["10.0.0.0/8", network])["ratewindow.W005"]
 
 
 def test_more_than_64_bits_of_an_ipv6_address_are_a_warning() -> None:
@@ -46,7 +46,7 @@ def test_the_middleware_before_users_are_known_is_a_warning() -> None:
     with override_settings(MIDDLEWARE=[OURS, USERS]):
         assert "rules by user count everybody by address" in found()["ratewindow.W006"]
     with override_settings(MIDDLEWARE=[USERS, OURS, OURS]):
-        assert "stands in MIDDLEWARE 2 times" in found()["ratewindow.W006"]
+        assert "is in MIDDLEWARE 2 times" in found()["ratewindow.W006"]
     for listed in ([USERS, OURS], [OURS], [USERS]):
         with override_settings(MIDDLEWARE=listed):
             assert found() == {}
@@ -56,7 +56,7 @@ def test_counts_in_the_database_of_a_cache_are_a_warning_before_deployment(redis
     caches = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": redis_url}}
     with override_settings(CACHES=caches):
         assert found(REDIS="default") == {}
-        assert "its clear() empties the database" in found(REDIS="default", deploy=True)["ratewindow.W017"]
+        assert "its clear() deletes all counts" in found(REDIS="default", deploy=True)["ratewindow.W017"]
     assert found(deploy=True) == {}
 
 

@@ -65,7 +65,7 @@ def test_secrets_are_shown_where_the_setting_says_so(part: str) -> None:
         assert shown(part) == part
 
 
-def test_each_part_of_a_joined_identity_is_shown_by_itself() -> None:
+def test_each_part_of_a_joined_identity_is_shown_quiet_log() -> None:
     with in_mode("secrets"):
         assert shown(joined(["ip:203.0.113.9", f"header:x-api-key:{KEY}"])) == f"ip:203.0.113.9 + {hashed(SECRETS[3])}"
 

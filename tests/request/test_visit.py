@@ -68,7 +68,7 @@ def test_leaving_a_guard_inside_does_not_end_what_the_one_outside_writes(rf: Req
     assert [counted(name) for name in ("outer", "inner", "work")] == [1, 1, 1]
 
 
-def test_what_is_hit_while_the_body_is_streamed_is_counted_by_itself() -> None:
+def test_what_is_hit_while_the_body_is_streamed_is_counted_quiet_log() -> None:
     define("site", "9/m", prefix="/")
     define("chunks", "5/m")
 

@@ -102,15 +102,13 @@ def test_a_scope_that_is_no_rule_name_is_an_error(views: list[Any]) -> None:
 
 def test_a_rule_that_nobody_defined_is_a_warning(views: list[Any]) -> None:
     views.append(path("x/", throttled(RuleThrottle, throttle_rules=["nobodys"])))
-    assert "Code names rule 'nobodys', which nobody has defined" in found()["ratewindow.W001"]
+    assert "Code names rule 'nobodys', which is not defined" in found()["ratewindow.W001"]
 
 
 def test_two_rates_of_one_scope_are_a_warning_as_rest_framework_allows_them(views: list[Any]) -> None:
     views += [path("x/", throttled(rate_of(UserRateThrottle, rate))) for rate in ("1/d", "100/h")]
     told = found()
-    assert (
-        "Throttles of the scope 'user' have two rates, which share one rule: 1/d per user_or_ip, 100/h" in told["ratewindow.W010"]
-    )
+    assert "Throttles of the scope 'user' share one rule and have two rates: 1/d per user_or_ip, 100/h" in told["ratewindow.W010"]
     assert "ratewindow.E003" not in told
 
 

@@ -83,7 +83,7 @@ def test_a_check_fails_while_workers_decide_without_redis_and_passes_once_they_d
     told = manage(served_place, "check")
     assert told.returncode == 1
     assert "Redis unusable (noperm) since" in told.stdout and "requests pass uncounted" in told.stdout
-    assert "Our user of Redis lacks rights." in told.stderr
+    assert "Our Redis user needs more permissions." in told.stderr
     served_place.redis.execute_command("ACL", "SETUSER", "default", "+@all")
     until(lambda: manage(served_place, "check").returncode == 0, "no worker told that it counts again")
     assert served.said().count("Redis does not answer, ") == 2  # once for each worker

@@ -119,9 +119,9 @@ def test_every_right_that_lacks_is_named(boss: OwnServer) -> None:
 def test_check_says_what_to_write(boss: OwnServer) -> None:
     boss.tell("ACL", "SETUSER", USER, "-evalsha", "-rpush")
     out = io.StringIO()
-    with pytest.raises(CommandError, match="Our user of Redis lacks rights"):
+    with pytest.raises(CommandError, match="Our Redis user needs more permissions"):
         call_command("ratewindow", "check", stdout=out)
-    assert "Rights: our user lacks some. Write: ACL SETUSER <user> +evalsha +rpush" in out.getvalue()
+    assert "Permissions: our Redis user needs more. Run: ACL SETUSER <user> +evalsha +rpush" in out.getvalue()
 
 
 @pytest.mark.django_db

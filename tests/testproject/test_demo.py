@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from testproject import running
+from testproject import running_demo
 from tests.support.demo import CHECKOUT, END_TIMEOUT_S
 from tests.support.processes import marked
 
@@ -45,19 +45,19 @@ def test_the_demo_answers_limits_and_ends_without_a_trace(start_demo):
 
 
 def test_manage_speaks_to_a_demo_that_runs_and_to_no_other(tmp_path, monkeypatch):
-    for name in running._NAMES:
+    for name in running_demo._NAMES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TESTPROJECT_RUNNING", str(tmp_path / "running.json"))
-    assert running.environment() == {}
-    own = dict.fromkeys(running._NAMES, "its own")
-    with running.announced(own):
-        assert running.environment() == own
+    assert running_demo.environment() == {}
+    own = dict.fromkeys(running_demo._NAMES, "its own")
+    with running_demo.announced(own):
+        assert running_demo.environment() == own
         monkeypatch.setenv("TESTPROJECT_DATABASE", "named by a person")
-        assert running.environment() == {}
+        assert running_demo.environment() == {}
         monkeypatch.delenv("TESTPROJECT_DATABASE")
         ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True).stdout
         (tmp_path / "running.json").write_text(json.dumps({"pid": int(ended), **own}))
-        assert running.environment() == {}
+        assert running_demo.environment() == {}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,4 +1,4 @@
-"""``manage.py ratewindow``: one command, whose subcommands are a module each."""
+"""``manage.py ratewindow``, with a module for each subcommand."""
 
 from types import ModuleType
 from typing import Any
@@ -11,8 +11,8 @@ SUBCOMMANDS = (check, rules, mode, block, allow, release, off, on, collect, clea
 
 
 class Command(BaseCommand):
-    help = "Rules, reports and trials of rate limiting."
-    requires_system_checks = ()  # "check" runs them; the others should work on a site that is not all well
+    help = "Check, list and change rules, blocks and counts of rate limiting."
+    requires_system_checks = ()  # "check" runs them; the others must work on a site with problems
 
     def add_arguments(self, parser: CommandParser) -> None:
         subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")

@@ -1,4 +1,4 @@
-"""Access logs in the common or combined format, line by line, as requests that can be sent again."""
+"""Reads access logs in the common or combined format, line by line, as requests that can be sent."""
 
 import gzip
 import re
@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 _LINE = re.compile(r'(\S+) \S+ [^\[]*\[([^\]]*)\] "((?:[^"\\]|\\.)*)"')
 _TIME = re.compile(r"(\d{2})/([A-Z][a-z]{2})/(\d{4}):(\d{2}):(\d{2}):(\d{2}) ([+-])(\d{2})(\d{2})", re.ASCII)
 _REQUEST = re.compile(r"([A-Z]+) (.+?)(?: HTTP/\d(?:\.\d)?)?")
-# Not strptime: its names of months follow the locale, those of a log do not.
+# Not strptime, whose names of months depend on the locale.
 _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 _SAFE = string.punctuation.replace("#", "")  # also %: what the log has encoded stays encoded
 
@@ -29,15 +29,15 @@ class Entry:
 
 
 def parse(line: str) -> Entry:
-    """The request of one line; ValueError says what is wrong with it."""
+    """The request of one line. Raises ValueError."""
     found = _LINE.match(line)
     if not found:
         raise ValueError("not in the common or combined format")
     client, time, request = found.groups()
-    wanted = _REQUEST.fullmatch(request)
-    if not wanted:
+    parts = _REQUEST.fullmatch(request)
+    if not parts:
         raise ValueError(f"no request: {request[:40]!r}")
-    method, target = wanted.groups()
+    method, target = parts.groups()
     if client == "-":
         raise ValueError("no client")
     return Entry(client, _seconds(time), method, _target(target))
@@ -64,7 +64,7 @@ def _target(text: str) -> str:
 
 
 def read(path: Path, most: int | None = None) -> Iterator[tuple[int, Entry | ValueError]]:
-    """Line numbers with their requests, or with what is wrong; at most `most` lines, empty ones left out."""
+    """Line numbers with the request of each line, or with its error; at most `most` lines, without empty ones."""
     with _open(path) as lines:
         for number, line in enumerate(lines, 1):
             if most is not None and number > most:
@@ -78,7 +78,7 @@ def read(path: Path, most: int | None = None) -> Iterator[tuple[int, Entry | Val
 
 
 def _open(path: Path) -> TextIO:
-    # Logs hold whatever clients sent; what is no UTF-8 goes through unchanged.
+    # Logs contain whatever clients sent; bytes that are not UTF-8 are kept.
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8", errors="surrogateescape", newline="\n")
     return path.open(encoding="utf-8", errors="surrogateescape", newline="\n")

@@ -1,14 +1,14 @@
-"""An address for each client of a log, so that a rule per address tells them apart."""
+"""An address for each client of a log, so that a rule by address counts each for itself."""
 
 import hashlib
 import ipaddress
 
 
 class Addresses:
-    """Addresses stay as they are; a host name gets its own /64 below 2001:db8::/32, the network for examples.
+    """Addresses are kept; a host name gets a /64 of its own below 2001:db8::/32, the network for documentation.
 
-    The /64 follows from a hash of the name, so that a name has the same address in the next run. Where two
-    names of one log meet, the later one takes the next free network.
+    The /64 is a hash of the name, so that a name has the same address in the next run. If the hashes of two
+    names collide, the later one takes the next free network.
     """
 
     def __init__(self) -> None:

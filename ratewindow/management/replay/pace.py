@@ -8,21 +8,21 @@ from ratewindow.management.replay.access_log import Entry
 
 
 def due_times(entries: Iterable[Entry], speed: float) -> Iterator[tuple[float, Entry]]:
-    """Each request with the seconds after the start when it is due.
+    """Each request with its due time, in seconds after the start.
 
-    A log knows whole seconds: requests of one second are spread over it, in the order of the log. A log is
-    written as requests end, so that a line may be older than the one before; it is due together with that one.
+    A log has whole seconds: the requests of a second are spread over it, in the order of the log. A line is
+    written when its request ends, so it may be older than the line before; then both are due together.
     """
-    first = latest = None
-    for second, group in groupby(_never_back(entries), key=lambda pair: pair[0]):
-        together = deque(entry for _, entry in group)
+    first = None
+    for second, group in groupby(_monotonic(entries), key=lambda pair: pair[0]):
+        simultaneous = deque(entry for _, entry in group)
         first = second if first is None else first
-        latest = second - first
-        for place, entry in enumerate(together):
-            yield (latest + place / len(together)) / speed, entry
+        for place, entry in enumerate(simultaneous):
+            yield (second - first + place / len(simultaneous)) / speed, entry
 
 
-def _never_back(entries: Iterable[Entry]) -> Iterator[tuple[float, Entry]]:
+def _monotonic(entries: Iterable[Entry]) -> Iterator[tuple[float, Entry]]:
+    """Each request with its time, which is never earlier than that of the one before."""
     latest = float("-inf")
     for entry in entries:
         latest = max(latest, entry.at_s)

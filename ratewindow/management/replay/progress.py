@@ -1,4 +1,4 @@
-"""How far a replay is: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of a replay: a bar on a terminal, otherwise a line every ten seconds."""
 
 import time
 from typing import TextIO
@@ -10,7 +10,7 @@ LINE_EVERY_S = 10.0
 
 
 class Progress:
-    """Told of each outcome so far, writes to `stream`; `end` leaves the cursor on a fresh line."""
+    """Called with the outcome so far, writes it to `stream`; `end` leaves the cursor on a new line."""
 
     def __init__(self, stream: TextIO, total: int) -> None:
         self._stream, self._total = stream, total

@@ -1,4 +1,4 @@
-"""Sending a log's requests when they are due, each client's in its own order, and counting what came back."""
+"""Sends a log's requests when they are due, those of each client in order, and counts the responses."""
 
 import threading
 import time
@@ -12,17 +12,17 @@ from ratewindow.management.replay.addresses import Addresses
 from ratewindow.management.replay.site import Site
 
 WORKERS = 32
-MOST_WAITING = 10_000  # when the site is slower than the pace, reading the log waits for it
-TELL_EVERY_S = 0.25
+MOST_WAITING = 10_000  # if the site is slower than the pace, reading the log waits for it
+REPORT_EVERY_S = 0.25
 
 
 @dataclass
 class Outcome:
-    """What came back. `statuses` are numbers, or the name of the error where no answer came."""
+    """The responses. `statuses` are numbers, or the name of the error if there was no response."""
 
     statuses: Counter[int | str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)  # 429s by client, as the log names it
-    latest_s: float = 0.0  # how far behind its due time a request was sent, at worst
+    latest_s: float = 0.0  # the longest time by which a request was sent late
     took_s: float = 0.0
     interrupted: bool = False
 
@@ -32,7 +32,7 @@ class Outcome:
 
 
 class Sender:
-    """A client's next request waits for its last answer; other clients do not wait for it."""
+    """Sends one request of each client at a time, and those of different clients concurrently."""
 
     def __init__(self, site: Site, addresses: Addresses) -> None:
         self._site, self._addresses = site, addresses
@@ -42,10 +42,10 @@ class Sender:
         self._outcome = Outcome()
         self._stopped = False
 
-    def run(self, schedule: Iterable[tuple[float, Entry]], tell: Callable[[Outcome], None]) -> Outcome:
-        """Send everything; `tell` hears of the progress a few times a second. Ctrl-C ends it early."""
-        self._started, self._told = time.monotonic(), 0.0
-        self._tell = tell
+    def run(self, schedule: Iterable[tuple[float, Entry]], report: Callable[[Outcome], None]) -> Outcome:
+        """Send all requests; calls `report` a few times a second. Ctrl-C ends it early."""
+        self._started, self._reported_s = time.monotonic(), 0.0
+        self._report = report
         with ThreadPoolExecutor(WORKERS, "replay") as self._pool:
             try:
                 for due_s, entry in schedule:
@@ -62,23 +62,23 @@ class Sender:
         return time.monotonic() - self._started
 
     def _wait_until(self, due_s: float, most_waiting: int) -> None:
-        """Until it is time, and so few requests are waiting; tells of the progress meanwhile."""
+        """Wait until it is time and at most so many requests are waiting; report meanwhile."""
         with self._changed:
             while True:
-                if self._elapsed() - self._told >= TELL_EVERY_S:
-                    self._told = self._elapsed()
-                    self._tell(self._outcome)
+                if self._elapsed() - self._reported_s >= REPORT_EVERY_S:
+                    self._reported_s = self._elapsed()
+                    self._report(self._outcome)
                 ahead_s = due_s - self._elapsed()
                 if ahead_s <= 0 and self._waiting <= most_waiting:
                     return
-                self._changed.wait(min(ahead_s, TELL_EVERY_S) if ahead_s > 0 else TELL_EVERY_S)
+                self._changed.wait(min(ahead_s, REPORT_EVERY_S) if ahead_s > 0 else REPORT_EVERY_S)
 
     def _hand_over(self, due_s: float, entry: Entry) -> None:
         with self._changed:
             self._waiting += 1
             queue = self._queues.setdefault(entry.client, deque())
             queue.append((due_s, entry))
-            self._addresses.of(entry.client)  # here, in the order of the log, so that every run gives the same ones
+            self._addresses.of(entry.client)  # in the order of the log, so that every run assigns the same ones
             if len(queue) == 1:
                 self._pool.submit(self._send_next, entry.client)
 
@@ -87,7 +87,7 @@ class Sender:
         behind_s = self._elapsed() - due_s
         try:
             status: int | str = self._site.send(entry, self._addresses.of(client))
-        except Exception as error:  # whatever the network does, the replay goes on; the summary names it
+        except Exception as error:  # the replay goes on, and the summary names the error
             status = type(error).__name__
         with self._changed:
             self._outcome.statuses[status] += 1

@@ -1,4 +1,4 @@
-"""The site that a replay talks to, over plain http.client: connections that are kept, and one answer's status."""
+"""The site to which a replay sends, over http.client with keep-alive connections."""
 
 import contextlib
 import http.client
@@ -11,7 +11,7 @@ TIMEOUT_S = 10.0
 
 
 class Site:
-    """Where requests go, from any thread. A connection is kept for the next request while the server keeps it."""
+    """Sends requests from any thread. A connection is reused as long as the server keeps it open."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -20,10 +20,10 @@ class Site:
         self._secure = parts.scheme == "https"
         self._host, self._port = parts.hostname, parts.port
         self._base = parts.path.rstrip("/")
-        self._kept: list[http.client.HTTPConnection] = []  # idle ones; taking and returning are one step each
+        self._idle: list[http.client.HTTPConnection] = []  # `append` and `pop` are atomic
 
     def connect(self) -> http.client.HTTPConnection:
-        """A new connection; OSError when nothing answers there."""
+        """A new connection. Raises OSError if nothing answers."""
         if self._secure:
             secure = ssl.create_default_context()
             connection: http.client.HTTPConnection = http.client.HTTPSConnection(
@@ -35,13 +35,13 @@ class Site:
         return connection
 
     def send(self, entry: Entry, address: str) -> int:
-        """The status of the answer; OSError or HTTPException when none came."""
+        """The status of the response. Raises OSError or HTTPException if there was none."""
         headers = {"X-Forwarded-For": address, "User-Agent": "ratewindow-replay"}
-        # A server may close an idle connection just when we use it, and then nobody knows whether it saw the
-        # request. As browsers do, only what is safe to send twice goes over a kept connection.
+        # A server may close an idle connection at the moment of its use, and then it is unknown whether it saw the
+        # request. So, as in browsers, only requests that are safe to repeat reuse a connection.
         if entry.method in ("GET", "HEAD"):
             with contextlib.suppress(ConnectionError, IndexError):
-                return self._ask(self._kept.pop(), entry, headers)
+                return self._ask(self._idle.pop(), entry, headers)
         else:
             headers["Connection"] = "close"
         return self._ask(self.connect(), entry, headers)
@@ -57,9 +57,9 @@ class Site:
         if answer.will_close:
             connection.close()
         else:
-            self._kept.append(connection)
+            self._idle.append(connection)
         return answer.status
 
     def close(self) -> None:
-        while self._kept:
-            self._kept.pop().close()
+        while self._idle:
+            self._idle.pop().close()

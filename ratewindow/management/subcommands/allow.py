@@ -1,4 +1,4 @@
-"""``manage.py ratewindow allow``: let a client, a network, a group or a user pass, whatever rules and blocks say."""
+"""``manage.py ratewindow allow``: exempt a client, a network, a group or a user."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from ratewindow.management.subcommands import override_arguments
 from ratewindow.models import Override
 
 NAME = "allow"
-HELP = "Exempt a client, a network or a group: no rule holds, or with --rule not that one, and no block."
+HELP = "Exempt a client, a network or a group from all rules and blocks, or with --rule from that rule only."
 
 
 def add_arguments(parser: CommandParser) -> None:

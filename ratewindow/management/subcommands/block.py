@@ -1,4 +1,4 @@
-"""``manage.py ratewindow block``: refuse a client, a network, a group or a user, for a while or until released."""
+"""``manage.py ratewindow block``: block a client, a network, a group or a user, for a time or until released."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from ratewindow.management.subcommands import override_arguments
 from ratewindow.models import Override
 
 NAME = "block"
-HELP = "Block a client, a network or a group: everything is refused, or with --rule what meets that rule."
+HELP = "Block a client, a network or a group: refuse all its requests, or with --rule those that meet that rule."
 
 
 def add_arguments(parser: CommandParser) -> None:

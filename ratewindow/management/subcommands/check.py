@@ -1,4 +1,4 @@
-"""``manage.py ratewindow check``: whether everything that limiting needs is there, in words."""
+"""``manage.py ratewindow check``: report whether limiting works."""
 
 import os
 from typing import Any
@@ -23,7 +23,7 @@ from ratewindow.store import address, permissions, process_clients, stores
 from ratewindow.store import url as redis_url
 
 NAME = "check"
-HELP = "Say whether limiting works: the settings, the server, the rules, every process. Exit status 1 when not, or degraded."
+HELP = "Report whether limiting works: settings, Redis, rules and every process. The exit status is 1 if it does not."
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -35,7 +35,7 @@ def run(options: dict[str, Any], stdout: Any) -> None:
     wrong = [_settings(stdout), _server(stdout), _rules(stdout)]
     state = _health(stdout)
     if not any(wrong):
-        wrong = [state]  # else it says what has been said
+        wrong = [state]  # otherwise it would repeat the other problems
     if any(wrong):
         raise CommandError(" ".join(problem for problem in wrong if problem))
 
@@ -48,26 +48,26 @@ def _settings(stdout: Any) -> str:
     for message in messages:
         stdout.write(str(message))
     serious = sum(message.is_serious() and not message.is_silenced() for message in messages)
-    stdout.write(f"Settings: {serious} to correct, see above." if serious else "Settings: in order.")
+    stdout.write(f"Settings: {serious} to correct, see above." if serious else "Settings: no problems.")
     return "The settings need correcting." if serious else ""
 
 
 def _health(stdout: Any) -> str:
-    """What the processes of the site tell; this one has just begun, and counts for nothing."""
+    """What the other processes of the site report about themselves."""
     kill_switch.learn(switch_off.current())
-    told = overview.status()
-    for sentence in [told["summary"], *told.get("warnings", [])]:
+    status = overview.status()
+    for sentence in [status["summary"], *status.get("warnings", [])]:
         stdout.write(f"State: {sentence}")
-    running = [each for each in told.get("processes", []) if each["pid"] != os.getpid()]
+    running = [each for each in status.get("processes", []) if each["pid"] != os.getpid()]
     for each in running:
         since = f" since {each['degraded_since']}" if each.get("degraded_since") else ""
         stdout.write(f"  {each['host']} {each['pid']} ({each['kind']}): {_BREAKERS.get(each['breaker'], each['breaker'])}{since}")
-    if told.get("switch", {}).get("off"):
-        stdout.write(f"Limits are {kill_switch.turned.words() if told['switch']['setting'] else 'off by the settings'}.")
-    return "" if told["ok"] else "Limiting is degraded."
+    if status.get("switch", {}).get("off"):
+        stdout.write(f"Limits are {kill_switch.turned.words() if status['switch']['setting'] else 'off by the settings'}.")
+    return "" if status["ok"] else "Limiting is degraded."
 
 
-_BREAKERS = {"closed": "counts on Redis", "open": "decides without Redis", "silent": "not heard of"}
+_BREAKERS = {"closed": "counts on Redis", "open": "decides without Redis", "silent": "has not reported"}
 
 
 def _server(stdout: Any) -> str:
@@ -77,7 +77,7 @@ def _server(stdout: Any) -> str:
         stdout.write(f"Redis: {error}")
         return "No Redis is configured."
     if process_clients.in_memory():
-        stdout.write("Redis: none, each process counts for itself in memory.")
+        stdout.write("Redis: not used, each process counts for itself in memory.")
         return ""
     try:
         masters = process_clients.masters()
@@ -88,18 +88,18 @@ def _server(stdout: Any) -> str:
     several = f"a cluster of {len(masters)} masters, " if redis_url.parse(url).kind == "cluster" else ""
     stdout.write(f"Redis: {redis_url.shown(url)} answers, {several}{_version(masters[0])}.")
     if lacking:
-        stdout.write(f"Rights: our user lacks some. Write: ACL SETUSER <user> {' '.join(lacking)}")
-        return "Our user of Redis lacks rights."
+        stdout.write(f"Permissions: our Redis user needs more. Run: ACL SETUSER <user> {' '.join(lacking)}")
+        return "Our Redis user needs more permissions."
     return _decision(stdout)
 
 
 def _decision(stdout: Any) -> str:
-    """A server may answer all that it is asked about itself, and decide nothing."""
+    """Make a decision: a server may answer PING and INFO and still fail at that."""
     try:
         stores.probe_all()
     except Exception as error:
-        stdout.write(f"Decisions: none can be made: {type(error).__name__}: {error}")
-        return f"Redis makes no decision: {without_redis.in_words()} until it does."
+        stdout.write(f"Decisions: they fail: {type(error).__name__}: {error}")
+        return f"Decisions by Redis fail: {without_redis.in_words()} until it does."
     return ""
 
 
@@ -107,8 +107,8 @@ def _version(client: redis.Redis) -> str:
     try:
         info = client.info("server")
     except redis.RedisError:
-        return "and keeps its version to itself"  # hosted servers may refuse INFO; nothing here depends on it
-    if info.get("server_name") == "valkey":  # its redis_version stands still
+        return "and hides its version"  # hosted servers may refuse INFO; nothing here depends on it
+    if info.get("server_name") == "valkey":  # its redis_version is a constant
         return f"Valkey {info.get('valkey_version')}"
     return f"Redis {info.get('redis_version')}"
 

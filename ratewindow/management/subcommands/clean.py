@@ -1,4 +1,4 @@
-"""``manage.py ratewindow clean``: what no rule owns any more leaves Redis, and blocks that are long over the database."""
+"""``manage.py ratewindow clean``: delete the state of deleted rules from Redis, and overrides that ended long ago."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from ratewindow.operations.shared_prefix import SharedPrefix
 
 NAME = "clean"
 HELP = (
-    "Delete from Redis the state of rules that are gone or changed. All other keys stay as they are. Blocks and exemptions "
-    "that ended a month ago are deleted from the database."
+    "Delete from Redis the state of rules that have been deleted or changed, and no other key. Delete from the database blocks "
+    "and exemptions that ended more than a month ago."
 )
-PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError, SharedPrefix)  # what a person can put right
+PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError, SharedPrefix)  # reported without a traceback
 
 
 def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
+    parser.add_argument("--dry-run", action="store_true", help="only report what would be deleted")
 
 
 def run(options: dict[str, Any], stdout: Any) -> None:

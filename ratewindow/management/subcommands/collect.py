@@ -1,4 +1,4 @@
-"""``manage.py ratewindow collect``: the minutes that are over, from Redis to the tables of the report."""
+"""``manage.py ratewindow collect``: write the counts of past minutes from Redis to the tables of the report."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from redis.exceptions import RedisError
 from ratewindow.reporting.collecting import collect_stats
 
 NAME = "collect"
-HELP = "Write the counts of the minutes that are over to the report's tables. Running it twice changes nothing."
-PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError)  # what a person can put right
+HELP = "Write the counts of past minutes from Redis to the report's tables. Running it twice does no harm."
+PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError)  # reported without a traceback
 
 
 def add_arguments(parser: CommandParser) -> None:

@@ -1,4 +1,4 @@
-"""``manage.py ratewindow mode``: a rule goes to shadow, is enforced or switched off."""
+"""``manage.py ratewindow mode``: put a rule in shadow, enforce it or switch it off."""
 
 import difflib
 from contextlib import suppress
@@ -16,13 +16,13 @@ from ratewindow.rules import code_rates
 from ratewindow.rules.rule import MODES
 
 NAME = "mode"
-HELP = "Put a rule in shadow, enforce it or switch it off. A rule that locks everybody out of the admin is undone here."
+HELP = "Put a rule in shadow, enforce it or switch it off. This also works for a rule that refuses everybody in the admin."
 
 
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("rule", help="its name")
     parser.add_argument("mode", choices=sorted(MODES, reverse=True))
-    parser.add_argument("--yes", action="store_true", help="enforce it although it would refuse whoever works in the admin")
+    parser.add_argument("--yes", action="store_true", help="enforce it although it would refuse staff in the admin")
 
 
 def run(options: dict[str, Any], stdout: Any) -> None:
@@ -38,11 +38,11 @@ def run(options: dict[str, Any], stdout: Any) -> None:
     except (DatabaseError, ImproperlyConfigured) as error:
         raise CommandError(f"The rules cannot be changed: {error}. To let everything pass: manage.py ratewindow off") from None
     now = mode_of(rule)
-    stdout.write(f"{name}: {now}, as it was." if before == mode else f"{name}: {now} (was: {before}).")
+    stdout.write(f"{name}: {now}, unchanged." if before == mode else f"{name}: {now} (was: {before}).")
 
 
 def _question(rule: RateRule) -> str:
-    """What to say before a rule is enforced; empty if there is nothing to ask, or the row cannot be right anyway."""
+    """The warning before a rule is enforced that would refuse staff; empty otherwise, or if the row is invalid anyway."""
     with suppress(ValueError):
         if found := lockout.lockout(rule_rows.freeze(rule)):
             return f"{found} {lockout.last_hour(rule.name)} {lockout.REMEDY} To enforce it all the same, add --yes."

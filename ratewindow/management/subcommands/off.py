@@ -1,4 +1,4 @@
-"""``manage.py ratewindow off``: no limit holds, in any process, until an end or until ``on``."""
+"""``manage.py ratewindow off``: switch all limits off in every process, for a time or until ``on``."""
 
 import getpass
 import socket
@@ -7,18 +7,20 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from ratewindow import conf
-from ratewindow.management.subcommands.quiet_log import by_itself
+from ratewindow.management.subcommands.quiet_log import quiet_log
 from ratewindow.operations import switch_off
 
 ACTS_S = 5.0  # at most, also while Redis or the database is away
 
 NAME = "off"
-HELP = "Switch all limits off, in every process: nothing is refused and nothing counted. Works with Redis or the database away."
+HELP = "Switch all limits off in every process: nothing is refused or counted. Needs only one of Redis and the database."
 
 
 def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("--for", dest="for_", metavar="DURATION", help="such as 30m: they come on again by themselves")
-    parser.add_argument("--reason", default="", help="for people: why")
+    parser.add_argument(
+        "--for", dest="for_", metavar="DURATION", help="such as 30m: then they switch on again; default until switched on"
+    )
+    parser.add_argument("--reason", default="", help="why, for your colleagues")
 
 
 def run(options: dict[str, Any], stdout: Any) -> None:
@@ -26,7 +28,7 @@ def run(options: dict[str, Any], stdout: Any) -> None:
         for_s = None if options["for_"] is None else switch_off.seconds_of(options["for_"])
     except ValueError as error:
         raise CommandError(f"--for: {error}") from None
-    with by_itself():
+    with quiet_log():
         turned = switch_off.turn_off(for_s, options["reason"], by=who())
     report(turned, stdout)
 
@@ -35,15 +37,15 @@ def report(turned: switch_off.Turned, stdout: Any) -> None:
     for sentence in turned.unreached:
         stdout.write(sentence)
     if not turned.done:
-        raise CommandError("Neither Redis nor the database was reached: nothing is changed.")
+        raise CommandError("Neither Redis nor the database could be reached: nothing was changed.")
     follows = "" if turned.unreached else f" Every process follows within {ACTS_S:.0f} s."
     stdout.write(f"Limits are {turned.switch.words()}.{follows}")
     if not conf.current().enabled:
-        stdout.write("RATEWINDOW['ENABLED'] is False in the settings, which stands above this: no limit holds.")
+        stdout.write("RATEWINDOW['ENABLED'] is False in the settings, which overrides this: no limit holds.")
 
 
 def who() -> str:
-    """Who types this, as far as the system knows."""
+    """The user of the terminal and the host."""
     try:
         return f"{getpass.getuser()}@{socket.gethostname()}"
     except (KeyError, OSError):

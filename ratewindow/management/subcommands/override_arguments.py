@@ -1,4 +1,4 @@
-"""What the commands that make blocks and exemptions share: their arguments, and what they say."""
+"""The arguments and the output of the commands `block` and `allow`."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,18 +15,18 @@ from ratewindow.overrides.subjects import EXAMPLES, in_words
 
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("identity", metavar="IDENTITY", help=f"such as {EXAMPLES}; '*' is everybody, with --rule and --for")
-    parser.add_argument("--rule", default="", metavar="RULE", help="only this rule; all of them without")
-    parser.add_argument("--for", dest="duration", metavar="DURATION", help="such as 1h or 2d; until it is ended without")
-    parser.add_argument("--reason", default="", help="for people: why")
+    parser.add_argument("--rule", default="", metavar="RULE", help="only this rule; default all rules")
+    parser.add_argument("--for", dest="duration", metavar="DURATION", help="such as 1h or 2d; default without end")
+    parser.add_argument("--reason", default="", help="why, for your colleagues")
 
 
 def make(maker: Callable[..., Override], done: str, options: dict[str, Any]) -> str:
-    """What was made, in words. CommandError says what was wrong, and what to write instead."""
-    given = {"rule": options["rule"], "reason": options["reason"], "source": "command"}
+    """Make an override and return a description of it. Raises CommandError."""
+    fields = {"rule": options["rule"], "reason": options["reason"], "source": "command"}
     try:
-        override = maker(options["identity"], duration=options["duration"], **given)
+        override = maker(options["identity"], duration=options["duration"], **fields)
     except ValidationError as error:
-        raise CommandError(" ".join(_told(error.message_dict))) from None
+        raise CommandError(" ".join(_sentences(error.message_dict))) from None
     except DatabaseError as error:
         raise CommandError(f"It could not be saved: {error}. Has manage.py migrate been run?") from None
     rule = f" from rule {override.rule}" if override.rule else ""
@@ -36,8 +36,8 @@ def make(maker: Callable[..., Override], done: str, options: dict[str, Any]) -> 
 _OPTIONS = {"rule": "--rule", "expires_at": "--for", "reason": "--reason"}
 
 
-def _told(by_field: dict[str, list[str]]) -> Iterator[str]:
-    """Each sentence once, with the options that it is about; the identity is what everything is about."""
+def _sentences(by_field: dict[str, list[str]]) -> Iterator[str]:
+    """Each sentence once, after the options to which it belongs; one about the identity stands alone."""
     fields: dict[str, list[str]] = {}
     for field, sentences in by_field.items():
         for sentence in sentences:

@@ -1,4 +1,4 @@
-"""A command says by itself what it has done and what was away: nobody shall read it in the log beneath, too."""
+"""Silences our logger while a command runs that reports the same on the terminal."""
 
 import contextlib
 import logging
@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def by_itself() -> Iterator[None]:
-    """Nothing is logged meanwhile, but for what the command does not know: exceptions of ours, with their traceback."""
+def quiet_log() -> Iterator[None]:
+    """Log only records with a traceback meanwhile: these the command does not report."""
 
-    def is_news(record: logging.LogRecord) -> bool:
+    def has_traceback(record: logging.LogRecord) -> bool:
         return bool(record.exc_info)
 
     logger = logging.getLogger("ratewindow")
-    logger.addFilter(is_news)
+    logger.addFilter(has_traceback)
     try:
         yield
     finally:
-        logger.removeFilter(is_news)
+        logger.removeFilter(has_traceback)

@@ -1,4 +1,4 @@
-"""``manage.py ratewindow release``: let a client go: its counts, its locks, and the blocks that name it."""
+"""``manage.py ratewindow release``: delete a client's counts and locks, and end the blocks that name it."""
 
 from typing import Any
 
@@ -7,25 +7,25 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 from redis.exceptions import RedisError
 
-from ratewindow.management.subcommands.quiet_log import by_itself
+from ratewindow.management.subcommands.quiet_log import quiet_log
 from ratewindow.operations import release
 from ratewindow.overrides.subjects import EXAMPLES
 from ratewindow.rulebook import reading
 
 NAME = "release"
 ALIASES = ("reset",)
-HELP = "Let a client go: forget what was counted for it and its locks, under every rule or one, and end the blocks that name it."
-PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError, ValueError)  # what a person can put right
+HELP = "Release a client: delete its counts and penalties under every rule or one, and end the blocks that name it."
+PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError, ValueError)  # reported without a traceback
 
 
 def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("identity", metavar="IDENTITY", help=f"such as {EXAMPLES}; what a key joins is joined with +")
-    parser.add_argument("--rule", default="", metavar="RULE", help="only this rule, and blocks for it alone; all without")
+    parser.add_argument("identity", metavar="IDENTITY", help=f"such as {EXAMPLES}; several parts are joined by +")
+    parser.add_argument("--rule", default="", metavar="RULE", help="only this rule and the blocks for it; default all rules")
 
 
 def run(options: dict[str, Any], stdout: Any) -> None:
     try:
-        with by_itself():
+        with quiet_log():
             reading.reload()
             released = release.release(options["identity"], options["rule"])
     except PROBLEMS as error:

@@ -1,4 +1,4 @@
-"""``manage.py ratewindow replay``: an access log, sent once more to a running site."""
+"""``manage.py ratewindow replay``: send the requests of an access log to a running site."""
 
 import math
 import sys
@@ -19,9 +19,9 @@ from ratewindow.management.replay.site import Site
 
 NAME = "replay"
 HELP = (
-    "Send an access log (common or combined format, also .gz) to a running site at its own pace or faster. Each client of "
-    "the log comes as its own address in X-Forwarded-For, a host name as one of its own below 2001:db8::/32: the site "
-    "believes it when TRUSTED_PROXIES contains the address you send from."
+    "Send the requests of an access log (common or combined format, also .gz) to a running site at the log's pace or faster. "
+    "Each client of the log is sent as its address in X-Forwarded-For, a host name as an address below 2001:db8::/32. The "
+    "site must trust the address you send from in TRUSTED_PROXIES."
 )
 BAD_LINES_NAMED = 3
 
@@ -33,7 +33,7 @@ def _speed(text: str) -> float:
         speed = math.nan
     if not speed > 0:
         raise ArgumentTypeError(
-            f"{text!r} is no speed: write 1 for the log's own pace, 120 for a minute in half a second, inf for at once"
+            f"{text!r} is not a speed: write 1 for the log's pace, 120 for a minute in half a second, inf for no waiting"
         )
     return speed
 
@@ -47,13 +47,13 @@ def _count(text: str) -> int:
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("log", type=Path, help="the access log")
     parser.add_argument("--url", required=True, help="the site, such as http://127.0.0.1:8000")
-    parser.add_argument("--speed", type=_speed, default=1.0, help="how many times the log's own pace; default 1, inf for at once")
-    parser.add_argument("--limit", type=_count, help="send only the log's first so many lines")
+    parser.add_argument("--speed", type=_speed, default=1.0, help="multiple of the log's pace; default 1, inf for no waiting")
+    parser.add_argument("--limit", type=_count, help="number of lines to send, from the beginning of the log")
 
 
 @dataclass
 class Survey:
-    """What one look through the log finds, before anything is sent."""
+    """Requests, clients and bad lines of the log, found before anything is sent."""
 
     requests: int = 0
     bad: int = 0
@@ -106,7 +106,7 @@ def _survey(log: Path, most: int | None) -> Survey:
 def _send(site: Site, options: dict[str, Any], requests: int, stream: TextIO) -> Outcome:
     entries = (found for _, found in read(options["log"], options["limit"]) if isinstance(found, Entry))
     progress = Progress(stream, requests)
-    # A log that is still being written grows: what the survey has not seen is not sent.
+    # A log that is still being written grows: lines after those of the survey are not sent.
     outcome = Sender(site, Addresses()).run(due_times(islice(entries, requests), options["speed"]), progress)
     site.close()
     progress.end(outcome)

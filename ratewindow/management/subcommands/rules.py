@@ -1,4 +1,4 @@
-"""``manage.py ratewindow rules``: every rule of the database and every rate in code, a line each."""
+"""``manage.py ratewindow rules``: list every rule in the database and every rate in code."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from ratewindow.rules import code_rates
 from ratewindow.rules.count_when import counts_always
 
 NAME = "rules"
-HELP = "List the rules, those of the database and the rates in code: mode, what each applies to, per what it counts, its limits."
+HELP = "List the rules in the database and the rates in code, with mode, what they apply to, key and limits."
 HEADS = ("RULE", "MODE", "APPLIES TO", "METHODS", "PER", "LIMITS")
 
 
@@ -44,7 +44,7 @@ def _row(rule: RateRule) -> tuple[str, ...]:
 
 
 def _limit(window: RuleWindow) -> str:
-    """As a rate; what only raw SQL or a fixture can write is told as what it is."""
+    """As a rate; the problem of a limit that is invalid, which only raw SQL or a fixture can write."""
     try:
         return window.freeze().text
     except ValueError as error:

@@ -42,7 +42,7 @@ def with_settings(**changed):
 def test_a_site_in_order_is_told_its_server_and_its_rules(redis_client):
     said, complaint = check()
     assert complaint is None
-    assert "Settings: in order." in said
+    assert "Settings: no problems." in said
     info = redis_client.info("server")
     version = info.get("valkey_version") or info["redis_version"]
     assert f"answers, {'Valkey' if 'valkey_version' in info else 'Redis'} {version}." in said
@@ -61,7 +61,7 @@ def test_memory_is_no_server_and_no_error():
     with with_settings(REDIS="memory://"):
         said, complaint = check()
     assert complaint is None
-    assert "Redis: none, each process counts for itself in memory." in said
+    assert "Redis: not used, each process counts for itself in memory." in said
 
 
 def test_an_unknown_setting_is_an_error_that_names_the_nearest():
@@ -104,8 +104,8 @@ def test_a_server_that_answers_and_decides_nothing_fails_it():
         server.start("--rename-command", "EVALSHA", "")
         with with_settings(REDIS=server.url, TIMEOUT="5s"):
             said, complaint = check()
-    assert "Decisions: none can be made: NoScripts: this server runs no Lua scripts" in said
-    assert complaint == "Redis makes no decision: requests pass uncounted until it does."
+    assert "Decisions: they fail: NoScripts: this server runs no Lua scripts" in said
+    assert complaint == "Decisions by Redis fail: requests pass uncounted until it does."
 
 
 def test_a_database_that_is_not_there_fails_it():
@@ -132,7 +132,7 @@ def test_a_server_without_lua_fails_it_and_what_holds_then_holds(caplog):
     with server_of_its_own(*options) as port, with_settings(REDIS=f"redis://127.0.0.1:{port}/0", ON_ERROR="refuse"):
         said, complaint = check()
         decisions = [api.hit("demo.limited", "user:42") for _ in range(FAILURES_TO_OPEN)]
-    assert "Decisions: none can be made: NoScripts: this server runs no Lua scripts" in said
-    assert complaint.startswith("Redis makes no decision: requests are refused")
+    assert "Decisions: they fail: NoScripts: this server runs no Lua scripts" in said
+    assert complaint.startswith("Decisions by Redis fail: requests are refused")
     assert [(each.allowed, each.cause) for each in decisions] == [(False, "store:unsupported")] * FAILURES_TO_OPEN
     assert "this server runs no Lua scripts, and every decision is one: take a Redis or Valkey that does" in caplog.text

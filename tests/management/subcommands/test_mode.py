@@ -16,7 +16,7 @@ def test_a_rule_that_locks_everybody_out_is_undone_from_the_command_line(capsys)
     assert "all: shadow (was: enforce)." in capsys.readouterr().out
     assert statuses(behind_middleware(plain(False)), 1, "/admin/") == [200]
     call_command("ratewindow", "mode", "all", "shadow")
-    assert "all: shadow, as it was." in capsys.readouterr().out
+    assert "all: shadow, unchanged." in capsys.readouterr().out
 
 
 def test_a_name_that_is_none_is_told_with_what_it_may_mean():
@@ -44,7 +44,7 @@ def test_a_rule_that_would_refuse_whoever_works_in_the_admin_is_enforced_only_af
     call_command("ratewindow", "mode", "all", "enforce", "--yes")
     assert "all: enforce (was: shadow)." in capsys.readouterr().out
     call_command("ratewindow", "mode", "all", "enforce")
-    assert "all: enforce, as it was." in capsys.readouterr().out
+    assert "all: enforce, unchanged." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("fields", [{"path": "/search/"}, {"path": "/admin/", "methods": "PUT"}])

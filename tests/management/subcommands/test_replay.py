@@ -73,5 +73,5 @@ def test_a_log_without_a_request_is_refused(tmp_path):
 
 @pytest.mark.parametrize("speed", ["0", "-1", "fast", "nan"])
 def test_a_speed_that_is_none_is_refused(log, speed):
-    with pytest.raises(CommandError, match="is no speed: write 1 for"):
+    with pytest.raises(CommandError, match="is not a speed: write 1 for"):
         replay(log, "--url", "http://127.0.0.1:1", f"--speed={speed}")

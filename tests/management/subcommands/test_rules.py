@@ -35,7 +35,7 @@ def test_what_only_some_meet_and_what_only_some_answers_count_stands_there_too()
     assert line == ["login", "enforce 10 %", "named", "all", "ip", "5/h when login_failed, charged first"]
     out = io.StringIO()
     call_command("ratewindow", "mode", "login", "enforce", stdout=out)
-    assert out.getvalue() == "login: enforce 10 %, as it was.\n"
+    assert out.getvalue() == "login: enforce 10 %, unchanged.\n"
 
 
 @pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""The demo's database: tables, an admin, and a few rules that show what rules can do."""
+"""Creates the demo's database: tables, an admin user, and rules that show what rules can do."""
 
 import django
 
@@ -25,11 +25,11 @@ def main() -> None:
         count_when="login_failed",
         message="Too many wrong passwords.",
         mode="enforce",
-        description="Trying passwords: only wrong ones count.",
+        description="Against guessed passwords: only wrong ones count.",
     )
     define("search", "10/m", path="/search/", description="In shadow: watch the report before enforcing it.")
     define("site", "10/s", applies_to="all", description="In shadow, on every path: what a replayed log would run into.")
-    Override.objects.block("ip:2001:db8:bad::/48", duration="2h", reason="Scraping; and so that you can end a block.")
+    Override.objects.block("ip:2001:db8:bad::/48", duration="2h", reason="Scraping. Try to end this block.")
     Override.objects.rate("ip:198.51.100.30", "20/m", rule="demo.limited", duration="30d", reason="A partner.")
 
 

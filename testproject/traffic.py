@@ -1,4 +1,4 @@
-"""A little traffic for the demo's report: a few ordinary visitors, one in a hurry, one trying passwords, some blocked."""
+"""A little traffic for the demo's report: ordinary visitors, a script, one that guesses passwords, some that are blocked."""
 
 import http.client
 from collections.abc import Callable, Iterator
@@ -15,15 +15,15 @@ def _requests() -> Iterator[Request]:
         client = f"198.51.100.{10 + number}"
         paths = ("/", "/search/?q=order+7", f"/api/orders/{number + 1}/", "/limited/", "/api/orders/")
         yield from ((client, "GET", path) for path in paths[: 2 + number % 4])
-    yield from (("203.0.113.9", "GET", f"/api/orders/{number % 20 + 1}/") for number in range(45))  # a script in a hurry
-    yield from (("203.0.113.66", "POST", "/login/") for _ in range(16))  # a password thief
+    yield from (("203.0.113.9", "GET", f"/api/orders/{number % 20 + 1}/") for number in range(45))  # a script
+    yield from (("203.0.113.66", "POST", "/login/") for _ in range(16))  # guesses passwords
     yield from (("2001:db8:7::1", "GET", f"/search/?q=order+{number}") for number in range(25))  # a crawler, only in shadow
     yield from (("198.51.100.30", "GET", "/limited/") for _ in range(8))  # a partner, with a rate of its own
     yield from ((f"2001:db8:bad:{number}::1", "GET", "/search/") for number in range(7))  # scrapers, whose network is blocked
 
 
 def visit(port: int, check: Callable[[], None]) -> int:
-    """Send the traffic and wait for every answer, so that it has ended when this returns; how many were refused."""
+    """Send the traffic and wait for every response; returns how many requests were refused."""
     refused = 0
     for client, method, path in _requests():
         check()

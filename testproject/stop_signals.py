@@ -1,4 +1,4 @@
-"""Whether the demo was asked to end, by a signal to it or to the ``make`` that started it."""
+"""Signals that end the demo, sent to it or to the ``make`` that started it."""
 
 import contextlib
 import os
@@ -9,12 +9,12 @@ from types import FrameType
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Ended(Exception):
+class Stopped(Exception):
     """Raised where it is safe to stop, never in the middle of a start."""
 
 
-class Ending:
-    """The handlers only note the signal; the demo asks between its steps, so that no child is started unwatched."""
+class StopSignals:
+    """The handlers only store the signal; the demo calls `check` between its steps, so that no program is left running."""
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
@@ -29,14 +29,14 @@ class Ending:
         if self.signal is None and self._make is not None:
             self.signal = self._signal_of_make(self._make)
         if self.signal is not None:
-            raise Ended
+            raise Stopped
 
     @staticmethod
     def _signal_of_make(make: int) -> signal.Signals | None:
-        """GNU make passes SIGTERM on. SIGINT it keeps, blocked while it waits for us: a terminal sends it to all anyway."""
+        """GNU make passes SIGTERM on, but not SIGINT, which it blocks while it waits for us."""
         if os.getppid() != make:
-            return signal.SIGHUP  # it is gone
-        with contextlib.suppress(OSError, StopIteration, ValueError):  # not Linux: only what reaches us counts
+            return signal.SIGHUP  # make has ended
+        with contextlib.suppress(OSError, StopIteration, ValueError):  # not Linux: only our own signals count
             lines = Path(f"/proc/{make}/status").read_text().splitlines()
             blocked = int(next(line.split()[1] for line in lines if line.startswith("SigBlk:")), 16)
             if blocked & (1 << (signal.SIGINT - 1)):
