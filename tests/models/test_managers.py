@@ -1,0 +1,135 @@
+"""Rules defined from code, and dumped and loaded by their names."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from ratewindow.models import RateRule
+
+pytestmark = pytest.mark.django_db
+
+
+class TestDefine:
+    def test_it_makes_a_rule_with_its_limits_and_says_so(self) -> None:
+        row, created = RateRule.objects.define("login", "5/m; 20/h", path="/login/", key="ip", mode="enforce", methods="post")
+        row.refresh_from_db()
+        row.full_clean()
+        assert created
+        assert (row.mode, row.applies_to, row.pattern, row.key, row.methods) == ("enforce", "path", "/login/", "ip", "POST")
+        assert [str(each) for each in row.windows.all()] == ["5 in 1m", "20 in 1h"]
+
+    def test_it_leaves_alone_what_people_have_edited(self) -> None:
+        RateRule.objects.define("login", "5/m", key="user")
+        row, created = RateRule.objects.define("login", "9/h", key="ip", mode="enforce")
+        assert not created
+        assert (row.key, row.mode) == ("user", "shadow")
+        assert [str(each) for each in row.windows.all()] == ["5 in 1m"]
+
+    def test_it_overwrites_when_told_to_and_only_what_it_is_told(self) -> None:
+        RateRule.objects.define("login", "5/m; 20/h", key="user", description="why")
+        row, created = RateRule.objects.define("login", "9/h", mode="enforce", overwrite=True)
+        row.refresh_from_db()
+        assert not created
+        assert (row.key, row.mode, row.description) == ("user", "enforce", "why")
+        assert [str(each) for each in row.windows.all()] == ["9 in 1h"]
+
+    def test_methods_may_be_a_list(self) -> None:
+        row, _ = RateRule.objects.define("login", "5/m", methods=["put", "POST"])
+        assert row.methods == "POST,PUT"
+
+    @pytest.mark.parametrize(
+        ("name", "rate", "fields", "told"),
+        [
+            ("Log in", "5/m", {}, "'Log in' is not a rule name: use at most 64"),
+            (None, "5/m", {}, "None is not a rule name"),
+            ("login", "5/parsec", {}, "'parsec' is no unit of time: use ms, s, m, h, d or w"),
+            ("login", "", {}, "rule 'login': an empty rate limits nothing: write for example 5/m"),
+            ("login", "5/m; 20/60s", {}, "has two limits for 1m"),
+            ("login", 5, {}, "5 is no rate"),
+            ("login", "5/m", {"key": "shoe_size"}, "'shoe_size' is not a key"),
+            ("login", "5/m", {"mode": "on"}, "rule 'login': mode 'on' is unknown: choose from off, shadow, enforce"),
+            ("login", "5/m", {"on_missing": "x"}, "on_missing 'x' is unknown: choose from ip, allow, refuse"),
+            ("login", "5/m", {"applies_to": "host"}, "applies_to 'host' is unknown: choose from named, all, path, prefix, reg"),
+            ("login", "5/m", {"path": "login"}, "'login' is not a path: begin with /"),
+            ("login", "5/m", {"path": "/a", "prefix": "/b"}, "give one of path=, prefix=, regex=, route=, not 2"),
+            ("login", "5/m", {"regex": "(?=a)"}, "'(?=a)' is not a regular expression of RE2"),
+            ("login", "5/m", {"regex": ""}, "an empty regular expression matches every path"),
+            ("login", "5/m", {"route": "a b"}, "'a b' is not a URL name: write for example login"),
+            ("login", "5/m", {"route": ""}, "'' is not a URL name"),
+            (
+                "login",
+                "5/m",
+                {"path": "/caf%C3%A9/"},
+                "'/caf%C3%A9/' is percent-encoded, and paths are compared decoded: write /café/",
+            ),
+            ("login", "5/m", {"pattern": "/a"}, "a rule of this kind has no pattern"),
+            ("login", "5/m", {"methods": "P0ST"}, "'P0ST' is not an HTTP method"),
+            ("login", "5/m", {"path": "/" + "x" * 300}, "rule 'login': pattern: Ensure this value has at most 255 characters"),
+        ],
+    )
+    def test_what_is_wrong_is_named_and_nothing_is_saved(self, name: Any, rate: Any, fields: dict[str, Any], told: str) -> None:
+        with pytest.raises(ValueError) as error:
+            RateRule.objects.define(name, rate, **fields)
+        assert told in str(error.value)
+        assert not RateRule.objects.exists()
+
+    def test_an_unknown_field_is_named(self) -> None:
+        with pytest.raises(TypeError, match="kye"):
+            RateRule.objects.define("login", "5/m", kye="ip")
+
+    def test_it_works_in_a_data_migration(self) -> None:
+        loader = MigrationExecutor(connection).loader
+        state = loader.project_state(loader.graph.leaf_nodes("ratewindow"))
+        historical: Any = state.apps.get_model("ratewindow", "RateRule")
+        assert historical is not RateRule
+        _row, created = historical.objects.define("login", "5/m; 20/h", prefix="/api/", mode="enforce")
+        assert created
+        assert not historical.objects.define("login", "9/h")[1]
+        historical.objects.define("login", "7/m", overwrite=True)
+        assert [str(each) for each in RateRule.objects.get(name="login").windows.all()] == ["7 in 1m"]
+        with pytest.raises(ValueError, match="is not a path"):
+            historical.objects.define("other", "5/m", path="login")
+
+
+def dumped(**options: Any) -> str:
+    out = StringIO()
+    call_command("dumpdata", "ratewindow", stdout=out, **options)
+    return out.getvalue()
+
+
+def loaded(text: str, folder: Path) -> None:
+    (folder / "rules.json").write_text(text)
+    call_command("loaddata", str(folder / "rules.json"), verbosity=0)
+
+
+def test_rules_travel_by_their_names_and_not_by_numbers(tmp_path: Path) -> None:
+    RateRule.objects.define("login", "5/m; 20/2h30m", path="/login/", key="ip+user", mode="enforce")
+    text = dumped(use_natural_foreign_keys=True, use_natural_primary_keys=True)
+    assert not any("pk" in row for row in json.loads(text))
+    assert {row["fields"]["period"] for row in json.loads(text) if "period" in row["fields"]} == {"1m", "2h30m"}
+
+    RateRule.objects.all().delete()
+    RateRule.objects.define("other", "1/s; 2/h; 3/d")  # takes other numbers
+    loaded(text, tmp_path)
+    row = RateRule.objects.get(name="login")
+    assert (row.pattern, row.key, row.mode) == ("/login/", "ip+user", "enforce")
+    assert [str(each) for each in row.windows.all()] == ["5 in 1m", "20 in 2h30m"]
+    assert RateRule.objects.get(name="other").windows.count() == 3
+
+    row.windows.filter(limit=5).update(limit=6)
+    loaded(text, tmp_path)  # again: it corrects, and adds nothing
+    assert [str(each) for each in row.windows.all()] == ["5 in 1m", "20 in 2h30m"]
+
+
+def test_rules_travel_with_their_numbers_too(tmp_path: Path) -> None:
+    RateRule.objects.define("login", "5/m")
+    text = dumped()
+    RateRule.objects.all().delete()
+    loaded(text, tmp_path)
+    assert str(RateRule.objects.get().windows.get()) == "5 in 1m"

@@ -1,0 +1,59 @@
+"""Blocks and exemptions: what is valid in a row, and what it says of itself."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from ratewindow.models import Override
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("identity", ["user:ann", "user:-1", "user:1_0", "user:4.2", "ip:203.0.113.9+user:ann"])
+def test_a_block_of_what_can_be_no_user_is_refused_with_the_remedy(identity: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        Override.objects.block(identity)
+    assert "write for example user:42" in str(raised.value)
+
+
+def test_it_is_waiting_in_force_or_ended() -> None:
+    now = timezone.now()
+    override = Override.objects.block("ip:203.0.113.9", duration="1h", starts_at=now)
+    states = [override.state_at(now + timedelta(minutes=minutes)) for minutes in (-1, 0, 59, 60)]
+    assert states == ["waiting", "in force", "in force", "ended"]
+
+
+def test_its_text_masks_the_client() -> None:
+    assert str(Override.objects.block("ip:203.0.113.9", rule="login")) == "block ip:203.0.113.x (login)"
+
+
+def test_a_save_of_one_field_renews_the_time_of_the_change() -> None:
+    override = Override.objects.block("ip:203.0.113.9")
+    before = override.changed_at
+    override.reason = "scraping"
+    override.save(update_fields=["reason"])
+    assert Override.objects.get().changed_at > before
+
+
+@pytest.mark.parametrize("identity", ["user:{pk}", "group:night"])
+def test_a_block_of_its_author_is_refused(identity: str) -> None:
+    author = User.objects.create_user("ann")
+    author.groups.add(Group.objects.create(name="night"))
+    with pytest.raises(ValidationError, match="This block contains you"):
+        Override.objects.block(identity.format(pk=author.pk), created_by=author)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"duration": "1h"}, "name one rule and an end"),
+        ({"rule": "login"}, "name one rule and an end"),
+        ({"rule": "login", "duration": "-1h"}, "expires_at"),
+    ],
+)
+def test_one_for_everybody_needs_a_rule_and_an_end(fields: dict[str, str], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Override.objects.block("*", **fields)  # type: ignore[arg-type]
