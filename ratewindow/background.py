@@ -92,13 +92,8 @@ def hurry(run: Callable[[], None]) -> None:
 
 def ensure_running() -> None:
     """Start the threads unless this process has them."""
-    forks.notice()
-    if running_in != os.getpid():
-        _start()
-
-
-def _start() -> None:
     global running_in
+    forks.notice()
     with _starting:
         if running_in != os.getpid():
             for thread in _threads:

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from ratewindow import process
-from ratewindow.health import outage_signals
 from ratewindow.models import RateRule
 from ratewindow.rulebook import announce, current, edits, reading
 from ratewindow.signals import rules_changed
@@ -69,9 +67,3 @@ def test_what_changes_while_a_listener_is_busy_is_told_when_it_is_done_by_the_th
     finally:
         rules_changed.disconnect(listen)
     assert told == [(["one"], "busy"), (["three", "two"], "busy")]
-
-
-def test_listeners_have_a_thread_beside_those_that_hear_of_the_kill_switch_and_of_edits() -> None:
-    threads = {chore.run: chore.thread for chore in process.CHORES}
-    assert {run for run, thread in threads.items() if thread == "signals"} == {announce.send_waiting, outage_signals.send}
-    assert (threads[edits.check_redis], threads[edits.reread]) == ("housekeeping", "rules")

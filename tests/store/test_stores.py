@@ -9,7 +9,6 @@ from django.conf import settings
 from django.test import override_settings
 from redis.exceptions import ResponseError
 
-from ratewindow import process
 from ratewindow.limiter.redis.connections import UNUSED_S
 from ratewindow.limiter.types import Check, Window
 from ratewindow.store import state_keys, stores
@@ -57,7 +56,6 @@ def test_a_process_closes_the_connections_that_its_threads_need_no_more(monkeypa
     monkeypatch.setattr(store, "close_unused", asked.append)
     stores.close_unused()
     assert asked == [UNUSED_S]
-    assert stores.close_unused in {chore.run for chore in process.CHORES}
 
 
 def test_a_probe_looks_where_the_states_of_clients_are() -> None:
