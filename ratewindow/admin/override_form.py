@@ -62,7 +62,7 @@ class OverrideForm(MergedErrorsForm):
             "its /64, as in rules); a user by primary key, such as user:42; a group, such as group:staff; a value of any other "
             "key, such as header:x-api-key:VALUE; several joined by +, which must all match; or * for everybody.",
             "rule": "The name of one rule. Leave empty for all rules; a block then refuses every request.",
-            "rate": f"Only for “Another rate”: such as {RATES}. It replaces the limits of the rule.",
+            "rate": f"Only for “Another rate”, which replaces the limits of the rule: {RATES}",
             "starts_at": "Leave empty to start now.",
             "expires_at": "Instead of a duration. Leave both empty for no end.",
             "reason": "Why, for colleagues who read the list.",

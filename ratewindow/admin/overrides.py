@@ -71,7 +71,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     radio_fields = {"action": admin.VERTICAL}
     fieldsets = [
         (None, {"fields": ["action", "identity", "reason"]}),
-        ("What", {"fields": ["rule", "rate"]}),
+        ("Rule and rate", {"fields": ["rule", "rate"]}),
         ("When", {"fields": ["lasts", "expires_at", "starts_at"]}),
     ]
 
@@ -299,7 +299,7 @@ def _effect(override: Override) -> str:
     rule = override.rule
     match override.action:
         case "block":
-            return f"refused by rule {rule}" if rule else "refused everywhere"
+            return f"refused where rule {rule} applies" if rule else "refused everywhere"
         case "allow":
             return f"exempt from rule {rule}" if rule else "exempt from all rules"
         case _:

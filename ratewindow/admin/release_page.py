@@ -23,6 +23,8 @@ def may(request: HttpRequest) -> bool:
 
 
 class ReleaseForm(forms.Form):
+    required_css_class = "required"
+
     identity = forms.CharField(
         label="Who",
         max_length=255,

@@ -23,16 +23,18 @@ from ratewindow.operations import switch_off
 from ratewindow.rules.kill_switch import Switch
 
 NO_END = "always"
-LENGTHS = (("15m", "15 minutes"), ("1h", "1 hour"), ("8h", "8 hours"), (NO_END, "until somebody switches them on"))
+LENGTHS = (("15m", "15 minutes"), ("1h", "1 hour"), ("8h", "8 hours"), (NO_END, "Until somebody switches them on"))
 
 
 class SwitchForm(forms.Form):
     """For how long limits are off, and why. A button to undo may send any length."""
 
+    required_css_class = "required"
+
     length = forms.CharField(
         label="For how long",
         initial="15m",
-        widget=forms.RadioSelect(choices=LENGTHS),
+        widget=forms.RadioSelect(choices=LENGTHS, attrs={"class": "radiolist"}),
         help_text="Except with the last choice, limits are switched on again automatically.",
     )
     reason = forms.CharField(

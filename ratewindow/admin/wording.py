@@ -37,7 +37,7 @@ def sentence(rule: RateRule) -> str:
         f"a process may take {rule.lease:,} units at once" if rule.lease > 1 else "",
         _AWAY.get(rule.on_error, ""),
         f"refused with status {rule.response_status}" if rule.response_status != 429 else "",
-        f"enforced for {rule.enforce_percent} of 100 clients" if _is_partial(rule) else "",
+        f"enforced for {rule.enforce_percent} % of clients" if _is_partial(rule) else "",
     ]
     return "; ".join([f"{_who(rule.key)}: {_how_much(rule)}, {_where(rule)}", *filter(None, more)]) + "."
 

@@ -225,7 +225,7 @@ class TestAnswersAndCounting:
             ({"count_when": "401"}, "; only answers with status 401 count."),
             ({"count_when": "401,403 5XX"}, "; only answers with status 401, 403 or 5xx count."),
             ({"response_status": 403}, "; refused with status 403."),
-            ({"enforce_percent": 10, "mode": "enforce"}, "; enforced for 10 of 100 clients."),
+            ({"enforce_percent": 10, "mode": "enforce"}, "; enforced for 10 % of clients."),
             ({"enforce_percent": 10}, ", where code names it."),
         ],
     )
