@@ -1,10 +1,11 @@
 """retry_after is exact: who waits it alone is admitted, and one millisecond less is not enough."""
 
 import random
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from ratewindow.limiter import Limiter, MemoryStore, Window
+from ratewindow.limiter import Decision, Limiter, MemoryStore, Window
 from ratewindow.limiter.limiter import Store
 from tests.support.clock import Clock
 from tests.support.histories import ALGORITHMS
@@ -65,52 +66,62 @@ def test_retry_after_is_exact_where_windows_of_several_algorithms_meet(store: St
     assert sum(hold(store, dice, ALGORITHMS, 3, penalty_ms) for _ in range(histories)) > 50
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_who_took_the_last_unit_is_told_exactly_when_the_next_one_fits(store: Store, algorithm: str) -> None:
-    """Of an admitted call that left nothing: headers tell clients this wait."""
-    dice, told_of = random.Random(17), 0
+Costs = Callable[[int, bool], list[int]]
+
+
+def decisions(
+    store: Store, dice: random.Random, algorithm: str, costs: Costs
+) -> Iterator[tuple[Limiter, Clock, list[Window], Decision]]:
+    """Walk random histories of one window; `costs` chooses from what is left and whether the next charge is forced. Between
+    two decisions the caller may move the clock.
+    """
     for _ in range(12 if isinstance(store, MemoryStore) else 4):
         clock, windows = Clock(), [some_window(dice, [algorithm])]
         limiter = Limiter(store, clock_ms=clock)
         for _ in range(WAITS):
             clock.now_ms += dice.choice([0, 0, 1, 3, dice.randrange(400), dice.randrange(windows[0].period_ms)])
-            force = dice.random() < 0.05
+            force = dice.random() < 0.07
             left = limiter.peek("user:42", windows).remaining or 0
-            told = limiter.hit("user:42", windows, dice.choice([1, max(1, left), 2 + left if force else 1]), force=force)
-            if not told or told.remaining:
-                continue
-            told_of += 1
-            [answer] = told.windows
-            clock.now_ms += answer.free_ms - 1
+            yield limiter, clock, windows, limiter.hit("user:42", windows, dice.choice(costs(left, force)), force=force)
+        limiter.reset("user:42", windows)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_who_took_the_last_unit_is_told_exactly_when_the_next_one_fits(store: Store, algorithm: str) -> None:
+    """Of an admitted call that left nothing: headers tell clients this wait."""
+
+    def up_to_the_last(left: int, force: bool) -> list[int]:
+        return [1, max(1, left), 2 + left if force else 1]
+
+    checked = 0
+    for limiter, clock, windows, decision in decisions(store, random.Random(17), algorithm, up_to_the_last):
+        if decision and not decision.remaining:
+            [window] = decision.windows
+            clock.now_ms += window.free_ms - 1
             assert not limiter.peek("user:42", windows)
             clock.now_ms += 1
             assert limiter.peek("user:42", windows)
-        limiter.reset("user:42", windows)
-    assert told_of > 20
+            checked += 1
+    assert checked > 20
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_reset_after_is_when_more_is_left_next_by_every_algorithm(store: Store, algorithm: str) -> None:
     """Not a millisecond earlier, whatever is left and however much is used; after a refusal it is the wait."""
-    dice, grown = random.Random(19), 0
-    for _ in range(12 if isinstance(store, MemoryStore) else 4):
-        clock, windows = Clock(), [some_window(dice, [algorithm])]
-        limiter = Limiter(store, clock_ms=clock)
-        for _ in range(WAITS):
-            clock.now_ms += dice.choice([0, 0, 1, 3, dice.randrange(400), dice.randrange(windows[0].period_ms)])
-            decision = limiter.hit("user:42", windows, dice.choice([1, 1, 2]), force=dice.random() < 0.1)
-            if not decision:
-                assert decision.reset_after == (decision.retry_after or decision.reset_after)
-                continue
-            reset_ms = round((decision.reset_after or 0) * 1000)
-            assert reset_ms > 0
-            now_ms, clock.now_ms = clock.now_ms, clock.now_ms + reset_ms - 1
-            assert limiter.peek("user:42", windows).remaining == decision.remaining
-            clock.now_ms += 1
-            assert (limiter.peek("user:42", windows).remaining or 0) > (decision.remaining or 0)
-            clock.now_ms, grown = now_ms, grown + 1
-        limiter.reset("user:42", windows)
-    assert grown > 20
+    checked = 0
+    for limiter, clock, windows, decision in decisions(store, random.Random(19), algorithm, lambda left, force: [1, 1, 2]):
+        if not decision:
+            assert decision.reset_after == (decision.retry_after or decision.reset_after)
+            continue
+        reset_ms = round((decision.reset_after or 0) * 1000)
+        assert reset_ms > 0
+        now_ms, clock.now_ms = clock.now_ms, clock.now_ms + reset_ms - 1
+        assert limiter.peek("user:42", windows).remaining == decision.remaining
+        clock.now_ms += 1
+        assert (limiter.peek("user:42", windows).remaining or 0) > (decision.remaining or 0)
+        clock.now_ms = now_ms
+        checked += 1
+    assert checked > 20
 
 
 def test_three_of_a_bucket_of_ten_a_minute_are_followed_by_more_after_six_seconds(store: Store) -> None:
