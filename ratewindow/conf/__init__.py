@@ -23,19 +23,19 @@ USUAL_HEADERS = ("ratelimit", "x-ratelimit")
 HEADER_FAMILIES = (*USUAL_HEADERS, "ratelimit-draft-6", "ratelimit-draft-7")
 ON_ERROR = ("allow", "refuse", "local")
 ANONYMIZE = ("none", "secrets", "all")
-MOST_WAIT_MS = 86_400_000  # far beyond it the clocks of sockets and threads overflow
-MOST_KEPT_MS = 10_000 * 86_400_000  # far beyond it so does the calendar
+MOST_WAIT_MS = 86_400_000  # timeouts of sockets and threads overflow far beyond it
+MOST_KEPT_MS = 10_000 * 86_400_000  # dates overflow far beyond it
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True)
 class Jwt:
-    """What a bearer token must be signed with, and whom it must be for and from, so that keys believe its claims."""
+    """How a bearer token must be signed, and for and by whom, for its claims to be used as keys."""
 
     key: str
     algorithms: tuple[str, ...]
-    audience: tuple[str, ...] = ()  # empty: anybody's
+    audience: tuple[str, ...] = ()  # empty: any
     issuer: tuple[str, ...] = ()
 
 
@@ -46,17 +46,19 @@ class Conf:
     redis: str = "default"  # a CACHES alias or a URL
     key_prefix: str = "rw"  # the first part of every key
     enabled: bool = True  # the kill switch
-    timeout_s: float = 0.1  # whole budget of one decision, connect included
-    on_error: str = "allow"  # what answers while the store is away: allow, refuse, local; a rule can say otherwise
-    local_processes: int = 1  # how many processes share a limit when `local` answers
-    trusted_proxies: tuple[Network, ...] | int = ()  # whose X-Forwarded-For is believed, or how many hops
+    timeout_s: float = 0.1  # for one decision, connecting included
+    on_error: str = "allow"  # what happens while Redis is down: allow, refuse, local; a rule may differ
+    local_processes: int = 1  # how many processes share a limit that is counted locally
+    trusted_proxies: tuple[Network, ...] | int = ()  # whose X-Forwarded-For is trusted, or a number of hops
     ipv4_prefix: int = 32  # how much of an address is one client
     ipv6_prefix: int = 64
-    headers: tuple[str, ...] = USUAL_HEADERS  # which header families answers carry
+    headers: tuple[str, ...] = USUAL_HEADERS  # header families of responses
     refresh_s: float = 1.0  # how soon a rule edit acts in every process
-    jwt: Jwt | None = None  # how bearer tokens are verified that nothing of the site's has verified
-    anonymize: str = "secrets"  # which identities are stored only as a keyed hash: none, secrets, all
-    scope: str | Callable[[Any], Any] | None = None  # a function of the request whose value keeps identities apart: tenants
+    jwt: Jwt | None = None  # how bearer tokens are verified that the site has not verified itself
+    anonymize: str = "secrets"  # identities that are stored only as a keyed hash: none, secrets, all
+    scope: str | Callable[[Any], Any] | None = (
+        None  # a function of the request, whose value separates identities, such as those of tenants
+    )
     stats: bool = True  # count for the reports
     retention: Mapping[str, timedelta] = field(  # how long statistics of each resolution are kept
         default_factory=lambda: {"minute": timedelta(days=2), "hour": timedelta(days=60), "day": timedelta(days=730)}
@@ -71,7 +73,9 @@ def _boolean(value: Any) -> bool:
 
 def _redis(value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{value!r} names no Redis: write a URL such as redis://localhost:6379/0, or an alias in CACHES")
+        raise ValueError(
+            f"{value!r} is not an address of a Redis: write a URL such as redis://localhost:6379/0, or an alias in CACHES"
+        )
     return value
 
 
@@ -118,7 +122,7 @@ def _proxies(value: Any) -> tuple[Network, ...] | int:
         try:
             networks.append(_network(item))
         except ValueError:
-            raise ValueError(f"{item!r} is no network: write for example '10.0.0.0/8' or '::1'") from None
+            raise ValueError(f"{item!r} is not a network: write for example '10.0.0.0/8' or '::1'") from None
     return tuple(networks)
 
 
@@ -144,7 +148,7 @@ def _families(value: Any) -> tuple[str, ...]:
         raise ValueError(f"{value!r} is not a list of header families")
     for item in value:
         if item not in HEADER_FAMILIES:
-            raise ValueError(f"{item!r} is no header family: choose from {', '.join(HEADER_FAMILIES)}")
+            raise ValueError(f"{item!r} is not a header family: choose from {', '.join(HEADER_FAMILIES)}")
     if {"ratelimit", "ratelimit-draft-7"} <= set(value):
         raise ValueError("'ratelimit' and 'ratelimit-draft-7' are two forms of the same headers: choose one of them")
     return tuple(value)
@@ -156,7 +160,7 @@ def _retention(value: Any) -> Mapping[str, timedelta]:
         raise ValueError(f"{value!r} is not a dict of minute, hour and day")
     for resolution in value:
         if resolution not in default:
-            raise ValueError(f"{resolution!r} is no resolution: choose from {', '.join(default)}")
+            raise ValueError(f"{resolution!r} is not a resolution: choose from {', '.join(default)}")
     return {**default, **{name: _kept(text) for name, text in value.items()}}
 
 
@@ -175,12 +179,12 @@ def _jwt(value: Any) -> Jwt | None:
     if value is None:
         return None
     if not isinstance(value, Mapping) or not {"KEY", "ALGORITHMS"} <= set(value):
-        # Without the value, which may have the secret in it.
-        raise ValueError(f"it is no dict with KEY and ALGORITHMS: write for example {_JWT_EXAMPLE}")
+        # Without the value, which may contain the secret.
+        raise ValueError(f"it is not a dict with KEY and ALGORITHMS: write for example {_JWT_EXAMPLE}")
     if unknown := sorted(map(str, set(value) - {"KEY", "ALGORITHMS", "AUDIENCE", "ISSUER"})):
         raise ValueError(f"{unknown[0]!r} is unknown: choose from KEY, ALGORITHMS, AUDIENCE, ISSUER")
     if not isinstance(value["KEY"], str) or not value["KEY"].strip():
-        raise ValueError("KEY is no text: write the secret, or the public key in PEM")
+        raise ValueError("KEY is not text: write the secret, or the public key in PEM")
     audience, issuer = (_texts(each, value.get(each, ())) for each in ("AUDIENCE", "ISSUER"))
     return Jwt(value["KEY"], _algorithms(value["ALGORITHMS"]), audience, issuer)
 
@@ -189,12 +193,12 @@ def _algorithms(value: Any) -> tuple[str, ...]:
     try:
         from jwt.algorithms import get_default_algorithms
     except ImportError:
-        raise ValueError(f"PyJWT is not installed, which verifies tokens: {JWT_INSTALL}") from None
+        raise ValueError(f"verifying tokens needs PyJWT, which is not installed: {JWT_INSTALL}") from None
     names = _texts("ALGORITHMS", value)
     known = sorted(set(get_default_algorithms()) - {"none"})
     for name in names:
         if name not in known:
-            raise ValueError(f"ALGORITHMS has {name!r}, which verifies nothing here: choose from {', '.join(known)}")
+            raise ValueError(f"ALGORITHMS has {name!r}, which PyJWT does not know here: choose from {', '.join(known)}")
     if not names:
         raise ValueError(f"ALGORITHMS is empty: write for example {_JWT_EXAMPLE}")
     if len({name.startswith("HS") for name in names}) > 1:
@@ -232,7 +236,7 @@ assert {name for name, _ in _READERS.values()} == {each.name for each in fields(
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with the setting: the key it is about, what is wrong, what to write instead."""
+    """An error in the setting: the key, what is wrong, and what to write instead."""
 
     key: str
     message: str
@@ -262,8 +266,8 @@ _current: Conf | None = None
 
 
 def current() -> Conf:
-    """The configuration in force. The system checks stop a command where it is wrong; a server that runs no checks
-    serves on, with the default of that key, and logs it once."""
+    """The configuration in force. System checks stop a command where a key is wrong; a server that runs no checks uses its
+    default, and logs that once."""
     global _current
     if _current is None:
         found, wrong = read(getattr(django_settings, SETTING, {}))
@@ -274,12 +278,12 @@ def current() -> Conf:
 
 
 def written() -> Conf:
-    """The configuration as the settings have it, whatever tests have put in its place."""
+    """The configuration in the settings, also while a test run uses memory instead of Redis."""
     return read(getattr(django_settings, SETTING, {}))[0]
 
 
 def _is_swapped_for_tests(name: str) -> bool:
-    """Whether a test run has put a cache of its process in the place of the one on Redis: its limits count there, too."""
+    """Whether a test run has replaced the cache on Redis by one in the process; then limits are counted in memory, too."""
     cache = django_settings.CACHES.get(name, {})
     return cache.get("BACKEND") in _IN_PROCESS and hasattr(mail, "outbox")  # which Django's test environment has
 
@@ -288,12 +292,12 @@ _IN_PROCESS = ("django.core.cache.backends.locmem.LocMemCache", "django.core.cac
 
 
 def problems() -> Iterator[Problem]:
-    """What the system checks report about the setting as it stands."""
+    """What is wrong with the setting, for the system checks."""
     yield from read(getattr(django_settings, SETTING, {}))[1]
 
 
 def forget() -> Conf | None:
-    """Read the setting again when it is needed next. Returns the configuration that was in force, if it was needed."""
+    """Read the setting again at the next use. Returns the configuration that was in force, if it was used."""
     global _current
     before, _current = _current, None
     return before

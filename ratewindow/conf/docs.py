@@ -1,4 +1,4 @@
-"""Where a page of the documentation lies, for messages that name one: in a checkout, or within the installed package."""
+"""Paths of pages of the documentation for messages: in a checkout or in the installed package."""
 
 from pathlib import Path
 

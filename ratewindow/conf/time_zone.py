@@ -1,7 +1,7 @@
-"""Moments in time, which have a time zone everywhere in this app, also where those of the site have none (``USE_TZ = False``).
+"""Datetimes, which are aware everywhere in this app, also with ``USE_TZ = False``.
 
-Django's `timezone.now` and its columns give such a site times without a zone: one clock for all, in which an hour comes
-twice each autumn. Counts and ends of blocks need the moment itself.
+There Django's `timezone.now` and its fields give naive datetimes, in which an hour comes twice each autumn; counts and ends of
+blocks need the exact moment.
 """
 
 from datetime import UTC, datetime
@@ -15,15 +15,15 @@ def now() -> datetime:
 
 
 def aware(moment: datetime) -> datetime:
-    """A moment that a person or the site's code gave; without a zone it is meant in the current one."""
+    """A datetime from a form or from the site's code; a naive one is in the current time zone."""
     return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
 
 
 def local(moment: datetime) -> datetime:
-    """The same moment by the clock of the current time zone."""
+    """The same moment in the current time zone."""
     return timezone.localtime(moment)
 
 
 def as_the_site_has_it(moment: datetime) -> datetime:
-    """For forms and fixtures: without a zone where the site's times have none."""
+    """For forms and fixtures: naive if the site's datetimes are."""
     return moment if settings.USE_TZ else timezone.make_naive(moment)

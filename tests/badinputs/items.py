@@ -207,7 +207,7 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
     ),
     "CR, LF and other letters in the name of a rule": (
         f"{_WORST}::test_as_the_name_of_a_rule",
-        "models/test_models.py::test_any_other_name_is_refused",
+        "models/test_rules.py::test_any_other_name_is_refused",
         "request/test_refusal.py::test_a_name_that_only_raw_sql_can_write_reaches_neither_header_nor_log",
     ),
     "filters and search on a million rows": (
