@@ -47,7 +47,12 @@ def hit(
     this process then knows it for calls without one, too. ValueError names a bad rate, or one that contradicts another
     that code gives under that name.
     """
-    return run(_hit(rule, who, cost, force, raise_exception, rate))
+    _give(rule, rate)
+    question = _question(current.rulebook(), rule, who, cost, force)
+    decision = _keep(who, decide.decide(question, "force" if force else "hit", _waited(who)))
+    if not decision.allowed and _is_request(who):
+        refusal.announce(original(who), decision)
+    return _admitted(decision, raise_exception)
 
 
 def peek(rule: str, who: Who, cost: int = 1, rate: str | None = None) -> Decision:
@@ -80,7 +85,12 @@ async def ahit(
     rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False, rate: str | None = None
 ) -> Decision:
     """`hit`, awaited."""
-    return await arun(_hit(rule, who, cost, force, raise_exception, rate))
+    _give(rule, rate)
+    question = _question(await _abook(rule, who), rule, who, cost, force)
+    decision = _keep(who, await decide.adecide(question, "force" if force else "hit", _waited(who)))
+    if not decision.allowed and _is_request(who):
+        await refusal.aannounce(original(who), decision)
+    return _admitted(decision, raise_exception)
 
 
 async def apeek(rule: str, who: Who, cost: int = 1, rate: str | None = None) -> Decision:
@@ -108,16 +118,6 @@ async def aacquire(
 ) -> Decision:
     """`acquire`, awaited."""
     return await arun(_acquire(rule, who, cost, timeout, rate))
-
-
-def _hit(name: str, who: Who, cost: int, force: bool, raise_exception: bool, rate: str | None) -> Steps[Decision]:
-    _give(name, rate)
-    book = yield _book, _abook, name, who
-    question, what = _question(book, name, who, cost, force), "force" if force else "hit"
-    decision = yield from _report(who, (yield decide.decide, decide.adecide, question, what, _waited(who)))
-    if raise_exception and not decision.allowed:
-        raise RateLimited(decision)
-    return decision
 
 
 def _peek(name: str, who: Who, cost: int, rate: str | None) -> Steps[Decision]:
@@ -150,7 +150,10 @@ def _acquire(name: str, who: Who, cost: int, timeout: str | timedelta, rate: str
         decision: Decision = yield decide.decide, decide.adecide, question, "hit", _waited(who)
         wait_s = decision.retry_after
         if decision.allowed or wait_s is None or time.monotonic() + wait_s > deadline_s:
-            return (yield from _report(who, decision))
+            decision = _keep(who, decision)
+            if not decision.allowed and _is_request(who):
+                yield refusal.announce, refusal.aannounce, original(who), decision
+            return decision
         yield time.sleep, asyncio.sleep, wait_s
 
 
@@ -254,20 +257,20 @@ def _waited(who: Who) -> str:
     return visit.of(original(who)).waited if _is_request(who) else ""
 
 
-def _report(who: Who, decision: Decision) -> Steps[Decision]:
-    """Count the decision: by the guard around the request, which also writes the headers, or here. Announce a refusal."""
-    if not _is_request(who):
-        counters.record(decision.decisions, conf.current().stats)
-        return _of_the_rule(decision)
-    request = original(who)
-    known = visit.of(request)
-    if known.is_open:
+def _keep(who: Who, decision: Decision) -> Decision:
+    """The decision, once the guard around the request has it, which also writes the headers, or the report."""
+    known = visit.of(original(who)) if _is_request(who) else None
+    if known is not None and known.is_open:
         known.replace(decision)
     else:
         counters.record(decision.decisions, conf.current().stats)
-    if not decision.allowed:
-        yield refusal.announce, refusal.aannounce, request, decision
     return _of_the_rule(decision)
+
+
+def _admitted(decision: Decision, raise_exception: bool) -> Decision:
+    if raise_exception and not decision.allowed:
+        raise RateLimited(decision)
+    return decision
 
 
 def _of_the_rule(decision: Decision) -> Decision:
