@@ -88,7 +88,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
         "test_api.py::test_acquire_waits_its_turn",
         "test_api.py::test_acquire_does_not_wait_for_a_turn_that_comes_too_late",
     ),
-    "The report shows the last minutes without more ado": (
+    "The report shows the last minutes without a collector": (
         "reporting/test_report.py::test_open_minutes_are_reported_without_a_collector",
     ),
     "run manage.py ratewindow collect every minute and manage.py ratewindow clean every hour": (
