@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from django.http import HttpRequest
 
-from ratewindow import site_functions
+from ratewindow.conf import site_functions
 from ratewindow.identity import key_argument, recipe
 from ratewindow.identity.key_argument import Key
 from ratewindow.limiter.keys import digest

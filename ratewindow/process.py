@@ -9,8 +9,9 @@ from typing import Any
 
 from django.core.signals import setting_changed
 
-from ratewindow import background, conf, site_functions
+from ratewindow import background, conf
 from ratewindow.background import Chore
+from ratewindow.conf import site_functions
 from ratewindow.health import outage_signals, processes
 from ratewindow.identity import address
 from ratewindow.limiter import forks

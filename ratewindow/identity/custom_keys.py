@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.http import HttpRequest
 
-from ratewindow import site_functions
+from ratewindow.conf import site_functions
 from ratewindow.identity.normalise import Normaliser
 from ratewindow.identity.request_attributes import report_failure
 from ratewindow.identity.sent_fields import Extractor

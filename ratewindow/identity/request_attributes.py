@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from ratewindow import site_functions
+from ratewindow.conf import site_functions
 from ratewindow.identity.address import ip
 from ratewindow.identity.routes import match_of, route_of
 

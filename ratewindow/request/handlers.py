@@ -8,7 +8,7 @@ from typing import Any
 from asgiref.sync import iscoroutinefunction
 from django.apps import apps
 
-from ratewindow import site_functions
+from ratewindow.conf import site_functions
 from ratewindow.limiter.keys import digest
 
 

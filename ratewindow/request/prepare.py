@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from django.http import HttpRequest
 
-from ratewindow import conf, site_functions
+from ratewindow import conf
+from ratewindow.conf import site_functions
 from ratewindow.identity import had_failure, ip, scope, scoped
 from ratewindow.limiter.keys import MOST_REMEMBERED
 from ratewindow.limiter.limiter import MOST_UNITS, check_cost

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
-from ratewindow import site_functions
+from ratewindow.conf import site_functions
 from ratewindow.limiter.types import Decision
 from ratewindow.models import RateRule
 from ratewindow.request import problem_json, refusal_page

@@ -13,7 +13,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
-from ratewindow import site_functions
+from ratewindow.conf import site_functions
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule

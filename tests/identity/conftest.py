@@ -2,7 +2,7 @@
 
 import pytest
 
-from ratewindow import site_functions
+from ratewindow.conf import site_functions
 from ratewindow.identity import custom_keys
 
 

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.test import AsyncRequestFactory, RequestFactory
 
 import ratewindow
-from ratewindow import site_functions
+from ratewindow.conf import site_functions
 from ratewindow.identity import custom_keys, recipe
 from ratewindow.identity.custom_keys import ratekey
 from ratewindow.identity.request_attributes import load_user

@@ -14,7 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from django.test import AsyncClient, Client, RequestFactory, override_settings
 
 import ratewindow
-from ratewindow import RateLimited, ratelimit, site_functions
+from ratewindow import RateLimited, ratelimit
+from ratewindow.conf import site_functions
 from ratewindow.limiter.types import Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
 from ratewindow.request.refusal import refusal

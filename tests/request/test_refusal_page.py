@@ -15,7 +15,8 @@ from django.template.response import TemplateResponse
 from django.test import RequestFactory, override_settings
 
 import ratewindow
-from ratewindow import RateLimited, site_functions
+from ratewindow import RateLimited
+from ratewindow.conf import site_functions
 from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule

@@ -166,7 +166,7 @@ def test_a_fork_amid_the_traffic_of_an_event_loop_leaves_parent_and_child_well(e
 
 def test_no_lock_that_a_thread_of_the_parent_holds_is_held_in_the_child(environment: dict[str, str]) -> None:
     program = """
-        from ratewindow import site_functions
+        from ratewindow.conf import site_functions
         from ratewindow.request import decide
         from ratewindow.store import leasing, stores
 

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from ratewindow import site_functions
+from ratewindow.conf import site_functions
 from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rulebook import current
