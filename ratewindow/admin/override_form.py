@@ -1,4 +1,4 @@
-"""The form of a block or exemption: a duration beside the row's fields, and checks of who may save it."""
+"""The form of a block or exemption: the fields of its row, a duration, and checks of who may save it."""
 
 from collections.abc import Collection
 from typing import Any
@@ -99,7 +99,7 @@ class OverrideForm(MergedErrorsForm):
         if self.instance.action == BLOCK and self.contains_author():
             identity = display(self.request, self.instance.identity)
             self._add_identity_error(f"This block contains you ({identity}) and would lock you out. Choose a narrower identity.")
-        elif parse_subject(self.instance.identity).meets_everybody and not switch_page.may(self.request):
+        elif parse_subject(self.instance.identity).meets_everybody and not switch_page.may_switch(self.request):
             self._add_identity_error(
                 "This applies to all visitors, or nearly all. You need the permission to switch all limits off to save it."
             )

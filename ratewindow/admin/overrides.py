@@ -91,10 +91,10 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         """Staff who may only release clients see the model in the index, too."""
         perms = super().get_model_perms(request)
-        return {**perms, "view": perms["view"] or release_page.may(request)}
+        return {**perms, "view": perms["view"] or release_page.may_release(request)}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        if not self.has_view_or_change_permission(request) and release_page.may(request):
+        if not self.has_view_or_change_permission(request) and release_page.may_release(request):
             return HttpResponseRedirect(reverse("admin:ratewindow_override_release"))
         return super().changelist_view(request, extra_context)
 
@@ -211,7 +211,7 @@ class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.action(description="Extend selected ones by 1 hour", permissions=["change"])
     def extend(self, request: HttpRequest, overrides: OverrideQuerySet) -> None:
         lasting = overrides.not_ended().filter(expires_at__year__lt=YEARS.stop)  # None has no year
-        if not switch_page.may(request) and (wide := [each.pk for each in lasting if _meets_everybody(each)]):
+        if not switch_page.may_switch(request) and (wide := [each.pk for each in lasting if _meets_everybody(each)]):
             messages.error(request, _EXTEND_FORBIDDEN)
             lasting = lasting.exclude(pk__in=wide)
         self._set_ends(

@@ -18,7 +18,7 @@ from ratewindow.operations import release
 from ratewindow.overrides.subjects import EXAMPLES, masked
 
 
-def may(request: HttpRequest) -> bool:
+def may_release(request: HttpRequest) -> bool:
     return bool(request.user.has_perm("ratewindow.release_identity"))
 
 
@@ -55,7 +55,7 @@ class ReleaseForm(forms.Form):
 
 def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     """The form. There is no undo: the client is counted again, and can be blocked again."""
-    if not may(request):
+    if not may_release(request):
         raise PermissionDenied
     form = ReleaseForm(request)
     if form.is_valid() and _release(request, form):

@@ -58,11 +58,11 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         """Staff who may only switch limits see the model in the index, too."""
         perms = super().get_model_perms(request)
-        return {**perms, "view": perms["view"] or switch_page.may(request)}
+        return {**perms, "view": perms["view"] or switch_page.may_switch(request)}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
-            if switch_page.may(request):
+            if switch_page.may_switch(request):
                 return HttpResponseRedirect(reverse("admin:ratewindow_switch"))
             raise PermissionDenied
         form = ReportForm(request.GET, report_parts.rule_names(request.GET.get("rule", "")))
@@ -73,7 +73,7 @@ class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "app": self.opts.app_config,
             "opts": self.opts,  # Unfold builds its breadcrumbs from it
             "media": _MEDIA,
-            "may_switch": switch_page.may(request) and not off_message(),
+            "may_switch": switch_page.may_switch(request) and not off_message(),
             "form": form,
             "choices": report_parts.choices(form.chosen(), form.rule_name()),
             "report": data,

@@ -54,13 +54,13 @@ class SwitchForm(forms.Form):
             raise forms.ValidationError(f"{error}.") from None
 
 
-def may(request: HttpRequest) -> bool:
+def may_switch(request: HttpRequest) -> bool:
     return bool(request.user.has_perm("ratewindow.switch_limits"))
 
 
 def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     """The form, which switches limits off, and the handler of the buttons that switch them on."""
-    if not may(request):
+    if not may_switch(request):
         raise PermissionDenied
     switch_on = request.POST.get("to") == "on"
     form = SwitchForm(request.POST if request.method == "POST" and not switch_on else None)
@@ -122,7 +122,7 @@ def _button(request: HttpRequest, label: str, fields: dict[str, str]) -> SafeStr
         {"csrfmiddlewaretoken": get_token(request), "next": request.POST.get("next", ""), **fields}.items(),
     )
     return format_html(
-        '<form class="rw-at-once" method="post" action="{}">{}<button type="submit" class="rw-button">{}</button></form>',
+        '<form class="rw-inline-form" method="post" action="{}">{}<button type="submit" class="rw-button">{}</button></form>',
         reverse(SWITCH),
         hidden,
         label,

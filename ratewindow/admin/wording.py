@@ -12,7 +12,7 @@ from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.count_when import LOGIN_FAILED, counts_always, written
 
 _UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
-_WHO = {"ip": "address", "user_or_ip": "user or address"}  # other keys are shown as they are
+_KEYS = {"ip": "address", "user_or_ip": "user or address"}  # other keys are shown as they are
 _FIELDS = {
     "header": "{name} header",
     "cookie": "{name} cookie",
@@ -39,16 +39,16 @@ def sentence(rule: RateRule) -> str:
         f"refused with status {rule.response_status}" if rule.response_status != 429 else "",
         f"enforced for {rule.enforce_percent} % of clients" if _is_partial(rule) else "",
     ]
-    return "; ".join([f"{_who(rule.key)}: {_how_much(rule)}, {_where(rule)}", *filter(None, more)]) + "."
+    return "; ".join([f"{_clients(rule.key)}: {_amount(rule)}, {_requests(rule)}", *filter(None, more)]) + "."
 
 
 def sentence_in_code(use: CodeRate) -> str:
     """The sentence of a rate in code: ``Each address: at most 5 in 1 minute, where code names it.``"""
-    how_much = use.words
+    amount = use.words
     if isinstance(use.rate, str):
-        how_much = _limits(parse_rates(use.rate))
+        amount = _limits(parse_rates(use.rate))
     methods = f" on {' or '.join(sorted(use.methods))}" if use.methods else ""
-    return f"{_who(use.key)}: {how_much},{methods} where code names it."
+    return f"{_clients(use.key)}: {amount},{methods} where code names it."
 
 
 def mode_in_words(rule: RateRule) -> str:
@@ -98,7 +98,7 @@ def rounded(duration: timedelta) -> str:
     return f"{round(seconds)} s"
 
 
-def _how_much(rule: RateRule) -> str:
+def _amount(rule: RateRule) -> str:
     try:
         return _limits([window.freeze() for window in rule.windows.all()])
     except ValueError as error:  # written by raw SQL
@@ -139,7 +139,7 @@ def _costs(cost: int) -> str:
     return f"each request costs {cost:,}" if cost else "requests cost nothing and are only checked"
 
 
-def _who(key: str) -> str:
+def _clients(key: str) -> str:
     """``ip+header:x-api-key`` is ``Each address + x-api-key header``."""
     if key == "global":
         return "Everybody together"
@@ -148,10 +148,10 @@ def _who(key: str) -> str:
 
 def _part(part: str) -> str:
     kind, _, name = part.partition(":")
-    return _FIELDS[kind].format(name=name) if name and kind in _FIELDS else _WHO.get(part, part)
+    return _FIELDS[kind].format(name=name) if name and kind in _FIELDS else _KEYS.get(part, part)
 
 
-def _where(rule: RateRule) -> str:
+def _requests(rule: RateRule) -> str:
     methods = rule.methods.replace(",", " or ")
     match rule.applies_to:
         case "all":

@@ -33,7 +33,7 @@ def text_of(response):
 
 def undo_of(response):
     """The fields of the button in a message."""
-    form = re.search(r'<form class="rw-at-once".*?</form>', text_of(response)).group()
+    form = re.search(r'<form class="rw-inline-form".*?</form>', text_of(response)).group()
     return dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
 
 
@@ -42,7 +42,7 @@ def test_off_says_until_when_by_whom_and_why_and_is_undone_in_its_message(admin_
     response = admin_client.post(SWITCH, OFF, follow=True)
     assert response.redirect_chain == [(REPORT, 302)]
     assert "Limits are switched off until 13:00, by admin: a campaign." in text_of(response)
-    assert text_of(response).count("a campaign") == text_of(response).count('class="rw-at-once"') == 1
+    assert text_of(response).count("a campaign") == text_of(response).count('class="rw-inline-form"') == 1
     assert "Limits are OFF until 13:00, by admin: a campaign. Nothing is refused" in text_of(admin_client.get(REPORT))
     assert kill_switch.off
     response = admin_client.post(SWITCH, undo_of(response), follow=True)
