@@ -1,9 +1,5 @@
 """What is said before a request meets it."""
 
-import re
-import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,7 +10,7 @@ from django.db import connection as database
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from ratewindow import checks, ratelimit
+from ratewindow import ratelimit
 from ratewindow.models import RateRule
 from ratewindow.rules import code_rates
 from ratewindow.store import process_clients
@@ -152,24 +148,3 @@ def test_the_names_of_views_that_nobody_has_imported_are_known_to_the_checks(mon
     monkeypatch.setattr(URLResolver, "url_patterns", property(lambda self: loaded.append("urls") or patterns(self)))
     found()
     assert loaded
-
-
-@override_settings(RATELIMIT_ENABLE=False, RATELIMIT_VIEW="shop.views.slow_down")
-def test_settings_that_django_ratelimit_has_left_behind_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "django_ratelimit", ModuleType("django_ratelimit"))
-    assert found() == {}  # it is still at work
-    monkeypatch.delitem(sys.modules, "django_ratelimit")
-    told = found()["ratewindow.W012"]
-    assert "have no effect: RATELIMIT_ENABLE, RATELIMIT_VIEW." in told
-    assert "RATELIMIT_ENABLE: ENABLED; RATELIMIT_VIEW: nothing, but give the URLconf a handler429" in told
-
-
-def test_every_check_is_explained_where_its_hint_says() -> None:
-    package = Path(checks.__file__).parent
-    numbers = {
-        f"{kind[0]}{int(number):03}"
-        for module in package.glob("*.py")
-        for kind, number in re.findall(r"\b(error|warning)\(\s*(\d+),", module.read_text(encoding="utf-8"))
-    }
-    page = (Path(__file__).parents[2] / "docs" / "developers" / "checks.md").read_text(encoding="utf-8")
-    assert numbers == set(re.findall(r"^### (\w+)$", page, re.MULTILINE))
