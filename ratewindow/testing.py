@@ -21,7 +21,7 @@ from ratewindow import conf
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import RateRule
-from ratewindow.rulebook import current, rule_rows
+from ratewindow.rulebook import current, kill_switch, rule_rows
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates, rule
 from ratewindow.rules.rule import check_name
@@ -47,7 +47,7 @@ def Rule(  # noqa: N802  looks like a class where it is an argument of `override
 
 
 class fresh_counts:  # noqa: N801  named as Django's override_settings is
-    """The site's rules with empty counts, kept in the memory of this process.
+    """The site's rules with empty counts, kept in the memory of this process, and limits switched on.
 
     ``with fresh_counts() as counts:`` and then ``counts.travel("61s")``; also a decorator of functions, coroutine functions
     and test classes, for each of whose tests the counts are empty. The pytest fixture of the same name, and `FreshCounts` for
@@ -63,9 +63,13 @@ class fresh_counts:  # noqa: N801  named as Django's override_settings is
     def __enter__(self) -> Self:
         self._undo_settings = override_settings(**{conf.SETTING: {**getattr(settings, conf.SETTING, {}), **self._settings}})
         self._undo_settings.enable()  # also empties the counts in memory
+        self._switch = kill_switch.turned
+        kill_switch.reset()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        kill_switch.reset()
+        kill_switch.learn(self._switch)
         self._undo_settings.disable()
 
     def __call__(self, tests: Decorated) -> Decorated:
@@ -122,7 +126,19 @@ class FreshCounts:
 
 
 class FreshCountsRunner(DiscoverRunner):
-    """Django's test runner with `fresh_counts` for each test: ``TEST_RUNNER = "ratewindow.testing.FreshCountsRunner"``."""
+    """Django's test runner with `fresh_counts` for each test: ``TEST_RUNNER = "ratewindow.testing.FreshCountsRunner"``.
+
+    Between tests, too, and in the system checks, nothing reads or writes the site's Redis.
+    """
+
+    def setup_test_environment(self, **kwargs: Any) -> None:
+        super().setup_test_environment(**kwargs)
+        self._counts = fresh_counts()
+        self._counts.__enter__()
+
+    def teardown_test_environment(self, **kwargs: Any) -> None:
+        self._counts.__exit__(None, None, None)
+        super().teardown_test_environment(**kwargs)
 
     def build_suite(self, *args: Any, **kwargs: Any) -> Any:
         suite = super().build_suite(*args, **kwargs)

@@ -8,12 +8,15 @@ import redis
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.test import AsyncClient, Client, RequestFactory, SimpleTestCase, TestCase
+from django.test.utils import setup_test_environment, teardown_test_environment
 
 import ratewindow
 from ratewindow.models import RateRule
+from ratewindow.operations import switch_off
 from ratewindow.reporting import counters
 from ratewindow.rulebook import current
-from ratewindow.testing import FreshCounts, Rule, fresh_counts, override_rules
+from ratewindow.store import process_clients, state_keys
+from ratewindow.testing import FreshCounts, FreshCountsRunner, Rule, fresh_counts, override_rules
 from tests.support.doors import behind_middleware, decorated, plain, statuses
 
 
@@ -259,3 +262,30 @@ def test_test_cases_run_so_under_djangos_runner_too() -> None:
     result = unittest.TestResult()
     suite.run(result)
     assert (result.testsRun, result.errors, result.failures) == (3, [], [])
+
+
+def test_djangos_runner_leaves_the_sites_redis_alone_between_tests_too(redis_client: redis.Redis) -> None:
+    runner = FreshCountsRunner(verbosity=0)
+    teardown_test_environment()  # that of pytest-django
+    runner.setup_test_environment()
+    try:
+        assert process_clients.in_memory()
+        assert runner.run_suite(runner.build_suite(["tests.test_testing.FreshCase.test_once"])).wasSuccessful()
+        assert process_clients.in_memory()
+    finally:
+        runner.teardown_test_environment()
+        setup_test_environment()
+    assert not process_clients.in_memory()
+
+
+@pytest.mark.django_db
+def test_a_test_that_switches_limits_off_switches_them_off_for_itself_alone(redis_client: redis.Redis) -> None:
+    view = decorated(False, "fresh.switch", "1/m")
+    with fresh_counts():
+        switch_off.turn_off(60)
+        assert statuses(view, 2) == [200, 200]
+        with fresh_counts():
+            assert statuses(view, 2) == [200, 429]
+        assert statuses(view, 2) == [200, 200]
+    assert statuses(view, 2) == [200, 429]
+    assert redis_client.get(state_keys.switch()) is None
