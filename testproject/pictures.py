@@ -27,7 +27,7 @@ MARGIN = 16
 
 # For each picture: its page, below the index of the app, and the last element that is in it.
 PAGES = {
-    "admin-rules.png": ("raterule/", "#content-main"),
+    "admin-rules.png": ("raterule/", "#content-main, .rw-in-code"),
     "admin-rule.png": ("raterule/{rule}/change/", "#windows-group"),
     "admin-blocks.png": ("override/", "#changelist-form"),
     "admin-report.png": ("throttlestat/", ".rw-as-table"),
