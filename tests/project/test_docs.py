@@ -66,14 +66,6 @@ def test_the_files_that_a_document_names_are_there(name: str) -> None:
     assert not [path for path in named if not any((place / path).exists() for place in places)]
 
 
-def test_the_files_of_the_architecture_are_there_and_the_glossary_is_short() -> None:
-    text = (CHECKOUT / "ARCHITECTURE.md").read_text()
-    named = set(re.findall(r"`((?:\w+/)*\w+\.(?:py|lua))`", text))
-    assert len(named) > 40
-    assert not [path for path in named if not any((CHECKOUT / place / path).exists() for place in ("", "ratewindow"))]
-    assert len(re.findall(r"^\| \*\*", text, re.MULTILINE)) <= 20
-
-
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_examples_are_python_and_import_what_there_is(name: str) -> None:
     for indent, block in re.findall(
