@@ -43,9 +43,9 @@ def test_two_processes_name_all_tests_alike_and_in_one_order() -> None:
     assert len(first) == len(second)
 
 
-@pytest.mark.parametrize("values", ["[time.time()]", "[str(uuid.uuid4())]", "{'one', 'two', 'three'}", "[str(hash('one'))]"])
+@pytest.mark.parametrize("values", ["[time.time()]", "{'one', 'two', 'three'}"])
 def test_a_name_that_changes_is_found(values: str, tmp_path: Path) -> None:
-    test = f"import time, uuid, pytest\n@pytest.mark.parametrize('value', {values})\ndef test_it(value): pass\n"
+    test = f"import time, pytest\n@pytest.mark.parametrize('value', {values})\ndef test_it(value): pass\n"
     tmp_path.joinpath("test_changing.py").write_text(test)
     first, second = names(str(tmp_path), "--rootdir", str(tmp_path), "-c", "/dev/null", "-p", "no:django", cwd=tmp_path)
     assert len(first) == len(second) > 0

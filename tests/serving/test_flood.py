@@ -61,11 +61,11 @@ def test_every_cache_that_requests_fill_has_an_end() -> None:
     """Others hold one entry for each thing that code or settings name."""
     named = {
         "algorithms.algorithm",
-        "budget.timed",
-        "handshake.prepared",
+        "thread_deadline.timed",
+        "tls.prepared",
         "scripts._join",
-        "givenrate._imported",
-        "statekeys._secret",
+        "rate_argument._imported",
+        "state_keys._secret",
     }
     endless = {
         f"{each.__module__}.{each.__qualname__}"
