@@ -1,4 +1,4 @@
-"""The site's life under an ASGI server: rules before the first request, counts and connections after the last one."""
+"""The site's lifespan under an ASGI server: rules before the first request, counts and connections after the last one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -14,10 +14,9 @@ Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None
 def lifespan(app: Callable[[Any, Any, Any], Awaitable[None]]) -> Application:
     """`app`, with the rules read before its server lets requests in, and the last counts sent before the server ends.
 
-    In asgi.py: ``application = lifespan(get_asgi_application())``. An app that knows the lifespan protocol goes on
-    hearing of it; one that does not, as Django, needs not. Without this the first request waits for the rules, and
-    what was counted in the last second is lost where the server ends without running what is registered for exit, as
-    uvicorn does.
+    In asgi.py: ``application = lifespan(get_asgi_application())``. An app that implements the lifespan protocol still
+    gets its messages; Django does not implement it. Without this the first request waits for the rules, and
+    the counts of the last second are lost if the server exits without running exit handlers, as uvicorn does.
     """
 
     async def application(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -30,37 +29,37 @@ def lifespan(app: Callable[[Any, Any, Any], Awaitable[None]]) -> Application:
 
 
 class _Life:
-    """One run of the protocol: the app's own part, if it has one, with ours before what it tells the server."""
+    """One run of the protocol: the app's own part, if it has one, with ours before each of its answers to the server."""
 
     def __init__(self, app: Callable[[Any, Any, Any], Awaitable[None]], receive: Receive, send: Send) -> None:
         self._app, self._from_server, self._to_server = app, receive, send
-        self._heard: set[str] = set()
-        self._told: set[str] = set()
+        self._received: set[str] = set()
+        self._sent: set[str] = set()
 
     async def live(self, scope: MutableMapping[str, Any]) -> None:
         try:
             await self._app(scope, self._receive, self._send)
         except Exception:
-            if self._told:  # it takes part, so this is a failure of its own
-                if self._told == {"lifespan.startup.complete"}:
+            if self._sent:  # it implements the protocol, so this is an error of its own
+                if self._sent == {"lifespan.startup.complete"}:
                     await _end()
                 raise
         await self._go_on()
 
     async def _go_on(self) -> None:
-        """What the app has left to do: all of it, where it knows nothing of the protocol."""
-        if not self._told:
-            if "lifespan.startup" not in self._heard:
+        """Do what the app has left out: everything, if it does not implement the protocol."""
+        if not self._sent:
+            if "lifespan.startup" not in self._received:
                 await self._receive()
             await self._send({"type": "lifespan.startup.complete"})
-        if self._told == {"lifespan.startup.complete"}:
-            if "lifespan.shutdown" not in self._heard:
+        if self._sent == {"lifespan.startup.complete"}:
+            if "lifespan.shutdown" not in self._received:
                 await self._receive()
             await self._send({"type": "lifespan.shutdown.complete"})
 
     async def _receive(self) -> Message:
         message = await self._from_server()
-        self._heard.add(message["type"])
+        self._received.add(message["type"])
         return message
 
     async def _send(self, message: Message) -> None:
@@ -70,7 +69,7 @@ class _Life:
             await current.arulebook()
         elif message["type"].startswith("lifespan.shutdown."):
             await _end()
-        self._told.add(message["type"])
+        self._sent.add(message["type"])
         await self._to_server(message)
 
 

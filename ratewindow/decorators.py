@@ -1,6 +1,6 @@
-"""The decorator: the door for rules that code names, and for rates that code gives.
+"""The decorator: the door for rules that code names, and for rates in code.
 
-It also understands the words of django-ratelimit, so that a site moves over by its imports.
+It also takes the arguments of django-ratelimit, so that a site migrates by changing its imports.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,12 +33,12 @@ Made = TypeVar("Made", covariant=True)
 Methods = str | Iterable[str | None]
 
 ALL = (None,)  # as django-ratelimit has it
-_UNSAID: Any = object()  # no rate, which is not None: that is a rate which limits nobody
+_UNSAID: Any = object()  # no rate given; a rate of None is one that limits nobody
 UNSAFE = ("DELETE", "PATCH", "POST", "PUT")
 
 
 class _WithMethods(Protocol[Given, Made]):
-    """A function that has django-ratelimit's names for methods, as ``ratelimit.UNSAFE``."""
+    """A function with django-ratelimit's names for methods as attributes, such as ``ratelimit.UNSAFE``."""
 
     ALL: tuple[None]
     UNSAFE: tuple[str, ...]
@@ -65,16 +65,16 @@ def ratelimit(
     group: str | None = None,
     method: Methods | None = None,
 ) -> Callable[[View], View]:
-    """Limit a view, sync or async, or all of a class's.
+    """Limit a view, sync or async, or all methods of a class-based view.
 
-    ``@ratelimit("login")`` follows the rule of that name; without one it lets pass. ``@ratelimit("login",
+    ``@ratelimit("login")`` follows the rule of that name; while there is none, requests pass. ``@ratelimit("login",
     "5/m; 20/h", key="user")`` enforces the rate until a rule of that name is enforced or switched off; a rule
-    in shadow is tried beside it. ``@ratelimit(rate="10/h")`` makes a name from the view's. `rate` and `cost`
-    may be functions of the request; a rate of None does not limit it. So may `key`, which returns what tells
-    clients apart, or None; `normalise` makes spellings of what they type one client. With ``block=False`` the view decides,
-    by ``request.ratewindow.allowed``, or by ``request.limited``. `group` and `method` are django-ratelimit's
-    words for `name` and `methods`. ValueError, at import, names a bad name, rate, key, cost or method, and TypeError
-    what is no view.
+    in shadow counts in parallel. ``@ratelimit(rate="10/h")`` derives a name from the view's. `rate` and `cost`
+    may be functions of the request; a rate of None does not limit it. `key` may be one, too: it returns what identifies
+    the client, or None. `normalise` treats different spellings of what clients type as one client. With ``block=False``
+    the view decides, by ``request.ratewindow.allowed``, or by ``request.limited``. `group` and `method` are
+    django-ratelimit's names of `name` and `methods`. A bad name, rate, key, cost or method raises ValueError at import,
+    and what is not a view TypeError.
     """
     if misplaced:
         raise TypeError(
@@ -91,7 +91,7 @@ def ratelimit(
     recipe(key, normalise)
     allowed_methods = _methods(_one_of("methods", methods, "method", method))
     if site_functions.is_async(cost):
-        raise ValueError(f"{cost!r} is async, and a cost is asked for without waiting: give a plain function")
+        raise ValueError(f"{cost!r} is async, and cost functions are not awaited: give a plain function")
     if not callable(cost):
         check_cost(cost)
     given = GivenRate(None if rate is _UNSAID else rate, key, allowed_methods, normalise)
@@ -104,16 +104,16 @@ def ratelimit(
 
 
 class _Limit:
-    """What one decorator says, whatever it decorates."""
+    """The arguments of one decorator, whatever it decorates."""
 
     def __init__(
         self, called: str | None, given: GivenRate, key: str, methods: frozenset[str], normalise: bool, cost: Cost, block: bool
     ) -> None:
         self._called, self._given, self._key, self._methods, self._normalise = called, given, key, methods, normalise
         self._cost, self._block = cost, block
-        # The same for a decorator that is made anew at each request, by a decorator of the site's.
-        said = (called, given.registered, key, sorted(methods), normalise, cost, block)
-        self._mark = methods_of.MARK + digest(repr(said), 12)
+        # The same for each of the decorators that a decorator of the site's makes, one at each request.
+        arguments = (called, given.registered, key, sorted(methods), normalise, cost, block)
+        self._mark = methods_of.MARK + digest(repr(arguments), 12)
         self._doors: WeakKeyDictionary[type, _Door] = WeakKeyDictionary()  # of classes whose methods are limited
 
     def around(self, view: Any) -> Any:
@@ -131,7 +131,7 @@ class _Limit:
         return _guard_class(view, door) if isinstance(view, type) else _guarded(view, door)
 
     def _door_of(self, owner: type, view: Any) -> "_Door":
-        """At each request the method comes anew, bound to a view of this class."""
+        """The door of a class's method, which each request brings bound to another view of the class."""
         if (door := self._doors.get(owner)) is None:
             name, place = self._called, methods_of.place(owner, self._mark)
             if name is None and place is not None:
@@ -154,7 +154,7 @@ class _Limit:
 
     def _register(self, name: str, place: str, view: Any = None) -> None:
         if self._given.registered is None and not self._called:
-            return  # it limits nobody, and no rule is missed by it
+            return  # it limits nobody, and needs no rule
         made_of = id(view) if view is not None and not self._called else None
         code_rates.register(
             CodeRate(name, self._given.registered, self._key, self._methods, place, self._normalise, made_of=made_of)
@@ -188,14 +188,14 @@ class _Door:
         try:
             method = request.method
         except AttributeError:
-            told = f"{type(request).__name__} came to rule {self.name} as a request: of a class, limit"
-            raise TypeError(f"{told} methods by @method_decorator(ratelimit(...))") from None
+            problem = f"rule {self.name} got an object of class {type(request).__name__} instead of a request"
+            raise TypeError(f"{problem}: on methods of a class use @method_decorator(ratelimit(...))") from None
         code = None if book.alone else self._given.rule(self.name, request)
         return book.named(self.name, code, method, warn=self._warn)
 
 
 def _guard_class(view: Any, door: _Door) -> Any:
-    """Every method of a view class, by way of its `dispatch`. Whether they are async, each subclass knows of itself."""
+    """Limit every method of a view class at its `dispatch`. Each subclass decides whether they are async."""
     dispatch = view.dispatch
 
     @wraps(dispatch)  # with its attributes, such as that it is exempt from CSRF
@@ -209,7 +209,7 @@ def _guard_class(view: Any, door: _Door) -> Any:
 
 def _one_of(ours: str, value: Any, theirs: str, other: Any) -> Any:
     if value is not None and other is not None:
-        raise ValueError(f"{theirs} is another word for {ours}: give one of them, not {value!r} and {other!r}")
+        raise ValueError(f"{theirs} is another name of {ours}: give one of them, not {value!r} and {other!r}")
     return other if value is None else value
 
 
@@ -217,12 +217,12 @@ def _methods(methods: Methods | None) -> frozenset[str]:
     named = methods if isinstance(methods, Iterable) and not isinstance(methods, str) else [methods]
     texts = [each for each in named if each is not None]
     if not all(isinstance(each, str) for each in texts):
-        raise ValueError(f"{methods!r} names no HTTP methods: write for example 'POST', or ['GET', 'HEAD']")
+        raise ValueError(f"{methods!r} does not name HTTP methods: write for example 'POST', or ['GET', 'HEAD']")
     return check_methods(",".join(texts))
 
 
 def _name_at(place: Place) -> str:
-    """That of the class, where its `dispatch` is limited, and so all its methods."""
+    """A rule name for a place in a class: the class's own where its `dispatch` is limited, and so all its methods."""
     method = "" if place.method in ("dispatch", "__call__") else f".{place.method}"
     return handlers.made_name(place.view.__module__, place.view.__qualname__ + method, place.position)
 

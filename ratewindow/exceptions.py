@@ -1,4 +1,4 @@
-"""What is raised when a caller asks for an exception instead of an answer."""
+"""The exception that a refusal raises on request."""
 
 from typing import Any
 
@@ -13,5 +13,5 @@ class RateLimited(Exception):
         self.decision = decision
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made anew by the decision, not by its words: exceptions are pickled between processes."""
+        """Pickled and copied by its decision, not by its message."""
         return type(self), (self.decision,), vars(self)

@@ -1,14 +1,15 @@
-"""The signals that a site can listen to; what a listener raises is logged by Django and troubles nobody else."""
+"""The signals of this app; an exception in a receiver is logged by Django and goes no further."""
 
 from django.dispatch import Signal
 
 throttled = Signal()
-"""A request was refused: sender `RateRule`, with `request` and `decision`. Sent in the request, so be quick."""
+"""A request was refused: sender `RateRule`, with `request` and `decision`. Sent during the request: receivers must be
+quick."""
 
 rules_changed = Signal()
-"""The rules in force in this process are others now: sender `RateRule`, with `changed`, the names of rules that have come,
-gone or been edited. Sent by who edits and, by a thread of their own, in all other processes; what changes while a listener
-is busy there is told together."""
+"""The rules in force in this process have changed: sender `RateRule`, with `changed`, the names of rules that were added,
+removed or edited. Sent by the edit itself and, in all other processes, by a thread of its own; changes while a receiver
+runs are sent together."""
 
 degraded = Signal()
 """This process stops asking Redis: sender `Breaker`, with `server`, `since` (a datetime), `cause` such as ``store:timeout`` and

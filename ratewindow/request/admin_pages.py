@@ -50,8 +50,8 @@ def _samples(pattern: Any) -> list[str]:
 
 
 def stays_open(request: HttpRequest) -> bool:
-    """Whether a refused request passes nevertheless, uncounted: whoever may correct a rule or block that refuses too much must
-    reach the pages for it. Called only then, since it may ask the database who the user is."""
+    """Whether a refused request passes nevertheless, uncounted: users who may correct a rule or block that refuses too much
+    must reach the pages for it. Called only for refusals, since it may load the user from the database."""
     return _is_ours(request) and _may_switch(request)
 
 

@@ -1,5 +1,5 @@
-"""Rules that count by the answer: what `count_when` has only looked at before the view is charged here, after it, and
-what it has held is refunded if the answer does not count.
+"""Rules that count by the answer: what was only checked before the view is charged after it if `count_when` says so, and
+what was held before the view is refunded if not.
 
 A login has failed during a request if Django's signal says so: with the request, or without one in its context. If it
 fails later than that, while a body is streamed or after a client has gone, it is charged at that moment.

@@ -1,4 +1,4 @@
-"""What stands around a handler, the middleware's next one or a view: off, exempt, blocked, rules, answer, in this order.
+"""The guard around a handler, which is the middleware's next one or a view: off, exempt, blocked, rules, answer, in order.
 
 The outermost guard of a request, the middleware where there is one, counts its decisions and writes the headers, once,
 when the response is there. Guards inside it only decide, and refuse.
@@ -98,7 +98,7 @@ class Passage:
             count_by_answer.wait(self.visit, decision)
 
     def refuse(self, decision: Decision) -> Steps[None]:
-        """Refuse the request, unless it is for the pages where whoever sent it can correct the rule: that is exempt, too."""
+        """Refuse the request, unless it is for our admin pages and from a user who can correct the rule there: exempt, too."""
         may_be_ours = admin_pages.IN_PATHS in self.request.path_info
         if may_be_ours and (yield admin_pages.stays_open, admin_pages.astays_open, self.request):
             return

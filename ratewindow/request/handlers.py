@@ -1,4 +1,4 @@
-"""What stands behind a handler: whether it is awaited, what people call it, and the name of a rule made of that."""
+"""Handlers: whether one is awaited, its place in the code, and the rule name that is derived from it."""
 
 import inspect
 import re
@@ -13,10 +13,10 @@ from ratewindow.limiter.keys import digest
 
 
 def is_async(handler: Any) -> bool:
-    """Whether what it returns is to be awaited.
+    """Whether its result must be awaited.
 
-    The `dispatch` of a class with async methods is a plain function that returns a coroutine. It may come in a partial,
-    as ``method_decorator`` hands it over, and in what other decorators have made of that.
+    The `dispatch` of a class with async methods is a plain function that returns a coroutine. It may be wrapped in a
+    partial, as by ``method_decorator``, and in other decorators around that.
     """
     if iscoroutinefunction(handler):
         return True
@@ -31,19 +31,19 @@ def is_async(handler: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _has_async_methods(view: Any) -> bool:
-    """What a view class says of itself, which it finds by looking through its methods; Django asks it once, too."""
+    """The class's `view_is_async`, which looks through all its methods; Django reads it once, too."""
     return bool(getattr(view, "view_is_async", False))
 
 
 def check(handler: Any) -> None:
-    """TypeError says of what is no view how to limit it."""
+    """Raise TypeError for what is not a view, with the way to limit it."""
     if isinstance(handler, type):
         if not callable(getattr(handler, "dispatch", None)):
-            raise TypeError(f"{place_of(handler)} is no class of views, it has no dispatch(): decorate what is in the URLconf")
+            raise TypeError(f"{place_of(handler)} is not a view class, it has no dispatch(): decorate what is in the URLconf")
     elif any(hasattr(handler, each) for each in _OF_TASKS):
-        raise TypeError(f"{handler!r} is a task, which is given no request: {_ELSEWHERE}")
+        raise TypeError(f"{handler!r} is a task, which gets no request: {_ELSEWHERE}")
     elif not callable(handler):
-        raise TypeError(f"{handler!r} is no view: decorate a function or a class of views")
+        raise TypeError(f"{handler!r} is not a view: decorate a function or a class of views")
     elif inspect.isfunction(handler):  # a bound method, such as a site's admin.site.login, has its self already
         code = handler.__code__
         first = next(iter(code.co_varnames[: code.co_argcount]), "")
@@ -52,16 +52,16 @@ def check(handler: Any) -> None:
             raise TypeError(f"{place_of(handler)} is a method: write @method_decorator(ratelimit(...)) above it")
         takes_none = not first and not code.co_flags & inspect.CO_VARARGS
         if takes_none or annotation in _NO_REQUESTS:
-            raise TypeError(f"{place_of(handler)} is no view, it takes no request: {_ELSEWHERE}")
+            raise TypeError(f"{place_of(handler)} is not a view, it takes no request: {_ELSEWHERE}")
 
 
 _OF_TASKS = ("apply_async", "delay", "enqueue", "send_with_options")  # of Celery, Django, and others
 _NO_REQUESTS = (str, int, float, bytes, "str", "int", "float", "bytes")
-_ELSEWHERE = "where there is none, ask ratewindow.hit(name, identity), with an identity such as user:42"
+_ELSEWHERE = "without one, call ratewindow.hit(name, identity), with an identity such as user:42"
 
 
 def called(handler: Any) -> Any:
-    """What has its name: the class behind ``as_view()``, the function in a partial, the class of an object."""
+    """What gives the handler its name: the class behind ``as_view()``, the function in a partial, the class of an object."""
     while isinstance(handler, partial) and not hasattr(handler, "__qualname__"):  # method_decorator's have one
         handler = handler.func
     if isinstance(handler, type):
@@ -73,8 +73,8 @@ def called(handler: Any) -> Any:
 
 
 def place_of(handler: Any) -> str:
-    """Module and name, for people. What ``@api_view`` makes of a function is a class that has the function's name, but
-    not as its qualified one."""
+    """Module and name, for messages. ``@api_view`` makes a class of a function, with the function's name, but not as its
+    qualified name."""
     return ".".join(_place(handler))
 
 
@@ -84,8 +84,8 @@ def name_of(handler: Any, position: int = 1) -> str:
 
 
 def made_name(module: str, inside: str, position: int = 1) -> str:
-    """A rule name as a person would give it: the app's label and what the module and the view are called, but not that
-    it is a view: ``shop.cart``, ``shop.cart-2``, ``shop.api.price-list.get``."""
+    """A rule name as a person would give it, of the app's label, the module and the view, without the word views:
+    ``shop.cart``, ``shop.cart-2``, ``shop.api.price-list.get``."""
     words = [*_of_app(module), *inside.replace("<locals>.", "").split(".")]
     apart = [re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", word).lower() for word in words]
     name = ".".join(filter(None, (re.sub(r"[^a-z0-9_]+", "-", word).strip("-_") for word in apart)))
@@ -100,7 +100,7 @@ def _place(handler: Any) -> tuple[str, str]:
 
 
 def _of_app(module: str) -> list[str]:
-    """The label of the app that a module belongs to, if it does, and what is below it."""
+    """The label of the app that a module belongs to, if any, and the module's path below it."""
     app = apps.get_containing_app_config(module) if apps.apps_ready else None
     label, below = ([app.label], module[len(app.name) :]) if app is not None else ([], module)
     return [*label, *(word for word in below.split(".") if word and word != "views")]

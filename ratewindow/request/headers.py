@@ -13,7 +13,7 @@ Add = Callable[[str, tuple[str, str]], Any]  # adds a header unless there is one
 
 MOST = 10**15 - 1  # what a structured field can say
 MOST_WINDOWS = 16  # in a header, with the longest names 2 kB: a proxy whose buffer they fill answers 502
-MOST_LATE_MS = 1000  # a charge later than this after it was asked for is one by another clock
+MOST_LATE_MS = 1000  # a charge later than this after the call was made by another clock
 
 
 def write(response: HttpResponseBase, decision: Decision, families: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
-"""Counting without the store: this process admits its share of each limit, until the store is back.
+"""Counting without the store: this process allows its share of each limit, until the store is back.
 
-What is counted here stays here. It outlives the store's return for a period, so that a store that comes and goes
-does not grant a share each time: in any period at most the limit and one share for each process are admitted.
+Counts of this process stay here. They are kept for a period after the store is back, so that a store that fails again
+and again does not grant a share each time: in any period at most the limit and one share for each process are allowed.
 """
 
 import time
@@ -14,12 +14,12 @@ from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.reply import decision
 from ratewindow.limiter.types import Check, Decision, What, Window
 
-MOST_STATES = 20_000  # of one window for one client; those that were charged longest ago go first
+MOST_STATES = 20_000  # of one window for one client; those that were charged longest ago are evicted first
 TIDY_S = 60.0
 
 
 class _Counted:
-    """The counts, and until when they mean something."""
+    """The counts, and until when they matter."""
 
     def __init__(self) -> None:
         self.store = MemoryStore(MOST_STATES)
@@ -30,7 +30,7 @@ _counted = _Counted()
 
 
 def decide(checks: Sequence[Check], what: What) -> list[Decision]:
-    """The decisions of these rules, each by this process's share. They cannot be given back to the store."""
+    """The decisions of these rules, each by this process's share. They cannot be refunded to the store."""
     processes = conf.current().local_processes
     shared = [_shared(check, processes) for check in checks]
     longest_ms = max(max(check.penalty_ms, *(window.period_ms for window in check.windows)) for check in shared)
@@ -43,7 +43,7 @@ def decide(checks: Sequence[Check], what: What) -> list[Decision]:
 
 
 def share_of(limit: int, processes: int) -> int:
-    """What one of so many processes admits of a limit: at least one unit, but nothing of a limit of nothing."""
+    """The share of one of so many processes: at least one unit, but nothing of a limit of 0."""
     return max(1, limit // processes) if limit else 0
 
 
@@ -67,12 +67,12 @@ def _capacity(window: Window) -> int:
 
 
 def tidy() -> None:
-    """Let go of counts that no window remembers any more."""
+    """Remove counts that no window needs any more."""
     if len(_counted.store) and time.monotonic() > _counted.until_s:
         _counted.store.clear()
 
 
 def reset() -> None:
-    """A fork has a share of its own, and other settings are another site."""
+    """Start without counts, in a fork, which has a share of its own, and after a change of the settings."""
     global _counted
     _counted = _Counted()

@@ -29,7 +29,7 @@ class Visit:
     replaced: tuple[Decision, ...] = ()  # those in whose place a later one of the same rule stands
     waiting: Any = None  # the rules that count by the answer
     login_failed = False
-    throttles: Any = None  # those of REST framework that were asked together
+    throttles: Any = None  # those of REST framework that decided together
 
     def add(self, decision: Decision, blocks: bool = True) -> None:
         """Add what a guard has decided; `blocks` unless the view decides."""
@@ -187,7 +187,8 @@ def _without(others: Iterable[Decision], decisions: Iterable[Decision]) -> list[
 
 
 def _once_for_each_rule(decisions: tuple[Decision, ...]) -> Iterable[Decision]:
-    """A shadow row beside a rate in code shares its name: what happened is the code's, what would have is the row's."""
+    """A row in shadow shares its name with the rate in code that it runs in parallel to: what happened is the code's decision,
+    what would have happened the row's."""
     by_rule: dict[str, Decision] = {}
     for decision in sorted(decisions, key=lambda each: _PRECEDENCE.index(each.outcome)):
         by_rule.setdefault(decision.rule, decision)

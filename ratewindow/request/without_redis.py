@@ -1,4 +1,4 @@
-"""What holds without the store, while it is away or gives no answer: each rule's `on_error` says it.
+"""Decisions without the store, while it is away or gives no answer: by each rule's `on_error`.
 
 ``allow`` lets the request pass uncounted, ``refuse`` answers 503, ``local`` counts in this process (`local_counts`). A rule
 in shadow refuses nobody, whatever its `on_error` is.
@@ -23,7 +23,7 @@ def unasked(question: Question) -> Decision:
 
 
 def unanswered(question: Question, what: What, cause: str) -> Decision:
-    """The decision on a question that the store was not asked, or has not answered; `cause` says why."""
+    """The decision on a question without an answer of the store; `cause` says why."""
     policies = _policies(question)
     if what in ("hit", "peek") and "refuse" in policies:
         parts = _refused(question.checks, policies, cause)
@@ -55,7 +55,7 @@ _PHRASES = {
 
 
 def _policies(question: Question) -> list[str]:
-    """One for each check. A rate in code and a row in shadow beside it share their name, not their policy."""
+    """One for each check. A rate in code and a row in shadow share their name, not their policy."""
     usual = conf.current().on_error
     if usual == "allow" and not any(rule.on_error for rule in question.rules):
         return [usual] * len(question.checks)

@@ -1,8 +1,8 @@
-"""All throttles of one view at one request: they are asked together, so that all of them charge it or none does.
+"""All throttles of one view at one request: they decide together, so that all of them charge it or none does.
 
-REST framework asks the throttles one after the other. The first one takes the others along into one call, and they
-return what has been decided. A throttle with an `allow_request` of its own may never mean to ask, so it is asked by
-itself: if it refuses, what the others have charged is refunded.
+REST framework calls the throttles one after the other. The first one decides for all of them in one call, and the
+others return that decision. A throttle with an `allow_request` of its own may not want a decision, so it decides
+alone: if it refuses, what the others have charged is refunded.
 
 If neither middleware nor decorator stands around the view, its throttles count the request and write its headers: the
 view's `finalize_response` and `handle_exception` end that.
@@ -29,57 +29,57 @@ from ratewindow.rules.rule import Rule
 class Throttle(Protocol):
     """What is to be known of a throttle."""
 
-    asks_together: bool
+    decides_together: bool
 
     def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
         """The rules that hold for this request, each with the client that the throttle identifies."""
 
 
 def decide(throttle: Throttle, request: Request, view: Any) -> Decision:
-    """The decision of all throttles of the view that are asked together."""
+    """The decision of all throttles of the view that decide together."""
     known: ViewThrottles | None = visit.of(original(request)).throttles
     if known is not None and known.view is view and not known.ended:
         if type(throttle) in known.waiting:
             known.waiting.remove(type(throttle))
             return known.decision
-        if type(throttle) not in known.asked:
-            return known.ask_alone(throttle, request)
+        if type(throttle) not in known.called:
+            return known.decide_alone(throttle, request)
         known.end()  # the same throttle again, called by code of the site's: another decision
     return ViewThrottles(throttle, request, view).decision
 
 
 class ViewThrottles:
-    """One view's throttles at one request, from the first that is asked until the response is there."""
+    """One view's throttles at one request, from the first that is called until the response is there."""
 
     def __init__(self, throttle: Throttle, request: Request, view: Any) -> None:
         self.view, self.ended = view, False
         self.plain: HttpRequest = original(request)
         listed = _throttles_of(view)
-        others = _without(throttle, [each for each in listed if getattr(each, "asks_together", False)])
+        others = _without(throttle, [each for each in listed if getattr(each, "decides_together", False)])
         self.waiting = [type(each) for each in others]
         self._listed = {type(throttle), *map(type, listed)}
-        self.asked = {type(throttle), *self.waiting}
-        self.decision, self.passage = self._ask((throttle, *others), request)
+        self.called = {type(throttle), *self.waiting}
+        self.decision, self.passage = self._decide((throttle, *others), request)
         self.passage.visit.throttles = self
         if not self.decision.allowed:
             self._announce(self.decision)
         self._attend()
 
-    def ask_alone(self, throttle: Throttle, request: Request) -> Decision:
+    def decide_alone(self, throttle: Throttle, request: Request) -> Decision:
         """The decision of one more throttle; none charges a request that another one refuses. A throttle that is not the
-        view's, but asked in its code, leaves it to the view to refuse."""
-        self.asked.add(type(throttle))
+        view's, but called in its code, leaves it to the view to refuse."""
+        self.called.add(type(throttle))
         if type(throttle) not in self._listed:
-            return self._ask((throttle,), request, block=False)[0]
+            return self._decide((throttle,), request, block=False)[0]
         if not self.decision.allowed:
-            return self._ask((throttle,), request, "peek")[0]
-        decision, _ = self._ask((throttle,), request)
+            return self._decide((throttle,), request, "peek")[0]
+        decision, _ = self._decide((throttle,), request)
         if not decision.allowed:
             self.decision = decision
             self._announce(decision)
         return decision
 
-    def _ask(
+    def _decide(
         self, throttles: Iterable[Throttle], request: Request, what: What = "hit", block: bool = True
     ) -> tuple[Decision, Passage]:
         """The decision of these throttles: what is decided now, and what a guard outside has decided on the same rules,
@@ -164,7 +164,7 @@ class _Door:
 
 
 def _throttles_of(view: Any) -> list[Any]:
-    """The view's throttles once more: it has made those that it asks before it asks the first."""
+    """The view's throttles once more: the view makes its own before it calls the first."""
     make: Callable[[], Iterable[Any]] | None = getattr(view, "get_throttles", None)
     return list(make()) if make is not None else []
 

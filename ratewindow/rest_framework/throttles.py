@@ -1,7 +1,7 @@
 """The throttles of views: `RuleThrottle` for rules by name, and REST framework's own classes, counting by our limiter.
 
-A rule in the admin takes the place of a rate in code under the same name, as at a decorated view: of a throttle that is
-the name of its scope.
+A rule in the admin replaces a rate in code under the same name, as at a decorated view. A throttle's name is that of its
+scope.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,30 +27,30 @@ from ratewindow.rules.rule import Rule, check_name
 
 
 class _Throttle(BaseThrottle):
-    """What a throttle of ours is to REST framework; which rules it means, its subclasses say."""
+    """The base of our throttles for REST framework; subclasses give the rules."""
 
-    asks_together = True  # with the other throttles of the view, in one call
+    decides_together = True  # with the other throttles of the view, in one call
     decision: Decision | None = None  # of the last request
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.asks_together = cls.allow_request.__module__ == __name__  # another one may exempt a request before it asks
+        cls.decides_together = cls.allow_request.__module__ == __name__  # one of the site's may exempt a request
 
     def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
-        """The rules that hold for this request, each as it sees the client."""
-        raise NotImplementedError(f"{type(self).__name__} says no rules: use RuleThrottle or one of REST framework's names")
+        """The rules that hold for this request, each with the client that the throttle identifies."""
+        raise NotImplementedError(f"{type(self).__name__} gives no rules: use RuleThrottle, or one of REST framework's names")
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        """Whether the request may pass all throttles of the view that are asked together with this one."""
+        """Whether the request may pass all throttles of the view that decide together with this one."""
         self.decision = decide_together.decide(self, request, view)
         return self.decision.allowed
 
     def wait(self) -> float | None:
-        """Seconds until the request would be admitted; None when waiting does not help."""
+        """Seconds until the request would be allowed; None when waiting does not help."""
         return self.decision.retry_after if self.decision is not None else None
 
     def get_ident(self, request: Request) -> str:
-        """The client's address as the rest of the site sees it: by TRUSTED_PROXIES, not by NUM_PROXIES."""
+        """The client's address by TRUSTED_PROXIES, as for all other rules, not by NUM_PROXIES."""
         return client_address(request)
 
 
@@ -83,7 +83,7 @@ class SimpleRateThrottle(_Throttle):
     rate: str | None
     num_requests: int | None
     duration: float | None
-    counts_per = "user_or_ip"  # for people: what tells clients apart here
+    counts_per = "user_or_ip"  # for messages: what identifies clients here
 
     @classproperty
     def THROTTLE_RATES(cls) -> Mapping[str, Any]:  # noqa: N802, N805
@@ -108,11 +108,11 @@ class SimpleRateThrottle(_Throttle):
         return windows[0].limit, windows[0].period_ms / 1000
 
     def get_cache_key(self, request: Request, view: Any) -> Any:
-        """What tells this client from others under the scope; None lets the request pass."""
+        """What identifies this client under the scope; None lets the request pass."""
         raise NotImplementedError(f"{type(self).__name__} needs get_cache_key(request, view)")
 
     def client(self, request: Request) -> str:
-        """The user whom REST framework has authenticated, or else the address."""
+        """The user that REST framework has authenticated, or else the address."""
         found = user(request)
         if found is not None:
             return found
@@ -211,7 +211,7 @@ class ScopedRateThrottle(SimpleRateThrottle):
 
 
 def windows_of(rate: str | None, place: str) -> tuple[Window, ...]:
-    """The windows of a rate, none of None; ImproperlyConfigured says what is wrong with it there."""
+    """The windows of a rate, none for None. Raises ImproperlyConfigured with the place of a bad one."""
     if rate is None:
         return ()
     try:
@@ -223,12 +223,12 @@ def windows_of(rate: str | None, place: str) -> tuple[Window, ...]:
     return windows
 
 
-_parsed = lru_cache(maxsize=1024)(parse_rates)  # each request makes its throttles anew
+_parsed = lru_cache(maxsize=1024)(parse_rates)  # each request makes its own throttles
 
 
 def _listed(names: Iterable[str] | str) -> Iterable[str]:
     if not isinstance(names, Iterable):
-        raise ImproperlyConfigured(f"throttle_rules: {names!r} is no list of rules: write for example ['export'], or [] for none")
+        raise ImproperlyConfigured(f"throttle_rules: {names!r} is not a list of rules: write for example ['export'], or []")
     return (names,) if isinstance(names, str) else names
 
 
@@ -242,7 +242,7 @@ def _checked(name: Any, place: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _rule_of(name: str, key: str, limit: int, period_s: float) -> Rule:
-    """A rate that a class reads in its own way."""
+    """The rate of a class with a `parse_rate` of its own."""
     try:
         return Rule(name, (Window(limit, round(period_s * 1000)),), key=key)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What the site's views name and give in their throttles, known before a request meets it: for lists and checks."""
+"""Rules and rates that the site's views use in their throttles, found before any request: for lists and checks."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -17,13 +17,13 @@ logger = logging.getLogger("ratewindow")
 
 
 def register() -> None:
-    """Make known what the views of the URLconf name and give; what is wrong in it, `problems` tells."""
+    """Register the rules and rates in the throttles of the URLconf's views; `problems` reports bad ones."""
     for _ in problems():
         pass
 
 
 def problems() -> Iterator[tuple[str, str]]:
-    """What is wrong with the site's throttles, each with a hint where; registers those that are right."""
+    """What is wrong with the site's throttles, each with a hint where; registers the valid ones."""
     wrong: dict[str, str] = {}
     for view, throttle in dict.fromkeys(_throttled()):
         try:
@@ -31,18 +31,18 @@ def problems() -> Iterator[tuple[str, str]]:
         except ImproperlyConfigured as error:
             wrong.setdefault(str(error), f"Seen at the view {place_of(type(view))}.")
         except Exception as error:  # a class of the site's that needs a request, or the database, to be made
-            logger.debug("ratewindow: %s is known once a request meets it: %r", place_of(throttle), error)
+            logger.debug("ratewindow: %s is not known before its first request: %r", place_of(throttle), error)
     yield from wrong.items()
     for scope, rate in (SimpleRateThrottle.THROTTLE_RATES if are_used() else {}).items():
         try:
             windows_of(rate, f"DEFAULT_THROTTLE_RATES[{scope!r}]")
         except ImproperlyConfigured as error:
-            if not any(str(error).partition(": ")[2] in told for told in wrong):
+            if not any(str(error).partition(": ")[2] in problem for problem in wrong):
                 yield str(error), "No view uses it yet."
 
 
 def names_num_proxies() -> bool:
-    """Whether the site says by NUM_PROXIES what our throttles do not read."""
+    """Whether the site sets NUM_PROXIES, which our throttles do not read."""
     return bool(api_settings.NUM_PROXIES) and are_used()
 
 
@@ -50,7 +50,7 @@ def are_used() -> bool:
     """Whether throttles of ours are among the default ones, or a view's."""
     try:
         usual = api_settings.DEFAULT_THROTTLE_CLASSES
-    except ImportError:  # which REST framework tells itself
+    except ImportError:  # which REST framework reports itself
         usual = []
     return any(map(_is_ours, usual)) or next(_throttled(), None) is not None
 

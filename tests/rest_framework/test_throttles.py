@@ -95,7 +95,7 @@ class TestRuleThrottle:
 
     @pytest.mark.parametrize("rules", [None, 5])
     def test_what_is_no_list_of_names_is_told(self, rules: Any) -> None:
-        with pytest.raises(ImproperlyConfigured, match=rf"throttle_rules: {rules} is no list of rules: .* or \[\] for none"):
+        with pytest.raises(ImproperlyConfigured, match=rf"throttle_rules: {rules} is not a list of rules: .* or \[\]"):
             ask(throttled(RuleThrottle, throttle_rules=rules))
 
     def test_without_rules_everybody_passes(self) -> None:
