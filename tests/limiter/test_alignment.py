@@ -89,6 +89,7 @@ def process_ahead_ms(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 PERIODS_AHEAD = [-1000, -4, -3.5, -3, -2, -1, 1, 2, 3, 3.5, 4, 1000]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("never_expiring", "process_ahead_ms")
 @pytest.mark.parametrize(
     ("aligned_to", "process_ahead_ms"),

@@ -6,7 +6,7 @@ from ratewindow.limiter import Limiter, Window
 from tests.support.clock import Clock
 from tests.support.histories import ALGORITHMS
 
-pytestmark = pytest.mark.usefixtures("never_expiring")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("never_expiring")]
 
 
 def polled(limiter: Limiter, clock: Clock, window: Window, **how: object) -> int:

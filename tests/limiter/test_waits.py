@@ -10,7 +10,7 @@ from ratewindow.limiter.limiter import Store
 from tests.support.clock import Clock
 from tests.support.histories import ALGORITHMS
 
-pytestmark = pytest.mark.usefixtures("never_expiring")  # the server's own time is not the test's
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("never_expiring")]  # the server's own time is not the test's
 
 BURSTY = ("token_bucket", "leaky_bucket")
 WAITS = 60  # refusals looked at in one history
