@@ -15,7 +15,7 @@
 -- Returns  a flat array of integers. For each rule of kind 2, 4 or both, or if forced: verdict (0 = had room, 1 = was
 --          full, 2 = was locked), lock_wait_ms; then for each window: remaining, wait_ms, reset_ms, charged_at_ms.
 --          They describe the state after the call and count from now, but for charged_at_ms, the time under
---          which the window counted the charge, -1 if not all of it, so that a refund gives back none. wait_ms is 0
+--          which the window counted the charge, -1 if not all of it, so that a refund removes none. wait_ms is 0
 --          when there is room, and -1 when there never will be, because the cost is above the capacity. reset_ms is
 --          when remaining next grows, but not before wait_ms; 0 when nothing counts, or the limit is 0.
 --
@@ -106,7 +106,7 @@ end
 
 local unpack = table.unpack or unpack -- in Lua 5.4, and in 5.1
 
--- A window is a list: its algorithm, what this is told of it, and what it read.
+-- A window is a list: its algorithm, the arguments of its functions, and its reading.
 local ROOM, CAPACITY = 7, 8
 
 local function look(rule)

@@ -1,10 +1,10 @@
--- Gives units back: to the charge that is named, as far as it still counts, else the oldest that count.
+-- Refunds units: of the charge that is named, as far as it still counts, else the oldest that count.
 --
 -- State    as in decide.lua
 -- KEYS     the windows' keys
 -- ARGV     now_ms: '' means the server's clock
 --          for each window: algorithm, limit, period_ms, the algorithm's parameter, units, charged_at_ms
---            charged_at_ms is what the charge returned, -1 gives nothing back; '' means the oldest units
+--            charged_at_ms is what the charge returned, -1 refunds nothing; '' means the oldest units
 -- Returns  for each window how many units fit now, at least 0
 --
 -- A refund never takes a count below zero, creates no key, and gives no window more than was charged to it

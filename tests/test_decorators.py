@@ -173,7 +173,7 @@ def test_a_group_that_is_no_rule_name_is_told_one() -> None:
 def test_the_old_order_of_arguments_is_an_error_and_not_something_else() -> None:
     with pytest.raises(TypeError, match=r"by position.*ratelimit\(group=\.\.\., key=\.\.\., rate=\.\.\.\)"):
         ratelimit("login", "ip", "5/m")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="'ip' is no rate"):
+    with pytest.raises(ValueError, match="'ip' is not a rate"):
         ratelimit("login", "ip")
 
 

@@ -1,4 +1,4 @@
-"""One question in one line: may this user do this once more?"""
+"""One call for one question: may this user do this once more?"""
 
 from ratewindow.limiter.limiter import AsyncStore, Limiter, Store
 from ratewindow.limiter.memory import MemoryStore
@@ -16,7 +16,7 @@ def is_action_allowed(user_id: object, action: str, period_s: float, max_count: 
 
     Exact, by ``sliding_log``, also for many calls within a millisecond; what is refused is not counted.
     Without a `store` the actions are counted in this process alone: give a `RedisStore` to share them, and
-    give the same one each time. A user is told apart by the text of `user_id`: 42 and "42" are one user. For more than
+    give the same one each time. Users differ by the text of `user_id`: 42 and "42" are one user. For more than
     yes or no, such as how long to wait, see `Limiter.hit`. ValueError names a bad period or count.
     """
     return _limiter(store).hit(_identity(user_id, action), [_window(period_s, max_count)]).allowed
@@ -30,9 +30,9 @@ async def ais_action_allowed(
 
 
 def _limiter(store: Store | AsyncStore | None) -> Limiter:
-    if store is not None and not hasattr(store, "run"):  # made here, it would be another one with each question
+    if store is not None and not hasattr(store, "run"):  # a store made here would be a new one at each call
         raise TypeError(
-            f"{type(store).__name__} is no store: make a {store_name(store) or 'RedisStore'} of a client once, and give that"
+            f"{type(store).__name__} is not a store: make a {store_name(store) or 'RedisStore'} of the client once, and pass that"
         )
     return Limiter(_this_process if store is None else store, prefix="rwa")
 

@@ -1,5 +1,5 @@
-"""What a caller may give as an identity and as windows, beside one text and a list: looked at only where these are not; and
-a clock of the caller's, for tests and replays."""
+"""Arguments of the limiter in their rarer forms, an identity in several parts or one window alone; and the caller's own
+clock, for tests and replays."""
 
 from collections.abc import Callable, Iterable
 
@@ -12,7 +12,7 @@ MOST_MS = 2**47  # in the year 6429: buckets are numbered with six bytes, and ca
 
 
 def identity_of(given: object) -> str:
-    """An identity as one text; TypeError names what is none."""
+    """An identity as one text; TypeError names anything else."""
     if isinstance(given, str):
         return given
     if isinstance(given, tuple) and given and all(isinstance(part, str) for part in given):
@@ -21,7 +21,7 @@ def identity_of(given: object) -> str:
 
 
 def windows_of(given: object) -> tuple[Window, ...]:
-    """Windows as a tuple; TypeError names what are none."""
+    """Windows as a tuple; TypeError names anything else."""
     if isinstance(given, Window):
         return (given,)
     windows = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else (given,)
@@ -29,23 +29,23 @@ def windows_of(given: object) -> tuple[Window, ...]:
         if not isinstance(window, Window):
             of_text = "ratewindow.limiter.rates.parse_rates makes windows of text"
             remedy = of_text if isinstance(window, str) else "give some such as Window(10, period_ms=1000)"
-            raise TypeError(f"{window!r:.60} is no window: {remedy}")
+            raise TypeError(f"{window!r:.60} is not a window: {remedy}")
     return windows
 
 
 def whole_ms_of(clock_ms: Callable[[], float]) -> Callable[[], int]:
-    """The same clock in whole milliseconds, from 0 on; it raises a ValueError that names what is no such time."""
+    """The same clock in whole milliseconds, from 0 on; a ValueError names a time out of range."""
     if not callable(clock_ms):
         raise TypeError(f"clock_ms {clock_ms!r}: give a function that returns milliseconds")
 
     def now_ms() -> int:
-        told = clock_ms()
+        given = clock_ms()
         try:
-            whole = int(told)
-        except (TypeError, ValueError, OverflowError):  # no number, or none that is a time
+            whole = int(given)
+        except (TypeError, ValueError, OverflowError):  # not a number, or infinite
             whole = -1
         if not 0 <= whole <= MOST_MS:
-            raise ValueError(f"clock_ms told {told!r}: let it return milliseconds from 0 to {MOST_MS}")
+            raise ValueError(f"clock_ms returned {given!r}: let it return milliseconds from 0 to {MOST_MS}")
         return whole
 
     return now_ms

@@ -30,13 +30,13 @@ EXAMPLES = "10s, 1m, 2h30m, 1d2h3m4s or 500ms"
 def unit_ms(name: str) -> int:
     """The milliseconds of one unit, singular, plural or abbreviated; ValueError names what is wrong."""
     if not isinstance(name, str):
-        raise ValueError(f"{name!r} is no unit of time: write a text, such as 'seconds'")
+        raise ValueError(f"{name!r} is not a unit of time: write a text, such as 'seconds'")
     unit = _UNIT_OF_NAME.get(name.strip().lower())
     if unit is not None:
         return UNITS_MS[unit]
     if name.strip().lower() in ("month", "months", "mo"):
         raise ValueError(f"{name!r} has no fixed length: write 30d")
-    raise ValueError(f"{name!r} is no unit of time: use ms, s, m, h, d or w")
+    raise ValueError(f"{name!r} is not a unit of time: use ms, s, m, h, d or w")
 
 
 def parse_duration(text: str | timedelta) -> int:
@@ -62,7 +62,7 @@ def parse_duration(text: str | timedelta) -> int:
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from None
     if total <= 0:
-        raise ValueError(f"{text!r} is no time at all: write at least 1ms")
+        raise ValueError(f"{text!r} is zero: write at least 1ms")
     return total
 
 

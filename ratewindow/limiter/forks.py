@@ -1,6 +1,6 @@
-"""What a forked process begins anew: the locks, counts, connections and threads that it finds are its parent's.
+"""What a forked process renews: the locks, counts, connections and threads that it finds are its parent's.
 
-Python's own hook tells of forks that Python makes. A server that forks in C, as uWSGI does, calls no hook, so a process
+Python calls a hook after the forks that it makes. A server that forks in C, as uWSGI does, calls none, so a process
 also compares its id before it decides or counts.
 """
 
@@ -27,7 +27,7 @@ def renew_lock_after_fork(owner: Any) -> None:
 
 
 def notice() -> None:
-    """Begin anew if this process is a fork that no hook has told of."""
+    """Renew everything if this process was forked without Python's hook."""
     pid = os.getpid()
     if pid == _pid:
         return

@@ -114,8 +114,8 @@ class Leases:
                 whole.append(answer if pocket is None else pocket.answered())
         return whole
 
-    def give_back(self, plan: Plan) -> None:
-        """The store did not answer: what was spent for this question was not used."""
+    def release(self, plan: Plan) -> None:
+        """Return what the plan spent: the store did not answer."""
         with self._lock:
             self._keep(plan)
 

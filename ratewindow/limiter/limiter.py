@@ -33,7 +33,7 @@ class Store(Protocol):
 
 
 class AsyncStore(Protocol):
-    """The same, awaited."""
+    """`Store` with answers that are awaited."""
 
     @property
     def is_async(self) -> bool: ...
@@ -132,8 +132,8 @@ class Limiter:
         return self._charge(self._checks(identity, windows, cost), "charge")
 
     def refund(self, identity: Identity, windows: Windows, cost: int = 1, *, decision: Decision | None = None) -> None:
-        """Give back units. Those of a decision return to the charge it made, as far as that still counts and
-        never more than it was; without one, the oldest units that count go."""
+        """Refund units. Those of a decision reduce the charge it made, as far as that still counts; without a
+        decision, the oldest units that count are removed."""
         refunds, now_ms = self._refunds(identity, windows, cost, decision)
         if refunds:
             self._called().refund(refunds, now_ms)
@@ -146,12 +146,12 @@ class Limiter:
 
     def acquire(self, identity: Identity, windows: Windows, cost: int = 1, *, timeout_s: float) -> Decision:
         """`hit`, waiting for its turn, but not beyond `timeout_s`: then, or when its turn would come later, refused."""
-        deadline_s, windows = _deadline_s(timeout_s), windows_of(windows)  # which are asked about more than once
-        while not (told := self.hit(identity, windows, cost)):
-            if not _worth_waiting(told, deadline_s):
+        deadline_s, windows = _deadline_s(timeout_s), windows_of(windows)  # an iterator is read once, but checked more often
+        while not (answer := self.hit(identity, windows, cost)):
+            if not _worth_waiting(answer, deadline_s):
                 break
-            time.sleep(told.retry_after or 0)
-        return told
+            time.sleep(answer.retry_after or 0)
+        return answer
 
     async def ahit(
         self,
@@ -198,12 +198,12 @@ class Limiter:
 
     async def aacquire(self, identity: Identity, windows: Windows, cost: int = 1, *, timeout_s: float) -> Decision:
         """`acquire` on an asynchronous store."""
-        deadline_s, windows = _deadline_s(timeout_s), windows_of(windows)  # which are asked about more than once
-        while not (told := await self.ahit(identity, windows, cost)):
-            if not _worth_waiting(told, deadline_s):
+        deadline_s, windows = _deadline_s(timeout_s), windows_of(windows)  # an iterator is read once, but checked more often
+        while not (answer := await self.ahit(identity, windows, cost)):
+            if not _worth_waiting(answer, deadline_s):
                 break
-            await asyncio.sleep(told.retry_after or 0)
-        return told
+            await asyncio.sleep(answer.retry_after or 0)
+        return answer
 
     def _decide(self, checks: list[Check], what: What) -> Decision:
         return decision(checks, self._called().run(checks, what, self._now_ms()), what)
@@ -213,20 +213,20 @@ class Limiter:
 
     def _charge(self, checks: list[Check], what: What) -> Decision:
         """Charge whatever stands against it: a wait that is remembered may be longer now."""
-        told = self._decide(_chargeable(checks), what)
+        charged = self._decide(_chargeable(checks), what)
         self._refusals.forget()
-        return told
+        return charged
 
     async def _acharge(self, checks: list[Check], what: What) -> Decision:
-        told = await self._adecide(_chargeable(checks), what)
+        charged = await self._adecide(_chargeable(checks), what)
         self._refusals.forget()
-        return told
+        return charged
 
     def _learn(self, checks: list[Check], reply: Reply, asked_ms: float) -> Decision:
-        told = decision(checks, reply)
-        if not told.allowed:
+        answer = decision(checks, reply)
+        if not answer.allowed:
             self._refusals.learn(checks, reply, asked_ms)
-        return told
+        return answer
 
     async def _answer(self, answer: Any) -> Any:
         return await answer if self._store.is_async else answer
@@ -249,7 +249,7 @@ class Limiter:
                 keys: tuple[str, ...] = (f"{self._prefix}:{windows[0].tag}:{who}",)
             else:
                 keys = tuple([f"{self._prefix}:{window.tag}:{who}" for window in windows])
-        except (TypeError, AttributeError, KeyError):  # not the usual text and list: what else they may be is looked at now
+        except (TypeError, AttributeError, KeyError):  # not text and a list: look at what else they may be
             usual = identity_of(identity), windows_of(windows)
             if usual == (identity, windows):
                 raise
@@ -265,11 +265,11 @@ class Limiter:
         tags = sorted({window.tag for window in windows})
         return f"{self._prefix}:{digest('lock ' + ' '.join(tags), 6)}:{who}"
 
-    def _refunds(self, identity: Identity, windows: Windows, cost: int, told: Decision | None) -> tuple[Refunds, int | None]:
-        """What to give back, and when; of nothing nobody is told."""
+    def _refunds(self, identity: Identity, windows: Windows, cost: int, decision: Decision | None) -> tuple[Refunds, int | None]:
+        """The refunds, and the time at which they are made; none for a cost of 0."""
         (check,) = self._checks(identity, windows, cost)
-        if told is not None:
-            return told.take_back(cost), self._now_ms()
+        if decision is not None:
+            return decision.refunds(cost), self._now_ms()
         return [(check, [None] * len(check.windows))] if cost else [], self._now_ms()
 
     def _states(self, identity: Identity, windows: Windows) -> list[str]:
@@ -290,5 +290,5 @@ def _deadline_s(timeout_s: float) -> float:
     return time.monotonic() + timeout_s
 
 
-def _worth_waiting(told: Decision, deadline_s: float) -> bool:
-    return told.retry_after is not None and time.monotonic() + told.retry_after <= deadline_s
+def _worth_waiting(refused: Decision, deadline_s: float) -> bool:
+    return refused.retry_after is not None and time.monotonic() + refused.retry_after <= deadline_s

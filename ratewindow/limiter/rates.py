@@ -13,7 +13,7 @@ EXAMPLES = "5/m, 100/2h, 5/10s or 10 per minute; several joined by ;"
 def parse_rates(text: str) -> tuple[Window, ...]:
     """The windows of ``"5/m; 20/h"``; empty text has none. ValueError names the text and the remedy."""
     if not isinstance(text, str):
-        raise ValueError(f"{text!r} is no rate: write text such as {EXAMPLES}")
+        raise ValueError(f"{text!r} is not a rate: write text such as {EXAMPLES}")
     parts = [part.strip() for part in text.split(";") if part.strip()]
     if len(parts) > MOST_WINDOWS:
         raise TooManyWindows(f"{text[:64]!r} has {len(parts)} limits, of at most {MOST_WINDOWS}: write fewer, or several rules")
@@ -28,7 +28,7 @@ def parse_rates(text: str) -> tuple[Window, ...]:
 def _parse(text: str) -> Window:
     match = _RATE.fullmatch(text.lower()) if len(text) <= 64 else None
     if not match:
-        raise ValueError(f"{text[:64]!r} is no rate: write {EXAMPLES}")
+        raise ValueError(f"{text[:64]!r} is not a rate: write {EXAMPLES}")
     limit, period = match.groups()
     try:
         period_ms = parse_duration(period) if period[0].isdigit() else unit_ms(period)

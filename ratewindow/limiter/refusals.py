@@ -1,4 +1,4 @@
-"""Refusals that this process knows of: a client that hammers is told so without asking the server each time."""
+"""Refusals that this process remembers: a client that hammers is refused without a call of the server each time."""
 
 import threading
 import time
@@ -15,12 +15,12 @@ MOST_MS = 2**53
 
 
 class Refusals:
-    """Replies that refused, believed until the wait they told is over, and at most `believed_ms`.
+    """Replies that refused, believed until their wait is over, and at most `believed_ms`.
 
     So nothing is ever admitted that the server would refuse, and nothing is refused for longer than
     `believed_ms` that the server would admit: after a refund or a reset elsewhere, an edit, lost data, or a
     step of the server's clock. A refusal is believed from before the server was asked, and its wait grows shorter
-    from when the reply was there: so who waits as long as it says, even a part of a millisecond, is admitted.
+    from when the reply was there: so a client that waits exactly so long is admitted.
     Thread-safe; it knows at most `MOST_KNOWN` refusals and forgets the oldest first.
     """
 
@@ -32,7 +32,7 @@ class Refusals:
         self.known: OrderedDict[tuple[Check, ...], tuple[float, float, float, Reply]] = OrderedDict()
 
     def __bool__(self) -> bool:
-        """Whether it is worth the while to ask."""
+        """Whether any refusal is known."""
         return bool(self.known)
 
     def recall(self, checks: list[Check], now_ms: float | None = None) -> Decision | None:
@@ -63,7 +63,7 @@ class Refusals:
                     self.known.popitem(last=False)
 
     def forget(self) -> None:
-        """Believe nothing: something was given back, or charged beyond what is full."""
+        """Believe no refusal any more: units were refunded, or charged beyond what is full."""
         with self._lock:
             self.known.clear()
 

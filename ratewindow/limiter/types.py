@@ -1,4 +1,4 @@
-"""The plain values of the limiter: what limits, what is asked, what is answered."""
+"""The plain values of the limiter: what limits, what is checked, what is answered."""
 
 import threading
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ class Window:
         if self.burst is None and chosen.default_burst:
             object.__setattr__(self, "burst", chosen.default_burst(self.limit))
 
-    def __hash__(self) -> int:  # what is packed and told of windows is remembered by them
+    def __hash__(self) -> int:  # caches are keyed by windows
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:  # without what is remembered here, since each process has hashes of its own
@@ -75,7 +75,7 @@ class Window:
         return (self.script, self.limit, self.period_ms, algorithm(self.algorithm).parameter(self, 0))
 
     def arguments(self, now_ms: int) -> tuple[str | int, ...]:
-        """What the script is told of this window; only edges of the clock depend on the time."""
+        """The script's arguments for this window; only edges of the clock depend on the time."""
         parameter = algorithm(self.algorithm).parameter
         return self._arguments or (self.script, self.limit, self.period_ms, parameter(self, now_ms))
 
@@ -166,7 +166,7 @@ class TooManyWindows(ValueError):
 
 
 def too_much(windows: Sequence[Window], most: int = MOST_WINDOWS) -> str:
-    """What of these windows is too much for one call of a server; empty where nothing is."""
+    """What makes these windows too many for one call of a server, or empty."""
     buckets = sum(window.buckets or 0 for window in windows)
     if len(windows) > most:
         return f"{len(windows)} limits, of at most {most}"
@@ -184,7 +184,7 @@ def check_number(checks: Iterable[Check]) -> None:
 
 
 class _Refunds:
-    """Who gives back at the same moment as another counts after it."""
+    """The lock of refunds: two of one decision at the same moment must not refund it twice."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -221,7 +221,7 @@ class Decision:
     windows: tuple[WindowAnswer, ...] = ()
     parts: tuple["Decision", ...] = ()
     check: Check | None = None
-    refunded: int = 0  # units of the charge that have been given back
+    refunded: int = 0  # units of the charge
     later: tuple["Decision", ...] = ()  # what else was charged: once the cost was known, or before code asked again
     at_s: float = 0.0  # this process's clock when the store was asked
     cause: str = ""  # why it was decided without the store, such as store:timeout
@@ -236,12 +236,12 @@ class Decision:
         return Decision, tuple(getattr(self, each.name) for each in fields(Decision) if each.name != "made_by")
 
     def __repr__(self) -> str:
-        """What people look for, as far as it says something: ``Decision(allowed=True, limit=5, remaining=4, rule='login')``."""
+        """What people look for, unless it is as usual: ``Decision(allowed=True, limit=5, remaining=4, rule='login')``."""
         shown = [(name, getattr(self, name)) for name in _SHOWN]
         usual = {"mode": "enforce", "forced": False}
-        told = [f"{name}={value!r}" for name, value in shown if value not in (None, "") and value != usual.get(name)]
+        words = [f"{name}={value!r}" for name, value in shown if value not in (None, "") and value != usual.get(name)]
         rules = f", rules={[part.rule for part in self.parts]}" if len(self.parts) > 1 else ""
-        return f"{type(self).__name__}({', '.join(told)}{rules})"
+        return f"{type(self).__name__}({', '.join(words)}{rules})"
 
     @property
     def decisions(self) -> tuple["Decision", ...]:
@@ -250,11 +250,10 @@ class Decision:
             return self.parts
         return (self,) if self.rule else ()
 
-    def take_back(self, cost: int, with_later: bool = True) -> list[tuple[Check, list[int]]]:
-        """What to give back for `cost` units of this decision's charge: of each rule, and the times it was counted
-        at, the newest charges first, without what was charged `later` if so wished. All refunds of one decision together
-        give back no more than it charged, and a refusal, which may have been counted but bought nothing, gives nothing
-        back."""
+    def refunds(self, cost: int, with_later: bool = True) -> list[tuple[Check, list[int]]]:
+        """The refunds of `cost` units of this decision's charge: of each rule, and the times it was counted at, the
+        newest charges first, without those made `later` if so wished. All refunds of one decision together are at most
+        what it charged; a refusal, which may have been counted but bought nothing, has none."""
         refunds = []
         with _refunds._lock:
             for part in self.decisions:

@@ -48,7 +48,7 @@ def refund_parts(decision: Decision, units: int, rule: str | None) -> Steps[None
     """Refund up to `units` of what the rules of a request's decision, or the one that is named, have charged it."""
     check_cost(units)
     charged = [part for part in _parts(decision, rule) if rule is not None or not _waits_for_answer(part)]
-    refunds = [each for part in charged for each in part.take_back(units)]
+    refunds = [each for part in charged for each in part.refunds(units)]
     if not refunds:
         return
     keys = {check.keys for check, _ in refunds}

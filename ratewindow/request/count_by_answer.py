@@ -73,7 +73,7 @@ class _Waiting:
                 due.charges.append(part)
             elif not counts:
                 if each.held and part.check is not None:
-                    due.refunds.extend(part.take_back(part.check.cost, with_later=False))
+                    due.refunds.extend(part.refunds(part.check.cost, with_later=False))
                 left.append(each._replace(held=False))  # a login may fail later
         self._undecided = left
         return due

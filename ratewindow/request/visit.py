@@ -70,7 +70,7 @@ class Visit:
             refund
             for part in _without(self.by_code, (*self.decision.decisions, *self.replaced))
             if part.check is not None and not part.check.counts_refused
-            for refund in part.take_back(part.check.cost, with_later=False)
+            for refund in part.refunds(part.check.cost, with_later=False)
         ]
         for part in self.decision.decisions:
             for each in (part, *(early for early in part.later if early.check is not None and early.check.only_looks)):

@@ -20,7 +20,7 @@ def run(store: Any, checks: list[Check]) -> Reply:
     try:
         reply = store.run(plan.asked, "hit") if plan.asked else []
     except BaseException:
-        leases.give_back(plan)
+        leases.release(plan)
         raise
     settled = leases.settle(plan, reply)
     if settled is not None:
@@ -36,7 +36,7 @@ async def arun(store: Any, checks: list[Check], timeout_s: float) -> Reply:
     try:
         reply = await _answer(store, plan.asked, timeout_s) if plan.asked else []
     except BaseException:
-        leases.give_back(plan)
+        leases.release(plan)
         raise
     settled = leases.settle(plan, reply)
     if settled is not None:

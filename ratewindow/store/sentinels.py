@@ -12,7 +12,7 @@ from redis.asyncio.sentinel import Sentinel as AsyncSentinel
 from redis.exceptions import RedisError
 from redis.sentinel import MasterNotFoundError, Sentinel
 
-from ratewindow.limiter.redis import faults
+from ratewindow.limiter.redis import faults, insides
 from ratewindow.limiter.redis.faults import BadReply
 
 Address = tuple[str, int]
@@ -66,7 +66,7 @@ class _Answers:
         state = masters.get(self._service)
         if not state or not self._manager.check_master_state(state, self._service):
             raise _NoMaster("knows none that is up")
-        host, port = getattr(self._manager, "_force_master_ip", None) or state["ip"], state["port"]
+        host, port = insides.forced_master_ip(self._manager) or state["ip"], state["port"]
         if not isinstance(host, str) or not isinstance(port, int):
             raise BadReply("an answer that is not an address")
         return host, port

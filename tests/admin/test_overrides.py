@@ -73,7 +73,7 @@ class TestForm:
             ({"identity": "shoe:42"}, "'shoe' is not a key: choose from ip, user"),
             ({"identity": "x" * 256}, "Ensure this value has at most 255 characters (it has 256)."),
             ({"action": "rate"}, "Write how much is allowed instead, such as 5/m, 100/2h"),
-            ({"action": "rate", "rate": "10/parsec"}, "'parsec' is no unit of time: use ms, s, m, h, d or w."),
+            ({"action": "rate", "rate": "10/parsec"}, "'parsec' is not a unit of time: use ms, s, m, h, d or w."),
             ({"rate": "10/m"}, "Only “Another rate” has a rate: clear '10/m', or choose that action."),
             ({"rule": "No Name"}, "This is not a rule name: use at most 64 of a-z"),
             ({"lasts": "1 month"}, "'month' has no fixed length: write 30d."),

@@ -54,7 +54,7 @@ class TestForm:
             ("9" * 30, "1m", f"{'9' * 30} is too high to be counted: enter at most 4503599627370496."),
             ("1000000000000", "1m", "limit 1000000000000 is too high to be counted exactly over 1m: write at most 75059993789"),
             ("5", "0", "'0' has no unit: write 0s for seconds"),
-            ("5", "0s", "'0s' is no time at all: write at least 1ms."),
+            ("5", "0s", "'0s' is zero: write at least 1ms."),
             ("5", "-1m", "'-1m' is not a duration: write 10s, 1m, 2h30m"),
             ("5", "60", "'60' has no unit: write 60s for seconds"),
             ("5", "1e12", "'1e12' is not a duration"),

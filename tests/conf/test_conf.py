@@ -80,7 +80,7 @@ def test_a_key_that_is_no_text_is_unknown_too() -> None:
         ("STATS", 1, "1 is neither True nor False"),
         ("TIMEOUT", 0.1, "0.1 has no unit: write text such as 10s"),
         ("TIMEOUT", "100", "'100' has no unit: write 100s for seconds"),
-        ("TIMEOUT", "0s", "'0s' is no time at all: write at least 1ms"),
+        ("TIMEOUT", "0s", "'0s' is zero: write at least 1ms"),
         ("TIMEOUT", "soon", "'soon' is not a duration: write 10s"),
         ("REFRESH", "300000w", "'300000w' is too long: write at most 1d"),
         ("TRUSTED_PROXIES", "10.0.0.1", "'10.0.0.1' is neither a list of networks nor a number of hops"),

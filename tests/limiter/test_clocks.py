@@ -75,9 +75,9 @@ def test_parts_of_a_millisecond_are_left_out(store: Store, algorithm: str) -> No
 def test_what_is_no_time_is_named_on_every_store(store: Store, told: float) -> None:
     limiter, counter = Limiter(store, clock_ms=lambda: told), SlidingCounter("1m", store=store, clock_ms=lambda: told)
     for ask in (lambda: limiter.hit("user:42", [MINUTE]), lambda: limiter.refund("user:42", [MINUTE]), counter.add):
-        with pytest.raises(ValueError, match=r"clock_ms told .*: let it return milliseconds from 0 to \d+"):
+        with pytest.raises(ValueError, match=r"clock_ms returned .*: let it return milliseconds from 0 to \d+"):
             ask()
-    with pytest.raises(ValueError, match="clock_ms told"):
+    with pytest.raises(ValueError, match="clock_ms returned"):
         Limiter(MemoryStore(clock_ms=lambda: told)).hit("user:42", [MINUTE])
 
 

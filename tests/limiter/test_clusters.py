@@ -137,7 +137,7 @@ def test_force_charge_refund_and_reset_reach_every_slot(store: Interrupted) -> N
     forced = [store.ask(ip, user, what="force") for _ in range(3)][-1]
     assert forced.allowed and forced.forced and store.rounds == [["force", "force"]]
     assert remaining(store, ip) == 2
-    store.refund(forced.take_back(1))
+    store.refund(forced.refunds(1))
     assert remaining(store, ip) == 3
     store.reset([*ip.keys, *user.keys])
     assert (remaining(store, ip), remaining(store, user)) == (5, 1)

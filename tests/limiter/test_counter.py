@@ -124,7 +124,7 @@ async def test_asynchronous_callers_share_it_with_synchronous_ones(redis_url: st
     [
         ((0, "seconds"), "length 0: write a whole number of seconds, at least 1"),
         ((1.5, "seconds"), "length 1.5"),
-        ((5, "fortnights"), "'fortnights' is no unit of time"),
+        ((5, "fortnights"), "'fortnights' is not a unit of time"),
         ((5, "month"), "write 30d"),
         ((5,), "5 has no unit"),
         (("soon",), "'soon' is not a duration"),

@@ -118,7 +118,7 @@ def test_a_refusal_has_the_wait_of_one_hit(store: MemoryStore, clock: Clock) -> 
         assert exact.hit("x", [Window(100, PERIOD_MS, "sliding_log")])
         clock.now_ms += 3
     told = exact.hit("x", [Window(100, PERIOD_MS, "sliding_log")])
-    wait_ms = leased.reply(check(limit=100, lease=50))[1]
+    wait_ms = leased.reply(check(limit=100, lease=50))[0].windows[0].wait_ms
     assert 0 < wait_ms <= (told.retry_after or 0) * 1000  # units of a lease count from when it was taken
 
 

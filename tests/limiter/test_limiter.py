@@ -295,7 +295,7 @@ def test_refunds_of_one_decision_at_the_same_moment_give_back_no_more_than_it_to
 
                 def give_back(_: int, told: Decision = told, together: threading.Barrier = together) -> int:
                     together.wait()
-                    return sum(check.cost for _ in range(100) for check, _ in told.take_back(1))
+                    return sum(check.cost for _ in range(100) for check, _ in told.refunds(1))
 
                 assert sum(pool.map(give_back, range(threads))) == 100
                 limiter.reset("user:42", windows)
@@ -337,7 +337,7 @@ def test_no_windows_is_an_error_that_says_what_to_give(limiter: Limiter) -> None
         ({"limit": 10**15, "period_ms": 60_000}, "write at most"),
         ({"limit": 1, "period_ms": 1000, "buckets": 0}, "buckets 0: write 1 to 1000"),
         ({"limit": 1, "period_ms": 1000, "buckets": 1001}, "buckets 1001: write 1 to 1000"),
-        ({"limit": 1, "period_ms": 1000, "algorithm": "sundial"}, "'sundial' is no algorithm: choose from"),
+        ({"limit": 1, "period_ms": 1000, "algorithm": "sundial"}, "'sundial' is not an algorithm: choose from"),
     ],
 )
 def test_a_window_out_of_bounds_is_named_with_the_remedy(arguments: dict[str, object], told: str) -> None:

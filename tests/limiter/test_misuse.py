@@ -74,13 +74,13 @@ def test_windows_are_one_or_any_number_of_them(limiter: Limiter, given: Callable
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("5/m", "'5/m' is no window: ratewindow.limiter.rates.parse_rates makes windows of text"),
+        ("5/m", "'5/m' is not a window: ratewindow.limiter.rates.parse_rates makes windows of text"),
         (["5/m"], "parse_rates"),
-        ([5], "5 is no window: give some such as"),
-        ([MINUTE, None], "None is no window"),
-        ({1: MINUTE}, "1 is no window"),
-        ({1: MINUTE, 2: DAY}, "1 is no window"),
-        (5, "5 is no window"),
+        ([5], "5 is not a window: give some such as"),
+        ([MINUTE, None], "None is not a window"),
+        ({1: MINUTE}, "1 is not a window"),
+        ({1: MINUTE, 2: DAY}, "1 is not a window"),
+        (5, "5 is not a window"),
     ],
 )
 def test_what_is_no_window_is_named(limiter: Limiter, given: Any, told: str) -> None:
@@ -108,11 +108,11 @@ async def test_an_asynchronous_client_is_as_good_as_its_store(redis_url: str) ->
 
 @pytest.mark.parametrize("given", [None, "redis://:secret@cache", 5, MemoryStore, object()])
 def test_what_is_neither_store_nor_client_is_named_when_it_is_given(given: Any) -> None:
-    with pytest.raises(TypeError, match=r"is no store: give MemoryStore\(\), or a client of redis-py or its store") as told:
+    with pytest.raises(TypeError, match=r"is not a store: give MemoryStore\(\), or a client of redis-py or its store") as told:
         Limiter(given)
     assert "secret" not in str(told.value)
     if given is not None:
-        with pytest.raises(TypeError, match="is no store"):
+        with pytest.raises(TypeError, match="is not a store"):
             SlidingCounter(5, "seconds", store=given)
 
 
@@ -139,7 +139,7 @@ async def test_a_client_of_another_kind_is_told_its_store(wrong: Any, right: str
     monkeypatch.setattr(redis.RedisCluster, "__del__", lambda self: None)
     client = {"RedisStore": _one, "AsyncRedisStore": _one_async, "ClusterStore": _cluster, "AsyncClusterStore": _cluster_async}
     if wrong.__name__ != right:
-        with pytest.raises(TypeError, match=f"is no client for {wrong.__name__}: give it to {right}$"):
+        with pytest.raises(TypeError, match=f"is not a client for {wrong.__name__}: give it to {right}$"):
             wrong(client[right]())
 
 
@@ -147,7 +147,7 @@ async def test_a_client_of_another_kind_is_told_its_store(wrong: Any, right: str
 @pytest.mark.parametrize("store", [RedisStore, AsyncRedisStore, ClusterStore, AsyncClusterStore])
 def test_what_is_no_client_is_told_how_to_make_one(store: Any, given: Any) -> None:
     with pytest.raises(
-        TypeError, match=rf"is no client of redis-py: write {store.__name__}\(redis\.\S+from_url\(url\)\)"
+        TypeError, match=rf"is not a client of redis-py: write {store.__name__}\(redis\.\S+from_url\(url\)\)"
     ) as told:
         store(given)
     assert "secret" not in str(told.value)
@@ -170,9 +170,9 @@ def test_a_timeout_that_is_no_number_is_named(limiter: Limiter, timeout_s: Any) 
     ("make", "error", "told"),
     [
         (lambda: SlidingCounter(5, "seconds", name=5), TypeError, "name 5: give a text"),  # type: ignore[arg-type]
-        (lambda: SlidingCounter(5, 5), ValueError, "5 is no unit of time: write a text, such as 'seconds'"),  # type: ignore[arg-type]
-        (lambda: Window(1, 1000, ["x"]), ValueError, "is no algorithm: choose from"),  # type: ignore[arg-type]
-        (lambda: Window(1, 1000, None), ValueError, "is no algorithm: choose from"),  # type: ignore[arg-type]
+        (lambda: SlidingCounter(5, 5), ValueError, "5 is not a unit of time: write a text, such as 'seconds'"),  # type: ignore[arg-type]
+        (lambda: Window(1, 1000, ["x"]), ValueError, "is not an algorithm: choose from"),  # type: ignore[arg-type]
+        (lambda: Window(1, 1000, None), ValueError, "is not an algorithm: choose from"),  # type: ignore[arg-type]
         (lambda: Window(1, 60_000, "fixed_window", aligned_to=["minute"]), ValueError, "aligned_to"),  # type: ignore[arg-type]
     ],
 )

@@ -69,7 +69,7 @@ class TestForm:
 
     def test_what_was_typed_stays_when_it_is_wrong(self, form: Any) -> None:
         bound = form({"period": "5 parsecs"})
-        assert bound.errors == {"period": ["'5 parsecs': 'parsecs' is no unit of time: use ms, s, m, h, d or w."]}
+        assert bound.errors == {"period": ["'5 parsecs': 'parsecs' is not a unit of time: use ms, s, m, h, d or w."]}
         assert 'value="5 parsecs"' in str(bound["period"])
 
     def test_the_same_time_in_other_words_is_no_change(self, form: Any, window: RuleWindow) -> None:

@@ -315,7 +315,7 @@ def test_one_process_can_count_for_itself_without_redis(is_async: bool) -> None:
     [
         ({}, "needs a rule's name, a rate, or both"),
         ({"name": "No Such"}, "'No Such' is not a rule name"),
-        ({"rate": "10/parsec"}, "'parsec' is no unit of time"),
+        ({"rate": "10/parsec"}, "'parsec' is not a unit of time"),
         ({"rate": "10/month"}, "write 30d"),
         ({"rate": ""}, "limits nothing"),
         ({"rate": "5/m", "key": "shoe_size"}, "'shoe_size' is not a key: choose from"),

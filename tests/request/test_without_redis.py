@@ -205,7 +205,7 @@ def test_nothing_that_was_counted_here_is_written_to_redis_or_given_back_to_it(r
     (told,) = hits("api", 1)
     outage.breaker.reset()
     assert told.remaining == 2
-    assert told.take_back(1) == []
+    assert told.refunds(1) == []
     assert redis_client.keys("rw:s:*") == []
 
 

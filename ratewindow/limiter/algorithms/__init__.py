@@ -12,7 +12,7 @@ _NAMES = ("sliding_window", "sliding_log", "sliding_estimate", "fixed_window", "
 def algorithm(name: str) -> Algorithm:
     """The algorithm of that name; ValueError lists the known ones."""
     if name not in _NAMES:
-        raise ValueError(f"{name!r} is no algorithm: choose from {', '.join(_NAMES)}")
+        raise ValueError(f"{name!r} is not an algorithm: choose from {', '.join(_NAMES)}")
     chosen: Algorithm = import_module(f"{__name__}.{name}").ALGORITHM
     return chosen
 

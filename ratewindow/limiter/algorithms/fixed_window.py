@@ -21,7 +21,7 @@ def is_timezone(name: str) -> bool:
     """Whether the clock of this zone is known, so that windows can begin with it."""
     try:
         ZoneInfo(name)
-    except (KeyError, OSError, TypeError, ValueError):  # whichever way it is none: ZoneInfo opens a file of that name
+    except (KeyError, OSError, TypeError, ValueError):  # ZoneInfo opens a file of that name
         return False
     return True
 

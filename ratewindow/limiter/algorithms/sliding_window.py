@@ -29,7 +29,7 @@ def _width(period_ms: int, buckets: int) -> int:
 
 
 def _size(period_ms: int) -> int:
-    """With how many bytes the times within one period are told apart."""
+    """How many of the lowest bytes of a time differ within one period."""
     return min(6, max(2, (period_ms.bit_length() + 7) // 8))
 
 

@@ -1,4 +1,4 @@
-"""Which store a client of redis-py is for, and what to say of anything else that a store was given."""
+"""Which store a client of redis-py is for, and the error for anything else that a store was given."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _MAKING = {
 
 
 def store_name(client: Any) -> str | None:
-    """The name of the store for this client; None for what is no client."""
+    """The name of the store for this client; None for anything but a client."""
     asynchronous = "Async" if isinstance(client, redis.asyncio.Redis | redis.asyncio.RedisCluster) else ""
     if hasattr(client, "nodes_manager"):
         return f"{asynchronous}ClusterStore"
@@ -21,12 +21,12 @@ def store_name(client: Any) -> str | None:
 
 
 def expect(client: Any, store: str) -> None:
-    """TypeError when this is no client for the store of that name, which says what to write instead.
+    """TypeError, which says what to write instead, unless this is a client for the store of that name.
 
-    Of what was given only the type is told: an address may have a password in it.
+    It names only the type of the value, whose address may contain a password.
     """
     right, kind = store_name(client), type(client)
     if right is None:
-        raise TypeError(f"{kind.__name__} is no client of redis-py: write {_MAKING[store]}")
+        raise TypeError(f"{kind.__name__} is not a client of redis-py: write {_MAKING[store]}")
     if right != store:
-        raise TypeError(f"{kind.__module__}.{kind.__name__} is no client for {store}: give it to {right}")
+        raise TypeError(f"{kind.__module__}.{kind.__name__} is not a client for {store}: give it to {right}")

@@ -50,7 +50,7 @@ def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
     if _is_usual(checks, what):
         arguments: Words = [*checks[0].windows[0].arguments(about_ms), *([] if now_ms is None else [now_ms])]
     else:
-        arguments = [what if now_ms is None else f"{what} {now_ms:013}"]  # the script tells by the length if there is one
+        arguments = [what if now_ms is None else f"{what} {now_ms:013}"]  # by its length the script knows whether there is a time
         for check in checks:
             arguments += _head(check)
             for window in check.windows:
@@ -71,7 +71,7 @@ def _keys(checks: list[Check]) -> list[str]:
 
 
 def _is_usual(checks: list[Check], what: What) -> bool:
-    """Whether it is a hit of one window of one rule that enforces and nothing else: nothing but the window is told then."""
+    """Whether it is a hit of one window of one rule that enforces and nothing else: then only the window is sent."""
     return what == "hit" and len(checks) == 1 and _head(checks[0]) == [17]
 
 
@@ -120,7 +120,7 @@ def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes 
 
 @lru_cache(maxsize=1024)
 def _around(what: What, *shapes: Any) -> tuple[bytes, bytes] | None:
-    """What stands before the keys of some checks, and what behind; of each is told what `Check` is made of, but for its
+    """What stands before the keys of some checks, and what behind. `shapes` has the fields of each `Check` but for its
     rule, and what names the client."""
     checks = []
     for at in range(0, len(shapes), 6):

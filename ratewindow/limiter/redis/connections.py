@@ -166,7 +166,7 @@ class Server:
             return
         connection.disconnect()
         # What has cut this line, or made it silent, has most likely done so to the others; and behind the address of
-        # a master that is none any more there may be another one by now.
+        # a former master there may be another server by now.
         self.close()
 
     def _connection(self, now_s: float) -> Any:

@@ -7,10 +7,13 @@ socket, and the reply, an array of whole numbers or an error, is usually one rea
 from time import monotonic
 from typing import Any
 
+from redis.connection import DefaultParser
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import InvalidResponse
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.utils import HIREDIS_AVAILABLE
+
+from ratewindow.limiter.redis import insides
 
 if HIREDIS_AVAILABLE:
     import hiredis
@@ -18,14 +21,15 @@ if HIREDIS_AVAILABLE:
 _PLAIN = (2, "2")  # version 3 of the protocol lets a server put in what nobody asked for: redis-py's parser sorts it out
 _MOST_BYTES = 65_536  # of one reading
 _SHORT_BYTES = 80  # as that of one window: it is split sooner than hiredis has made a reader
+_ERRORS = DefaultParser(socket_read_size=1)  # knows the exceptions for errors of a server
 _HEADS = {b"*%d" % count: count for count in range(1, 257)}
 
 
 def exchange(connection: Any, command: bytes) -> list[int]:
     """The reply to a packed command, or an exception as redis-py has them. After any but a ResponseError more may come
     that belongs to this command: the connection must not be used again."""
-    socket: Any = getattr(connection, "_sock", None)
-    receive = getattr(socket, "recv", None)  # fakeredis has none, and other versions of redis-py may keep it elsewhere
+    socket: Any = getattr(connection, insides.SOCKET, None)
+    receive = getattr(socket, "recv", None)  # fakeredis has none
     if receive is None or connection.protocol not in _PLAIN:
         connection.send_packed_command([command], check_health=False)
         return _numbers(connection.read_response())
@@ -83,7 +87,7 @@ def _read(connection: Any, answer: bytes) -> list[int] | None:
     head, *lines = answer.split(b"\r\n")
     if head[:1] == b"-":
         if lines:
-            raise connection._parser.parse_error(head[1:].decode(errors="replace"))
+            raise _ERRORS.parse_error(head[1:].decode(errors="replace"))
         return None
     if head[:1] not in (b"*", b"") or len(lines) > int(head[1:] or 0) + 1:
         raise ValueError

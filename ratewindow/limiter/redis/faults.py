@@ -1,4 +1,4 @@
-"""What went wrong with a decision, as one stable word, and whom that concerns."""
+"""What went wrong with a decision, as one stable word, and which requests that concerns."""
 
 import re
 from enum import Enum
@@ -12,7 +12,7 @@ from ratewindow.limiter.types import TooManyWindows
 
 
 class Concerns(Enum):
-    """Whom a fault concerns, and so what is to be done about it."""
+    """Which requests a fault concerns, and so what is to be done about it."""
 
     SERVER = "server"  # every request: counted by the breaker
     CLIENT = "client"  # the state of one client alone
@@ -27,7 +27,7 @@ class Fault(NamedTuple):
 
 
 class BadReply(exceptions.RedisError):
-    """An answer that is none: not of the protocol, nil, too short. What else comes on that line cannot be trusted."""
+    """An answer that cannot be one: not of the protocol, nil, too short. The rest of that connection cannot be trusted."""
 
 
 class ServerAway(exceptions.ConnectionError):
@@ -42,7 +42,7 @@ class ServerAway(exceptions.ConnectionError):
 
 
 class Watch(Protocol):
-    """Who remembers which servers of a cluster are away, and looks whether they are back."""
+    """Remembers which servers of a cluster are away, and probes whether they are back."""
 
     def away(self, server: str) -> str | None:
         """The class of the fault for which this server is not to be asked; None: ask it."""

@@ -146,8 +146,8 @@ class Pipelined:
         again += refused if self.clock.is_hosts else []
         calls = [self.clock.timed(batch[number].call()) for number in again]
         if calls:
-            told = await self._round_trip([call.in_full() for call in calls], [call.parts for call in calls])
-            for number, reply in zip(again, told, strict=True):
+            repeated = await self._round_trip([call.in_full() for call in calls], [call.parts for call in calls])
+            for number, reply in zip(again, repeated, strict=True):
                 replies[number] = reply
 
     async def _round_trip(self, commands: Sequence[Words | bytes], parts: Sequence[int], asking: bool = False) -> list[Any]:

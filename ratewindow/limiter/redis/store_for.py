@@ -22,7 +22,7 @@ def store_of(given: Any) -> Any:
     name = store_name(given)
     if name is None:
         kind = given.__name__ if isinstance(given, type) else type(given).__name__
-        raise TypeError(f"{kind} is no store: give MemoryStore(), or a client of redis-py or its store, as RedisStore(client)")
+        raise TypeError(f"{kind} is not a store: give MemoryStore(), or a client of redis-py or its store, as RedisStore(client)")
     return _STORES[name](given)
 
 

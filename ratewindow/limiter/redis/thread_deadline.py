@@ -13,6 +13,7 @@ from functools import cache
 from time import monotonic
 from typing import Any
 
+from ratewindow.limiter.redis import insides
 from ratewindow.limiter.redis.tls import context_for
 
 LATE_S = 0.001  # a reply that came while this thread was not let run is taken, though the time is over
@@ -59,7 +60,7 @@ def shared(servers: int) -> Iterator[None]:
 @contextmanager
 def shortened(connection: Any) -> Iterator[None]:
     """What is left of the running limit is the timeout of this connection's socket meanwhile."""
-    sock = getattr(connection, "_sock", None)
+    sock = getattr(connection, insides.SOCKET, None)
     if not running.until_s or sock is None:
         yield
         return
@@ -68,7 +69,7 @@ def shortened(connection: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        if connection._sock is sock:  # else it has been closed
+        if getattr(connection, insides.SOCKET) is sock:  # else it has been closed
             sock.settimeout(own_s)
 
 
@@ -112,16 +113,15 @@ class _TimedSocket:
 
 def untimed(connection: Any) -> None:
     """A connection that is set up: its socket has its own timeout from now on, in as few steps as any."""
-    sock: Any = getattr(connection, "_sock", None)  # where redis-py keeps it elsewhere, it stays a timed one
-    if isinstance(connection, _Timed) and sock is not None:
-        connection._sock = getattr(sock, "untimed", sock)
-        connection._sock.settimeout(connection.own_timeout_s)
+    timed_socket: Any = getattr(connection, insides.SOCKET, None)
+    if isinstance(connection, _Timed) and timed_socket is not None:
+        sock = getattr(timed_socket, "untimed", timed_socket)
+        sock.settimeout(connection.own_timeout_s)
+        setattr(connection, insides.SOCKET, sock)
 
 
 class _Timed:
     """What makes a connection class a timed one: it is set up within the running limit."""
-
-    _sock: Any
 
     def __init__(
         self, *, socket_timeout: float | None = None, socket_connect_timeout: float | None = None, **options: Any

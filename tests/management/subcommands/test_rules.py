@@ -44,5 +44,5 @@ def test_a_limit_that_only_a_fixture_can_write_is_told_as_what_it_is():
     rule.windows.filter(limit=5).update(algorithm="guesswork")
     rule.windows.filter(limit=20).update(buckets=0)
     told = " ".join(cell for line in rules() for cell in line)
-    assert "wrong: 'guesswork' is no algorithm: choose from sliding_window" in told
+    assert "wrong: 'guesswork' is not an algorithm: choose from sliding_window" in told
     assert "wrong: buckets 0: write 1 to 1000" in told

@@ -9,7 +9,7 @@ from redis.asyncio.cluster import ClusterNode
 from redis.exceptions import AskError, MovedError, NoScriptError, RedisClusterException, RedisError, ResponseError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from ratewindow.limiter.redis import faults
+from ratewindow.limiter.redis import faults, insides
 from ratewindow.limiter.redis.cluster.slots import Address, Slots, name_of
 from ratewindow.limiter.redis.commands import Call
 from ratewindow.limiter.redis.faults import Concerns, ServerAway, Watch
@@ -28,7 +28,7 @@ RENEW_S = 0.25  # how often at most the cluster is asked who has which slots
 class Lanes:
     """Sends every call to the server that has its key; redirections are followed.
 
-    Who has which slots is asked before the first call, and again, beside the calls, once a server has failed.
+    The map of slots is read before the first call, and again in the background once a server has failed.
     """
 
     def __init__(self, client: "redis.asyncio.RedisCluster", limit_s: float | None, watch: Watch) -> None:
@@ -96,14 +96,14 @@ class Lanes:
                 return reply
             if not isinstance(reply, AskError):
                 raise reply
-            home, asking = self.slots.told(reply, home), not isinstance(reply, MovedError)
+            home, asking = self.slots.redirected_to(reply, home), not isinstance(reply, MovedError)
         raise RedisConnectionError(f"the servers of the cluster send each other the slot of {key}")
 
     async def _renew(self) -> None:
         try:
             # Its connections have limits of their own, for one server each: the next one is asked then.
             await self.client.nodes_manager.initialize()
-            self.client._initialize = False  # what `client.initialize()` would say, too
+            insides.is_initialized(self.client)
             self.slots.renewed()
         except (RedisError, RedisClusterException, OSError):
             pass  # as long as nobody answers, the old map stands
@@ -111,7 +111,7 @@ class Lanes:
             self._renewing, self._renewed_s = None, asyncio.get_running_loop().time()
 
     async def _known(self) -> None:
-        """Wait until somebody has told who has which slots; no longer than a call may."""
+        """Wait until the map of slots is known; no longer than a call may."""
         with suppress(TimeoutError):
             async with time_limit(self.limit_s):
                 if (renewing := self.renew_soon()) is not None:
@@ -165,7 +165,7 @@ class _Connections:
         if self._limited:  # as a whole, and without our own loop's lag
             connection.socket_timeout = connection.socket_connect_timeout = None
         try:
-            if connection._reader is not None and connection._reader.at_eof():
+            if await insides.has_ended(connection):
                 await connection.disconnect(nowait=True)
             await connection.connect()
         except BaseException:
@@ -174,16 +174,12 @@ class _Connections:
         return connection
 
     async def release(self, connection: Any) -> None:
-        node: Any = self._in_use.pop(connection)
-        if hasattr(node, "release"):
-            node.release(connection)
-        else:  # before redis-py 6.2
-            node._free.append(connection)
+        insides.release(self._in_use.pop(connection), connection)
 
     def _node(self) -> ClusterNode:
         manager, name = self._client.nodes_manager, name_of(self._address)
         node = manager.nodes_cache.get(name)
-        if node is None:  # a server that only another one has told of
+        if node is None:  # known only by a redirection
             node = manager.nodes_cache[name] = ClusterNode(*self._address, "primary", **manager.connection_kwargs)
         return node
 
@@ -238,7 +234,7 @@ class _Lane(Pipelined):
         if isinstance(error, TryAgainError):
             asyncio.get_running_loop().call_later(TRY_AGAIN_S, self._lanes.send, waiting)
             return
-        to = self._lanes.slots.told(error, self._address)
+        to = self._lanes.slots.redirected_to(error, self._address)
         if isinstance(error, MovedError):
             self._lanes.slots.move(error.slot_id, to)
             self._lanes.send(waiting)

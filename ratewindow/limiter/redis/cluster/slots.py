@@ -1,4 +1,4 @@
-"""Which server of a cluster has a key: what its client has been told, corrected by what servers say meanwhile."""
+"""Which server of a cluster has a key: the map that its client has read, corrected by what servers have answered since."""
 
 from typing import Any
 
@@ -31,8 +31,8 @@ class Slots:
             raise RedisConnectionError(f"no server of the cluster is known to have slot {slot}")
         return nodes[0].host, nodes[0].port
 
-    def told(self, error: AskError, by: Address) -> Address:
-        """Where an answer sends us; a server that does not say its own host means the one that was asked."""
+    def redirected_to(self, error: AskError, by: Address) -> Address:
+        """The server that a redirection names; one without a host is on the host of the server that answered."""
         remapped: Address = self._client.nodes_manager.remap_host_port(error.host or by[0], error.port)
         return remapped
 

@@ -38,8 +38,8 @@ class ClusterStore:
     Of the client the store takes the map of the slots and the options of connections; calls go over connections
     of the store's own, and nothing is repeated but what a server says it has not run: redirections are followed.
     With `limit_s` a decision takes no longer, connecting and all rounds included. `watch` says which servers
-    are not to be asked, and is told what happened to each; a failed one makes the store ask the cluster anew who
-    has which slots, unless there is a watch, which does that aside.
+    are not to be called, and learns what happened to each. After a failure the store reads the map of slots again,
+    unless there is a watch, which does that in the background.
 
     The keys of one check must share a hash tag, as `Limiter` makes them. With several clients in one request no
     window ever exceeds its limit, but a request that loses a race for the last unit holds units of the others for
@@ -90,7 +90,7 @@ class ClusterStore:
             self.close()  # the client that was given does not know of them
 
     def renew(self) -> None:
-        """Ask the cluster who has which slots: in the time of a running decision, or else in that of background work."""
+        """Read the map of slots again: in the time of a running decision, or else in that of background work."""
         self._stale = False
         with as_redis_errors(), still_limited(RENEW_S):
             self._client.nodes_manager.initialize()
@@ -188,7 +188,7 @@ class ClusterStore:
         raise RedisConnectionError(f"the servers of the cluster send each other the slot of {key}")
 
     def _note(self, error: AskError, home: Address) -> Address:
-        to = self._slots.told(error, home)
+        to = self._slots.redirected_to(error, home)
         if isinstance(error, MovedError):
             self._slots.move(error.slot_id, to)
         return to
@@ -207,7 +207,7 @@ class ClusterStore:
             raise
 
     def _failed(self, home: Address, error: Exception) -> Exception:
-        """What to raise: an error that is about more than one client is that of a server, and the watch is told."""
+        """What to raise: an error that concerns more than one client is that of a server, and reported to the watch."""
         fault = faults.of(error)
         if fault.concerns is not Concerns.SERVER:
             return error
@@ -276,10 +276,10 @@ class AsyncClusterStore:
 
     async def _hold(self, conversation: Conversation, answer: "asyncio.Future[Any]") -> None:
         try:
-            async with time_limit(self._limit_s):  # of all rounds; each server's silence is its lane's to tell
-                told = await self._rounds(conversation)
+            async with time_limit(self._limit_s):  # of all rounds; each server's silence is reported by its lane
+                reply = await self._rounds(conversation)
             if not answer.done():
-                answer.set_result(told)
+                answer.set_result(reply)
         except TimeoutError as error:
             if not answer.done():
                 answer.set_exception(ServerAway("several servers together", "timeout", error))

@@ -1,0 +1,48 @@
+"""The names of redis-py that are not public, all that are used: each with its reason, and with what is done without it.
+
+`thread_deadline` and `tls` also override methods by which connections connect; where redis-py does not call them, every step
+of connecting has its own timeout. `RATEWINDOW_PUBLIC_WAY=1` makes the tests of the limiter hide all of this.
+"""
+
+from contextlib import suppress
+from typing import Any
+
+from redis.exceptions import RedisError
+
+# Of a connection of threads, its socket: commands and replies pass it directly, which takes less than the server's decision,
+# and its timeout is set once for a call. Without it: the connection's own methods, with the timeouts it was made with.
+SOCKET = "_sock"
+
+_READER = "_reader"  # of a connection of asyncio, its stream
+_FREE = "_free"  # of a server in a cluster's client before redis-py 6.2, the connections that rest
+_IS_NEW = "_initialize"  # of a cluster's client on asyncio, whether it is still to ask for the map of slots
+_FORCED_IP = "_force_master_ip"  # of a Sentinel's manager, the address that stands for every master's
+
+
+async def has_ended(connection: Any) -> bool:
+    """Whether the server has closed this resting connection. Without its stream a reading of no duration tells."""
+    reader = getattr(connection, _READER, None)
+    if reader is not None:
+        return bool(reader.at_eof())
+    with suppress(RedisError, OSError):
+        return connection.is_connected and bool(await connection.can_read_destructive())
+    return True
+
+
+def release(node: Any, connection: Any) -> None:
+    """Let the connection rest at its node; where this has neither way, it is closed with the client."""
+    if hasattr(node, "release"):
+        node.release(connection)
+    elif hasattr(node, _FREE):
+        getattr(node, _FREE).append(connection)
+
+
+def is_initialized(client: Any) -> None:
+    """Its map of slots has just been read; without this it is read again before its first command."""
+    if hasattr(client, _IS_NEW):
+        setattr(client, _IS_NEW, False)
+
+
+def forced_master_ip(manager: Any) -> str | None:
+    """The address that stands for every master's; an option of newer versions that is kept under no public name."""
+    return getattr(manager, _FORCED_IP, None)
