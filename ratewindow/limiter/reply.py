@@ -38,9 +38,6 @@ def tells_verdict(check: Check, what: What) -> bool:
 
 def length(checks: Sequence[Check], what: What) -> int:
     """How many numbers the reply to these checks has."""
-    if len(checks) == 1 and what == "hit":  # the usual call, without another one for each check
-        check = checks[0]
-        return 4 * len(check.windows) + (2 if check.counts_refused or check.penalty_ms else 0)
     return sum([4 * len(check.windows) + 2 * tells_verdict(check, what) for check in checks])
 
 
@@ -72,8 +69,10 @@ def _shorter(answer: WindowAnswer, passed_ms: int) -> WindowAnswer:
 
 def decision(checks: Sequence[Check], reply: Reply, what: What = "hit") -> Decision:
     """What the reply says about the request and each of its rules."""
-    if len(reply) == 1 and checks[0].enforce and reply[0][0] == NO_VERDICT:
-        return _usual(checks[0], reply[0][2])
+    if len(reply) == 1:  # nearly always
+        check, (verdict, _, windows) = checks[0], reply[0]
+        if verdict == NO_VERDICT and check[4]:
+            return _usual(check, windows)
     parts = [_part(check, answer, what) for check, answer in zip(checks, reply, strict=True)]
     if not all(parts):
         code = refusal_code()

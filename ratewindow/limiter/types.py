@@ -1,6 +1,7 @@
 """The plain values of the limiter: what limits, what is checked, what is answered."""
 
 import threading
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -20,8 +21,18 @@ MOST_BUCKETS = 3000
 What = Literal["hit", "peek", "force", "charge", "refused"]
 
 
+class _OneOfEach(type):
+    """Equal windows are one object: the many look-ups by windows then compare identities."""
+
+    _made: "weakref.WeakValueDictionary[Any, Any]" = weakref.WeakValueDictionary()
+
+    def __call__(cls, *values: Any, **options: Any) -> Any:
+        made = super().__call__(*values, **options)
+        return cls._made.setdefault((cls, made.values()), made)
+
+
 @dataclass(frozen=True)
-class Window:
+class Window(metaclass=_OneOfEach):
     """At most `limit` units in any `period_ms` milliseconds. ValueError names a value that is out of bounds.
 
     `buckets` is the resolution of ``sliding_window``: limits up to it are exact, and above it more of them refuse
@@ -57,7 +68,10 @@ class Window:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:  # without what is remembered here, since each process has hashes of its own
-        return type(self), tuple(getattr(self, each.name) for each in fields(self))
+        return type(self), self.values()
+
+    def values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, each.name) for each in fields(self))
 
     @cached_property
     def _hash(self) -> int:

@@ -139,7 +139,7 @@ def test_a_call_without_an_answer_gives_back_what_was_spent(store: MemoryStore, 
     units = process.leases._held[("hot",)].units
     plan = process.leases.plan([check(), Check("other", (Window(5, 1000),), ("other",))])
     assert process.leases._held[("hot",)].units == units - 1
-    process.leases.give_back(plan)
+    process.leases.release(plan)
     assert process.leases._held[("hot",)].units == units
 
 

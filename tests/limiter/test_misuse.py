@@ -154,7 +154,7 @@ def test_what_is_no_client_is_told_how_to_make_one(store: Any, given: Any) -> No
 
 
 def test_an_action_wants_a_store_that_stays(redis_url: str) -> None:
-    with redis.Redis.from_url(redis_url) as client, pytest.raises(TypeError, match="make a RedisStore of a client once"):
+    with redis.Redis.from_url(redis_url) as client, pytest.raises(TypeError, match="make a RedisStore of the client once"):
         is_action_allowed(42, "reply", 60, 3, store=client)
 
 

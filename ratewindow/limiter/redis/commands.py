@@ -87,8 +87,8 @@ def _head(check: Check) -> Words:
     return head
 
 
-def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes | None:
-    """`decide_call` in the protocol of Redis, as a client would pack it; None for a given time, and where the edges of
+def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> tuple[bytes, int] | None:
+    """`decide_call` in the protocol of Redis, and how many numbers its reply has; None for a given time, and where the edges of
     a window depend on the time.
 
     What stands around the keys is the same for every client, and is remembered.
@@ -107,19 +107,19 @@ def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> bytes 
         around, keys = _around(what, *shapes), tuple(_keys(checks))
     if around is None:
         return None
-    before, behind = around
+    before, behind, parts = around
     if len(keys) == 1:
         key = keys[0].encode()
-        return b"%b$%d\r\n%b\r\n%b" % (before, len(key), key, behind)
+        return b"%b$%d\r\n%b\r\n%b" % (before, len(key), key, behind), parts
     length = f"${len(keys[0])}\r\n"
     together = length + f"\r\n{length}".join(keys) + "\r\n"
     if together.isascii() and len(set(map(len, keys))) == 1:  # as the keys of one prefix are
-        return before + together.encode() + behind
-    return b"".join([before, *map(bulk, keys), behind])
+        return before + together.encode() + behind, parts
+    return b"".join([before, *map(bulk, keys), behind]), parts
 
 
 @lru_cache(maxsize=1024)
-def _around(what: What, *shapes: Any) -> tuple[bytes, bytes] | None:
+def _around(what: What, *shapes: Any) -> tuple[bytes, bytes, int] | None:
     """What stands before the keys of some checks, and what behind. `shapes` has the fields of each `Check` but for its
     rule, and what names the client."""
     checks = []
@@ -142,7 +142,7 @@ def _around(what: What, *shapes: Any) -> tuple[bytes, bytes] | None:
         return None  # as `decide_call` says, with the rules' names
     keys = len(_keys(checks))
     before = b"*%d\r\n$7\r\nEVALSHA\r\n%b%b" % (count + keys, script_for("decide", checks).packed_sha, bulk(keys))
-    return before, b"".join(behind)
+    return before, b"".join(behind), length(checks, what)
 
 
 def refund_call(refunds: Refunds, now_ms: int | None) -> Call:

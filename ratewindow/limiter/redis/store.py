@@ -45,7 +45,7 @@ class RedisStore:
         usual, since_s = packed_decide(checks, what, now_ms), monotonic()
         if usual is not None and not self.clock.is_hosts:
             try:
-                return parse(checks, self._server.exchange(usual, length(checks, what), since_s), what)
+                return parse(checks, self._server.exchange(*usual, since_s), what)
             except ResponseError as error:
                 if not isinstance(error, NoScriptError) and not self.clock.may_be_refused(error):
                     raise
@@ -93,8 +93,8 @@ class AsyncRedisStore:
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[Reply]":
         usual = None if self.clock.is_hosts else packed_decide(checks, what, now_ms)
-        read = partial(parse, checks, what=what)
-        return self._pipelined.call(lambda: decide_call(checks, what, now_ms), length(checks, what), usual, read)
+        packed, parts = usual or (None, length(checks, what))
+        return self._pipelined.call(lambda: decide_call(checks, what, now_ms), parts, packed, partial(parse, checks, what=what))
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
         call = refund_call(refunds, now_ms)

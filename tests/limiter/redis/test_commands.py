@@ -35,14 +35,16 @@ CHECKS = {
 @pytest.mark.parametrize("what", ["hit", "peek", "force", "charge", "refused"])
 @pytest.mark.parametrize("checks", CHECKS.values(), ids=CHECKS)
 def test_a_decision_is_packed_as_a_client_would_pack_its_words(checks: list[Check], what: What) -> None:
-    assert packed_decide(checks, what, None) == packed(decide_call(checks, what, None).by_sha())
+    call = decide_call(checks, what, None)
+    assert packed_decide(checks, what, None) == (packed(call.by_sha()), call.parts)
 
 
 def test_what_is_remembered_of_one_question_is_not_sent_for_another() -> None:
     for _ in range(2):
         for checks in CHECKS.values():
             for what in ("hit", "peek"):
-                assert packed_decide(checks, what, None) == packed(decide_call(checks, what, None).by_sha())
+                call = decide_call(checks, what, None)
+                assert packed_decide(checks, what, None) == (packed(call.by_sha()), call.parts)
 
 
 def test_a_time_and_edges_of_the_clock_are_not_packed_beforehand() -> None:

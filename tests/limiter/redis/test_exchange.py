@@ -12,6 +12,8 @@ from ratewindow.limiter import Limiter, RedisStore, Window
 from ratewindow.limiter.redis import exchange as module
 from ratewindow.limiter.redis.exchange import exchange
 
+pytestmark = pytest.mark.inside
+
 REPLY = b"*4\r\n:999\r\n:0\r\n:60000\r\n:1732094855123\r\n"
 NUMBERS = [999, 0, 60_000, 1_732_094_855_123]
 TIMEOUT_S = 0.1

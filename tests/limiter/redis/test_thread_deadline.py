@@ -140,6 +140,7 @@ def test_threads_have_limits_of_their_own() -> None:
     assert seen == [0.0]
 
 
+@pytest.mark.inside
 def test_a_socket_has_what_is_left_for_its_timeout_and_its_own_afterwards(clock: Clock) -> None:
     connection = redis.Connection()
     connection._sock = sock = Socket(clock, 0.0)
@@ -211,6 +212,7 @@ def test_logging_in_to_a_server_that_drips_ends_with_the_limit() -> None:
         gone.set()
 
 
+@pytest.mark.inside
 def test_once_set_up_a_connection_has_a_plain_socket_with_its_own_timeout(redis_url: str) -> None:
     pool = redis.ConnectionPool.from_url(redis_url, connection_class=timed(redis.Connection), socket_timeout=0.7)
     with limited(0.5):

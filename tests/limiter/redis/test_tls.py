@@ -60,6 +60,7 @@ def test_a_certificate_that_was_renewed_is_read_anew(made: list[dict[str, Any]],
     assert len(made) == 2
 
 
+@pytest.mark.inside
 async def test_an_event_loop_shares_it_with_threads_and_reads_nothing_itself(
     made: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +101,7 @@ def test_where_certificates_are_asked_about_redis_py_does_it_itself() -> None:
     assert tls.context_for(connection(ssl_validate_ocsp=True)) is None
 
 
+@pytest.mark.inside
 def test_a_handshake_has_what_reading_the_authorities_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 1000.0
     monkeypatch.setattr(thread_deadline, "monotonic", lambda: now_s)

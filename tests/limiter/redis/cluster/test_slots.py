@@ -34,14 +34,14 @@ def test_a_key_is_where_the_map_says_until_a_server_has_sent_us_on_and_the_map_i
     slot = key_slot(b"{a}")
     home, other = (ONE, TWO) if slot < 8192 else (TWO, ONE)
     assert slots.home("{a}") == home
-    slots.move(slot, slots.told(MovedError(f"{slot} {other[0]}:{other[1]}"), home))
+    slots.move(slot, slots.redirected_to(MovedError(f"{slot} {other[0]}:{other[1]}"), home))
     assert slots.home("{a}") == other
     slots.renewed()
     assert slots.home("{a}") == home
 
 
 def test_a_server_that_does_not_say_its_own_host_means_the_one_that_was_asked() -> None:
-    assert Slots(Client()).told(MovedError("1 :7001"), ONE) == ("one", 7001)
+    assert Slots(Client()).redirected_to(MovedError("1 :7001"), ONE) == ("one", 7001)
 
 
 def test_a_slot_that_nobody_is_known_to_have_is_a_connection_error() -> None:
