@@ -48,10 +48,10 @@ class TestDefine:
         [
             ("Log in", "5/m", {}, "'Log in' is not a rule name: use at most 64"),
             (None, "5/m", {}, "None is not a rule name"),
-            ("login", "5/parsec", {}, "'parsec' is no unit of time: use ms, s, m, h, d or w"),
+            ("login", "5/parsec", {}, "'parsec' is not a unit of time: use ms, s, m, h, d or w"),
             ("login", "", {}, "rule 'login': an empty rate limits nothing: write for example 5/m"),
             ("login", "5/m; 20/60s", {}, "has two limits for 1m"),
-            ("login", 5, {}, "5 is no rate"),
+            ("login", 5, {}, "5 is not a rate"),
             ("login", "5/m", {"key": "shoe_size"}, "'shoe_size' is not a key"),
             ("login", "5/m", {"mode": "on"}, "rule 'login': mode 'on' is unknown: choose from off, shadow, enforce"),
             ("login", "5/m", {"on_missing": "x"}, "on_missing 'x' is unknown: choose from ip, allow, refuse"),

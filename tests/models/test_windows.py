@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
         (10**18, "1m", "limit", "limit 1000000000000000000 is too high to be counted exactly over 1m: write at most 75059993789"),
         (10**30, "1m", "limit", "9223372036854775807"),
         (float("nan"), "1m", "limit", "must be an integer"),
-        (5, "0s", "period", "'0s' is no time at all: write at least 1ms"),
+        (5, "0s", "period", "'0s' is zero: write at least 1ms"),
         (5, "-1m", "period", "'-1m' is not a duration: write 10s, 1m"),
         (5, "1e12", "period", "'1e12' is not a duration"),
         (5, "1000000000000", "period", "'1000000000000' has no unit: write 1000000000000s for seconds"),

@@ -21,7 +21,7 @@ if HIREDIS_AVAILABLE:
 _PLAIN = (2, "2")  # version 3 of the protocol lets a server put in what nobody asked for: redis-py's parser sorts it out
 _MOST_BYTES = 65_536  # of one reading
 _SHORT_BYTES = 80  # as that of one window: it is split sooner than hiredis has made a reader
-_ERRORS = DefaultParser(socket_read_size=1)  # knows the exceptions for errors of a server
+_ERRORS: Any = DefaultParser(socket_read_size=1)  # knows the exceptions for errors of a server
 _HEADS = {b"*%d" % count: count for count in range(1, 257)}
 
 

@@ -4,7 +4,6 @@
 of connecting has its own timeout. `RATEWINDOW_PUBLIC_WAY=1` makes the tests of the limiter hide all of this.
 """
 
-from contextlib import suppress
 from typing import Any
 
 from redis.exceptions import RedisError
@@ -24,9 +23,11 @@ async def has_ended(connection: Any) -> bool:
     reader = getattr(connection, _READER, None)
     if reader is not None:
         return bool(reader.at_eof())
-    with suppress(RedisError, OSError):
-        return connection.is_connected and bool(await connection.can_read_destructive())
-    return True
+    look = getattr(connection, "can_read", None) or connection.can_read_destructive  # its name before redis-py 8
+    try:
+        return connection.is_connected and bool(await look())
+    except (RedisError, OSError):
+        return True
 
 
 def release(node: Any, connection: Any) -> None:
