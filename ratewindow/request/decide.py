@@ -1,6 +1,8 @@
 """The decision: a question becomes at most one call of the store, its reply a decision.
 
-`decide` and `adecide` differ in that call alone.
+If the store does not answer within TIMEOUT, or is known to be down because the breaker is open, `without_redis` decides
+by each rule's `on_error`: allow uncounted, refuse with 503, or count in this process. `decide` and `adecide` differ in the
+call alone.
 """
 
 from collections.abc import Iterable

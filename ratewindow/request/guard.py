@@ -1,7 +1,15 @@
-"""The guard around a handler, which is the middleware's next one or a view: off, exempt, blocked, rules, answer, in order.
+"""The guard around a handler, which is the middleware's next one or a view. It decides in this order:
 
-The outermost guard of a request, the middleware where there is one, counts its decisions and writes the headers, once,
-when the response is there. Guards inside it only decide, and refuse.
+1. off: where limits are switched off, by ENABLED or the kill switch, the handler is called and nothing is counted;
+2. exempt: a client that is exempt from all rules, or from some, does not meet them;
+3. blocked: a blocked client is refused, and nothing is charged. An exemption from all rules outweighs every block;
+4. rules: one call of the store charges all rules that hold for the request if each has room, and otherwise none. If the
+   store does not answer, each rule's `on_error` decides (`without_redis`);
+5. answer: the handler's, or the refusal, with headers that show what is left. Rules that count by the answer have only been
+   checked in step 4, and are charged now; with `hold` they have been charged, and are refunded if the answer does not count.
+
+The outermost guard of a request, the middleware where there is one, also counts the decisions for the reports. Guards
+inside it decide rules that have not been met yet. If one refuses, what guards outside have charged is refunded.
 """
 
 import functools
@@ -69,8 +77,8 @@ class Passage:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
     def is_off(self, book: Rulebook) -> bool:
-        """Whether nothing is to be decided here: limits are switched off, or no rule, block or exemption may hold. A rule
-        that a guard outside has met is not met again."""
+        """Whether nothing is decided here: limits are switched off (`book` is empty under the kill switch), or no rule, block
+        or exemption may hold. A rule that a guard outside has met is not met again."""
         if not self.settings.enabled:
             return True
         rules = self.door.rules(book, self.seen)
@@ -177,8 +185,9 @@ def guarded(handler: Handler, door: Door) -> Handler:
     def guard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         passage = Passage(request, door)
         try:
-            if not passage.is_off(current.rulebook()):  # off
-                decision = decide.decide(passage.question(), "hit", passage.waited)  # exempt, blocked, rules
+            if not passage.is_off(current.rulebook()):
+                question = passage.question()  # exempt, blocked
+                decision = decide.decide(question, "hit", passage.waited)  # rules
                 if decision.allowed:
                     passage.keep(decision)
                 else:
@@ -186,7 +195,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
             response = passage.refusal() if passage.refused else handler(request, *args, **kwargs)
             if passage.waits:
                 run(count_by_answer.count(passage.visit, getattr(response, "status_code", None)))
-            return passage.answer(response)  # answer
+            return passage.answer(response)
         except BaseException as error:
             if passage.waits:
                 run(count_by_answer.count(passage.visit, count_by_answer.status_of(error)))

@@ -22,11 +22,11 @@ class Visit:
     """One request's visit: what its rules have decided, and what is still to be done about it."""
 
     decision = NOTHING_DECIDED  # on all rules that the request has met by now
-    is_open = False  # a guard around the code that asks counts the request and writes its headers
+    is_open = False  # while a guard will count the request and write its headers
     is_over = False
     optional: tuple[Decision, ...] = ()  # decisions that refuse nobody, since the view decides (``block=False``)
     by_code: tuple[Decision, ...] = ()  # those of code that has named the rule, not of a guard
-    replaced: tuple[Decision, ...] = ()  # those in whose place a later one of the same rule stands
+    replaced: tuple[Decision, ...] = ()  # those that a later one of the same rule has replaced
     waiting: Any = None  # the rules that count by the answer
     login_failed = False
     throttles: Any = None  # those of REST framework that decided together
@@ -39,8 +39,8 @@ class Visit:
             self.optional = (*self.optional, *decision.decisions)
 
     def replace(self, decision: Decision) -> None:
-        """Add what code has decided, which may ask for a rule again: its last decision stands for the rule, and keeps those
-        before it for refunds."""
+        """Add a decision that code has asked for by the rule's name. It replaces earlier ones of the rule, and keeps them for
+        refunds."""
         newest = {(part.rule, part.mode): part for part in decision.decisions}
         others = []
         for part in self.decision.decisions:
