@@ -56,9 +56,7 @@ class Conf:
     refresh_s: float = 1.0  # how soon a rule edit acts in every process
     jwt: Jwt | None = None  # how bearer tokens are verified that the site has not verified itself
     anonymize: str = "secrets"  # identities that are stored only as a keyed hash: none, secrets, all
-    scope: str | Callable[[Any], Any] | None = (
-        None  # a function of the request, whose value separates identities, such as those of tenants
-    )
+    scope: str | Callable[[Any], Any] | None = None  # a function of the request whose value separates identities
     stats: bool = True  # count for the reports
     retention: Mapping[str, timedelta] = field(  # how long statistics of each resolution are kept
         default_factory=lambda: {"minute": timedelta(days=2), "hour": timedelta(days=60), "day": timedelta(days=730)}
