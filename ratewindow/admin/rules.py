@@ -246,12 +246,12 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         super().save_related(request, form, formsets, change)
         rule = self.model.objects.get(pk=form.instance.pk)
         self._warn_of_unknown_route(request, rule)
-        found = self._lockout(request, rule)
-        if found is None:
+        risk = self._lockout(request, rule)
+        if risk is None:
             return
-        if found.rule.mode == Mode.ENFORCE and not confirm_page.is_confirmed(request) and str(found) != str(form.lockout_before):
-            raise confirm_page.ConfirmationRequired([found])
-        messages.warning(request, f"{found} {lockout.REMEDY} {lockout.way_out(found.rule.name)}")
+        if risk.rule.mode == Mode.ENFORCE and not confirm_page.is_confirmed(request) and str(risk) != str(form.lockout_before):
+            raise confirm_page.ConfirmationRequired([risk])
+        messages.warning(request, f"{risk} {lockout.REMEDY} {lockout.way_out(risk.rule.name)}")
 
     def _warn_of_unknown_route(self, request: HttpRequest, rule: RateRule) -> None:
         with suppress(ValueError):
