@@ -264,6 +264,7 @@ def test_test_cases_run_so_under_djangos_runner_too() -> None:
     assert (result.testsRun, result.errors, result.failures) == (3, [], [])
 
 
+@pytest.mark.django_db
 def test_djangos_runner_leaves_the_sites_redis_alone_between_tests_too(redis_client: redis.Redis) -> None:
     runner = FreshCountsRunner(verbosity=0)
     teardown_test_environment()  # that of pytest-django

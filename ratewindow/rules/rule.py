@@ -90,7 +90,7 @@ class Rule:
     def enforces(self, client: str) -> bool:
         """Whether the rule is enforced for this client; `client` is the tag at the end of its keys.
 
-        A client for whom 10 percent enforces is enforced at 20 percent, too.
+        A client for whom the rule is enforced at 10 percent is among those at 20 percent, too.
         """
         if self.mode != "enforce" or self.enforce_percent == 100:
             return self.mode == "enforce"

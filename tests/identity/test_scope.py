@@ -129,7 +129,7 @@ def test_hit_with_a_request_counts_in_its_tenant_and_an_identity_is_taken_as_it_
     request.user = users[0]
     assert ratewindow.hit("api", request) and not ratewindow.hit("api", ("scope:acme", ann))
     assert ratewindow.hit("api", ann)
-    assert str(release(f"scope:acme+{ann}")).startswith(f"Released scope:acme + {ann}: what api counted is forgotten")
+    assert str(release(f"scope:acme+{ann}")).startswith(f"Released scope:acme + {ann}: its counts under api deleted")
     assert ratewindow.hit("api", request)
 
 

@@ -203,7 +203,7 @@ def test_two_views_of_one_made_name_are_warned_of() -> None:
         ratelimit(rate="5/m")(TemplateView.as_view(template_name=template))
     (warning,) = check_code(None)
     assert warning.id == "ratewindow.W020"
-    assert "2 views that are called 'django.generic.base.template-view', and share one count" in warning.msg
+    assert "on 2 views share one count, since all these views are called 'django.generic.base.template-view'" in warning.msg
 
 
 def test_one_view_on_two_paths_is_one_view() -> None:
