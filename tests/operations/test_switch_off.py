@@ -131,7 +131,7 @@ def test_or_from_redis_when_the_database_is_away(no_table: None) -> None:
 def test_with_neither_nothing_is_done(no_table: None, redis_away: None) -> None:
     assert not switch_off.turn_off().done
     assert not kill_switch.off
-    with pytest.raises(CommandError, match="Neither Redis nor the database was reached"):
+    with pytest.raises(CommandError, match="Neither Redis nor the database could be reached"):
         call_command("ratewindow", "off")
 
 
