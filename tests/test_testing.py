@@ -103,7 +103,7 @@ def test_it_is_undone_after_an_error() -> None:
     assert current._of_test is None
 
 
-@pytest.mark.parametrize(("name", "rate", "told"), [("No", "1/m", "'No' is not a rule name"), ("no", "1/parsec", "no unit")])
+@pytest.mark.parametrize(("name", "rate", "told"), [("No", "1/m", "'No' is not a rule name"), ("no", "1/parsec", "not a unit")])
 def test_a_bad_name_or_rate_is_named_at_once(name: str, rate: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         override_rules({name: rate})
@@ -149,7 +149,7 @@ def test_a_whole_rule_of_the_tests_own_applies_where_it_says() -> None:
     ("arguments", "fields", "told"),
     [
         (("No", "2/m"), {}, "'No' is not a rule name"),
-        (("api", "2/parsec"), {}, "no unit of time"),
+        (("api", "2/parsec"), {}, "not a unit of time"),
         (("api", "2/m"), {"prefix": "api"}, "'api' is not a path: begin with /"),
         (("api", "2/m"), {"key": "shoe_size"}, "'shoe_size' is not a key"),
         (("api", "2/m"), {"methods": "POTS"}, "did you mean POST?"),

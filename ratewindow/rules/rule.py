@@ -5,7 +5,7 @@ import hashlib
 import re
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from urllib.parse import unquote
 
 from ratewindow.identity import Recipe, recipe
@@ -22,11 +22,6 @@ ON_ERROR = ("", "allow", "refuse", "local")
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}\Z"
 BLOCKS = "blocks"  # the name under which blocks are counted that no enforced rule would have met; reserved
 NAME_WORDS = "at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit"
-
-
-@lru_cache(maxsize=4096)
-def _shared(window: Window) -> Window:
-    return window
 
 
 @dataclass(frozen=True)
@@ -53,10 +48,6 @@ class Rule:
     message: str = ""  # what a refused client reads; empty: the default sentence
     lease: int = 1  # units that a process takes from the store at a time
     beside_code: bool = False  # a shadow row of the same name as a rate in code, which counts apart from it
-
-    def __post_init__(self) -> None:
-        # Equal windows are one object, so that what is cached by them is found without comparing their fields.
-        object.__setattr__(self, "windows", tuple(map(_shared, self.windows)))
 
     @cached_property
     def recipe(self) -> Recipe:

@@ -271,7 +271,8 @@ def test_the_log_says_what_holds(rules: Any, caplog: pytest.LogCaptureFixture, p
 
 
 def _question(*names: str) -> Any:
+    from ratewindow import conf
     from ratewindow.request.prepare import ask
 
     book = current.rulebook()
-    return ask(RequestFactory().get("/"), [replace(book.by_name[name]) for name in names])
+    return ask(RequestFactory().get("/"), [replace(book.by_name[name]) for name in names], 1, conf.current())
