@@ -14,7 +14,7 @@ from ratewindow.limiter import Decision, Limiter, MemoryStore, Window
 from ratewindow.limiter.limiter import Store
 from tests.support.clock import Clock
 
-pytestmark = pytest.mark.usefixtures("never_expiring")  # the server's own time is not the test's
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("never_expiring")]  # the server's own time is not the test's
 
 LIMIT, PERIOD_MS, BURST = 10, 6000, 4
 USER = "user:42"

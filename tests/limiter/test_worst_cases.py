@@ -10,6 +10,8 @@ from ratewindow.limiter import Limiter, MemoryStore, Window
 from ratewindow.limiter.limiter import Store
 from tests.support.clock import Clock
 
+pytestmark = pytest.mark.long
+
 LIMIT, PERIOD_MS, BURST = 10, 60_000, 4
 START_MS = 1_732_094_880_000  # an edge of the minute
 
