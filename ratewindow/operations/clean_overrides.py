@@ -15,7 +15,8 @@ class Ended:
 
     def __str__(self) -> str:
         verb = "would be deleted" if self.dry_run else "deleted"
-        return f"{self.overrides} blocks and exemptions that ended {KEPT.days} days ago {verb}"
+        rows = "block or exemption" if self.overrides == 1 else "blocks and exemptions"
+        return f"{self.overrides} {rows} that ended {KEPT.days} days ago {verb}"
 
 
 def clean_ended(dry_run: bool = False) -> Ended:

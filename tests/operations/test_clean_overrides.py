@@ -32,9 +32,9 @@ def test_what_ended_a_month_ago_goes_and_all_others_stay():
     made("old", days=31)
     made("recent", days=29)
     Override.objects.allow("user:42", reason="endless")
-    assert str(clean_ended(dry_run=True)) == "1 blocks and exemptions that ended 30 days ago would be deleted"
+    assert str(clean_ended(dry_run=True)) == "1 block or exemption that ended 30 days ago would be deleted"
     assert reasons() == {"old", "recent", "endless"}
-    assert str(clean_ended()) == "1 blocks and exemptions that ended 30 days ago deleted"
+    assert str(clean_ended()) == "1 block or exemption that ended 30 days ago deleted"
     assert reasons() == {"recent", "endless"}
 
 
@@ -51,8 +51,8 @@ def test_the_command_and_the_task_do_it():
     made("old", days=31)
     out = io.StringIO()
     call_command("ratewindow", "clean", "--dry-run", stdout=out)
-    assert "1 blocks and exemptions that ended 30 days ago would be deleted" in out.getvalue()
-    assert "1 blocks and exemptions that ended 30 days ago deleted; 0 keys seen" in tasks.clean_orphans()
+    assert "1 block or exemption that ended 30 days ago would be deleted" in out.getvalue()
+    assert "1 block or exemption that ended 30 days ago deleted; 0 keys seen" in tasks.clean_orphans()
     assert not reasons()
 
 
