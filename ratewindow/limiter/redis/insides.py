@@ -38,10 +38,14 @@ def release(node: Any, connection: Any) -> None:
         getattr(node, _FREE).append(connection)
 
 
-def is_initialized(client: Any) -> None:
-    """Its map of slots has just been read; without this it is read again before its first command."""
+async def read_slots(client: Any) -> None:
+    """Read the map of slots again. The public way reads more, before its first command, and closes nothing without it."""
     if hasattr(client, _IS_NEW):
+        await client.nodes_manager.initialize()
         setattr(client, _IS_NEW, False)
+    else:
+        await client.initialize()  # nothing but the first time
+        await client.nodes_manager.initialize()
 
 
 def forced_master_ip(manager: Any) -> str | None:

@@ -102,8 +102,7 @@ class Lanes:
     async def _renew(self) -> None:
         try:
             # Its connections have limits of their own, for one server each: the next one is asked then.
-            await self.client.nodes_manager.initialize()
-            insides.is_initialized(self.client)
+            await insides.read_slots(self.client)
             self.slots.renewed()
         except (RedisError, RedisClusterException, OSError):
             pass  # as long as nobody answers, the old map stands
