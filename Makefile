@@ -14,7 +14,7 @@ PARALLEL := $(if $(RATEWINDOW_REDIS_URL),,-n auto --dist loadfile)
 # Suites beside the tests that mirror the package: each says in its README.md what it shows and needs.
 SUITES := badinputs browser faults migration seeds serving sites
 
-.PHONY: help demo test test-fast conformance faults soak pictures lint fmt bench beside clean
+.PHONY: help demo test test-fast conformance redis-py faults soak pictures lint fmt bench beside clean
 .DELETE_ON_ERROR:
 
 help: ## show this list (the default)
@@ -34,6 +34,9 @@ conformance: $(VENV)/.test ## hold every algorithm on every store to the oracle,
 	@server=$$(command -v redis-server) || { echo "No redis-server on PATH: Redis itself was not tried."; exit 0; }; \
 	    CONFORMANCE_STEPS=$${CONFORMANCE_STEPS:-100000} RATEWINDOW_REDIS_SERVER=$$server \
 	    $(BIN)/python -m pytest -n auto -m conformance -k server $(ARGS)
+
+redis-py: $(VENV)/.test ## run the limiter's fast tests on several versions of redis-py, by its private and its public names
+	@.ci/redis_py
 
 faults: $(VENV)/.test ## measure what each fault costs a request, and when it is forgotten (ARGS=--write)
 	@$(BIN)/python -m tests.faults $(ARGS)
@@ -64,7 +67,7 @@ beside: $(VENV)/.bench ## time requests here beside another commit, in turns (CO
 	@$(BIN)/python -m benchmarks.beside $(or $(COMMIT),HEAD~1) $(ARGS)
 
 clean: ## remove the virtual environment and what the tools left
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .redis-py build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # One environment; a stamp for each dependency group, redone when pyproject.toml changes.
 $(VENV)/.base: pyproject.toml

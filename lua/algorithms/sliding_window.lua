@@ -47,18 +47,25 @@ algorithms.sliding_window = {
     if not state then return limit, limit end
     local n1, n2, b1, b2, b3, b4, b5, b6, u1, u2, c1, c2, k1, k2, u3, u4, u5, u6, u7, c3, c4, c5, c6, c7 =
       string.byte(state, 1, 24)
-    if n1 + n2 == 0 then
-      local size, last = parameter % 8, #state - 5
+    local cut, last, width, bucket, newest = n1 + n2 * 256, #state - 5, 0, nil, nil
+    if cut == 0 then
       local t1, t2, t3, t4, t5, t6 = string.byte(state, last, last + 5)
-      local newest = t1 + t2 * 256 + t3 * 65536 + t4 * 16777216 + (t5 + t6 * 256) * 4294967296
+      newest = t1 + t2 * 256 + t3 * 65536 + t4 * 16777216 + (t5 + t6 * 256) * 4294967296
       if newest + period <= now then return limit, limit end
-      if newest > now then
-        if newest - now > period then
-          redis.call('DEL', key)
-          return limit, limit
-        end
-        now = newest
+    else
+      width = (period + -period % cut) / cut
+      bucket = b1 + b2 * 256 + b3 * 65536 + b4 * 16777216 + (b5 + b6 * 256) * 4294967296
+      newest = bucket * width
+    end
+    if newest > now then
+      if newest - now > period then
+        redis.call('DEL', key)
+        return limit, limit
       end
+      now = newest
+    end
+    if cut == 0 then
+      local size = parameter % 8
       local at, oldest = 3, size == 2 and newest - (newest - b1 - b2 * 256) % 65536 or walk(state, 3, 0, newest, 1, size)
       if oldest + period <= now then -- the newest that has left is sought in steps that grow, then in steps that halve
         local step = size
@@ -74,19 +81,9 @@ algorithms.sliding_window = {
       end
       return limit - (last - at) / size - 1, limit, 0, state, at, newest, oldest
     end
-    local cut, used = n1 + n2 * 256, u1 + u2 * 256 + (u3 + u4 * 256 + u5 * 65536 + u6 * 16777216 + u7 * 4294967296) * 65536
+    local used = u1 + u2 * 256 + (u3 + u4 * 256 + u5 * 65536 + u6 * 16777216 + u7 * 4294967296) * 65536
     local current = c1 + c2 * 256 + (c3 + c4 * 256 + c5 * 65536 + c6 * 16777216 + c7 * 4294967296) * 65536
-    local width = (period + -period % cut) / cut
-    local bucket = b1 + b2 * 256 + b3 * 65536 + b4 * 16777216 + (b5 + b6 * 256) * 4294967296
     local oldest, at = bucket - k1 - k2 * 256, 25
-    local newest = bucket * width
-    if newest > now then
-      if newest - now > period then
-        redis.call('DEL', key)
-        return limit, limit
-      end
-      now = newest
-    end
     local first = now + 1 - period
     local live = (first - first % width) / width
     if bucket < live then return limit, limit end
