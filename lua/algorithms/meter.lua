@@ -6,7 +6,7 @@
 -- Reading    time (now, or the newest charge if the clock went back), level (at that time), rate (nil without a state)
 --
 -- All numbers are whole: a fraction would be wrong by a millisecond in a tenth of the waits. A forced charge takes
--- what there is room for. An edited limit is the rate from the next look on, which writes the state anew, so that it
+-- what there is room for. An edited limit is the rate from the next look on, which writes the state again, so that it
 -- expires when it has drained and not before.
 
 local MOST = 2^52 -- where the level stops: all that is reckoned with it stays exact

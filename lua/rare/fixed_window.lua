@@ -1,4 +1,4 @@
--- fixed_window: refusals counted up to the limit, and units given back.
+-- fixed_window: refusals counted up to the limit, and units refunded.
 
 function algorithms.fixed_window.count(cost, key, limit, period, edges, now, room, ...)
   if room <= 0 then return -1 end

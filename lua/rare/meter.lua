@@ -1,4 +1,4 @@
--- meter: refusals counted, and units given back.
+-- meter: refusals counted, and units refunded.
 
 -- One above the capacity is as full as it gets.
 function algorithms.meter.count(cost, key, limit, period, _, now, _, capacity, time, level)

@@ -1,4 +1,4 @@
--- sliding_estimate: refusals counted, and units given back.
+-- sliding_estimate: refusals counted, and units refunded.
 
 -- One above the capacity is as full as it gets.
 function algorithms.sliding_estimate.count(cost, key, limit, period, none, now, room, capacity, start, current, ...)

@@ -1,4 +1,4 @@
--- sliding_log: refusals counted, and units given back.
+-- sliding_log: refusals counted, and units refunded.
 
 -- The newest units that fill the limit are kept.
 function algorithms.sliding_log.count(cost, key, limit, period, none, now, room, ...)

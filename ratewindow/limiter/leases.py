@@ -1,4 +1,4 @@
-"""Leases: units taken from the store many at a time, for a key that is asked about more often than one server answers.
+"""Leases: units taken from the store many at a time, for a key that is hit more often than one server answers.
 
 A check with a `lease` is charged for several hits at once, and this process admits those hits by itself. How many
 it takes follows how fast they are used: twice as many while they go before they end, few after a rest, and
@@ -60,7 +60,7 @@ class _Pocket:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a question is answered: each check from a pocket, or by the store at the cost in `asked`."""
+    """How checks are answered: each from a pocket, or by the store at the cost in `asked`."""
 
     checks: Sequence[Check]
     pockets: Sequence[_Pocket | None]  # of each check, the one that it is answered from
@@ -81,7 +81,7 @@ class Leases:
         self._held: OrderedDict[tuple[str, ...], _Pocket] = OrderedDict()
 
     def plan(self, checks: Sequence[Check]) -> Plan:
-        """Spend what is held, and say what is to be asked of the store."""
+        """Spend what is held, and list the checks for the store."""
         now_ms = self._clock_ms()
         asked: list[Check] = []
         pockets: list[_Pocket | None] = []
@@ -95,8 +95,8 @@ class Leases:
         return Plan(checks, pockets, asked, now_ms)
 
     def settle(self, plan: Plan, reply: Reply) -> Reply | None:
-        """The reply to all checks, from that to the asked ones. None when it refuses more than was to be spent: then
-        nothing was charged, nothing is held back, and the question is to be asked as it is."""
+        """The reply to all checks, from that to those in `asked`. None when the store refused a lease: then nothing
+        was charged, and the store must be called for the checks as they are."""
         refused = any(check.enforce and answer.refuses for check, answer in zip(plan.asked, reply, strict=True))
         with self._lock:
             if refused:

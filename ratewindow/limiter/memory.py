@@ -43,7 +43,7 @@ class MemoryStore:
             return reply
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
-        """What ``lua/refund.lua`` does: give back the cost of each check, to the times it was charged at."""
+        """What ``lua/refund.lua`` does: refund the cost of each check, at the times it was charged."""
         with self._lock:
             now = self._clock_ms() if now_ms is None else now_ms
             for check, times in refunds:

@@ -19,7 +19,7 @@ class Refusals:
 
     So nothing is ever admitted that the server would refuse, and nothing is refused for longer than
     `believed_ms` that the server would admit: after a refund or a reset elsewhere, an edit, lost data, or a
-    step of the server's clock. A refusal is believed from before the server was asked, and its wait grows shorter
+    step of the server's clock. A refusal is believed from before the call of the server, and its wait grows shorter
     from when the reply was there: so a client that waits exactly so long is admitted.
     Thread-safe; it knows at most `MOST_KNOWN` refusals and forgets the oldest first.
     """

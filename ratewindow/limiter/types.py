@@ -101,7 +101,7 @@ class Window(metaclass=_OneOfEach):
 
     @cached_property
     def tag(self) -> str:
-        """Eight characters of a key's name: an edited limit keeps its counts, another shape counts anew."""
+        """Eight characters of a key's name: an edited limit keeps its counts, another shape starts from 0."""
         return digest(f"{LAYOUT} {self.shape}", 6)
 
     @cached_property
@@ -171,7 +171,7 @@ class WindowAnswer(NamedTuple):
 
     @property
     def free_ms(self) -> int:
-        """Where nothing remains: when what was asked for fits or, if it did, one unit more. Not of what never does."""
+        """Where nothing remains: when the cost fits or, if it did, one unit more. Not for a cost that never fits."""
         return self.wait_ms or self.reset_ms
 
 
@@ -237,9 +237,9 @@ class Decision:
     check: Check | None = None
     refunded: int = 0  # units of the charge
     later: tuple["Decision", ...] = ()  # what else was charged: once the cost was known, or before code asked again
-    at_s: float = 0.0  # this process's clock when the store was asked
+    at_s: float = 0.0  # this process's clock when the store was called
     cause: str = ""  # why it was decided without the store, such as store:timeout
-    took_s: float = 0.0  # how long the store took to answer, or to fail; 0 where it was not asked
+    took_s: float = 0.0  # how long the store took to answer, or to fail; 0 where it was not called
     made_by: Any = field(default=None, compare=False)  # the caller's own rule, of which `check` is what the limiter sees
 
     def __bool__(self) -> bool:

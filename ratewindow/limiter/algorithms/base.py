@@ -56,7 +56,7 @@ class Reading(Protocol):
 
     @property
     def empty(self) -> bool:
-        """Nothing counts, so there is nothing to give back."""
+        """Nothing counts, so there is nothing to refund."""
 
     @property
     def discarded(self) -> bool:
@@ -69,7 +69,7 @@ class Reading(Protocol):
         """Count a refused request: as `charge`, up to what is full."""
 
     def refund(self, cost: int, time_ms: int | None) -> None:
-        """Give back units of the charge counted under that time, else the oldest that count."""
+        """Refund units of the charge counted under that time, else the oldest that count."""
 
     def wait(self, cost: int) -> int:
         """When there will be room for `cost` units, if nobody else calls."""

@@ -8,7 +8,7 @@ from ratewindow.limiter.algorithms.base import Algorithm, Measure
 Charges = tuple[tuple[int, int], ...]
 
 MOST_KEPT = 999_999  # units at once, the newest: ten times the highest limit, so that those beyond decide nothing
-MOST_LATER = 1000  # charges after the one that is given back to
+MOST_LATER = 1000  # charges after the one that is refunded
 
 
 class SlidingLog:
@@ -50,7 +50,7 @@ class SlidingLog:
             self._drop(-self.room)
 
     def refund(self, cost: int, time_ms: int | None) -> None:
-        """Give back to the charge of that time. One that many others have followed takes the oldest units instead: those
+        """Refund the charge of that time. One that many others have followed takes the oldest units instead: those
         that stay leave later. And a log that may have been charged more than it keeps gives nothing back."""
         charges = list(self.stored or ())
         if self.used >= MOST_KEPT:

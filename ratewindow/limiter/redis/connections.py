@@ -68,7 +68,7 @@ class Server:
         def ask_twice(call: Call) -> list[int]:
             try:
                 return ask(call.by_sha())
-            except NoScriptError:  # a server that was started anew, or whose scripts were flushed
+            except NoScriptError:  # a server that was restarted, or whose scripts were flushed
                 return ask(call.in_full())
 
         with still_limited(self.limit_s, since_s):
@@ -119,7 +119,7 @@ class Server:
         return self._carefully(ask)
 
     def close(self) -> None:
-        """Close the connections; the next call opens one anew."""
+        """Close the connections; the next call opens a new one."""
         while self._idle:
             self._idle.pop()[0].disconnect()
 
@@ -194,7 +194,7 @@ class Server:
 def _options(of_client: Mapping[str, Any]) -> dict[str, Any]:
     """A client's options of connections, in version 2 of the protocol, which `exchange` reads without redis-py's parser.
 
-    In version 3, redis-py's default from its version 8 on, a server may put in what nobody asked for: of that only its
+    In version 3, redis-py's default from its version 8 on, a server may send messages in between: of these only its
     announcements of maintenance are used, for which a pool that moves its connections is needed.
     """
     kept = {name: value for name, value in of_client.items() if "maint_notifications" not in name}
@@ -225,7 +225,7 @@ def _read(connection: Any) -> Any:
 
 
 def _is_closed(connection: Any) -> bool:
-    """Whether there is something to read, though nothing was asked: the end, that is."""
+    """Whether there is something to read before any command: the end of the connection."""
     try:
         return bool(connection.can_read(timeout=0))
     except (RedisError, OSError):

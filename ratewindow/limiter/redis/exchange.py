@@ -7,6 +7,7 @@ socket, and the reply, an array of whole numbers or an error, is usually one rea
 from time import monotonic
 from typing import Any
 
+from redis import cluster
 from redis.connection import DefaultParser
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import InvalidResponse
@@ -18,10 +19,11 @@ from ratewindow.limiter.redis import insides
 if HIREDIS_AVAILABLE:
     import hiredis
 
-_PLAIN = (2, "2")  # version 3 of the protocol lets a server put in what nobody asked for: redis-py's parser sorts it out
+_PLAIN = (2, "2")  # version 3 of the protocol lets a server send messages in between, which redis-py's parser sorts out
 _MOST_BYTES = 65_536  # of one reading
 _SHORT_BYTES = 80  # as that of one window: it is split sooner than hiredis has made a reader
-_ERRORS: Any = DefaultParser(socket_read_size=1)  # knows the exceptions for errors of a server
+_PARSER: Any = getattr(cluster, "ClusterParser", DefaultParser)  # before redis-py 6 a cluster's errors were known to its own
+_ERRORS = _PARSER(socket_read_size=1)
 _HEADS = {b"*%d" % count: count for count in range(1, 257)}
 
 

@@ -31,7 +31,7 @@ class BadReply(exceptions.RedisError):
 
 
 class ServerAway(exceptions.ConnectionError):
-    """One server of a cluster failed, or was not asked since it is known to be away; the others are not concerned.
+    """One server of a cluster failed, or was not called since it is known to be away; the others are not concerned.
 
     `fault` is the class of what happened to it, and `server` its name.
     """
@@ -45,14 +45,14 @@ class Watch(Protocol):
     """Remembers which servers of a cluster are away, and probes whether they are back."""
 
     def away(self, server: str) -> str | None:
-        """The class of the fault for which this server is not to be asked; None: ask it."""
+        """The class of the fault for which this server is not to be called; None: call it."""
 
     def failed(self, server: str, error: BaseException) -> None: ...
     def succeeded(self, server: str) -> None: ...
 
 
 class Unwatched:
-    """Every server is asked, whatever happened."""
+    """Every server is called, whatever happened."""
 
     def away(self, server: str) -> str | None:
         return None
@@ -110,7 +110,7 @@ _SENTENCES = {
     "runs no Lua scripts": "unsupported",
     "DB index is out of range": "database",
     "SELECT is not allowed": "cluster",
-    "don't hash to the same slot": "script",  # CROSSSLOT, whose word redis-py takes away
+    "don't hash to the same slot": "script",  # CROSSSLOT, whose word redis-py removes
 }
 # Only a script that the server has run, or tried to, is ours to mend. What else nobody knows is the server's, or comes
 # from what stands before it, and whoever asks meets it.

@@ -137,7 +137,7 @@ class Pipelined:
         return [without_scripts(reply) or reply for reply in replies]
 
     async def _repeat(self, batch: list[Waiting], replies: list[Any], by_host: bool) -> None:
-        """Ask again where a server was started anew, or its scripts flushed, or where they must not read its clock."""
+        """Repeat calls where a server was restarted, its scripts were flushed, or they must not read its clock."""
         again = [number for number, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         refused = [] if by_host else [number for number, reply in enumerate(replies) if is_refusal(reply)]
         if refused and not self.clock.is_known:

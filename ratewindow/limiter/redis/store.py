@@ -53,7 +53,7 @@ class RedisStore:
         return parse(checks, self._server.call(decide_call(checks, what, now_ms), since_s=since_s), what)
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
-        """Give back the cost of each check, to the times it was charged at."""
+        """Refund the cost of each check, at the times it was charged."""
         self._server.call(refund_call(refunds, now_ms))
 
     def reset(self, keys: Sequence[str]) -> None:
@@ -61,7 +61,7 @@ class RedisStore:
         self._server.command("UNLINK", *keys)
 
     def close(self) -> None:
-        """Close the store's connections; the next call opens one anew."""
+        """Close the store's connections; the next call opens a new one."""
         self._server.close()
 
     def close_unused(self, unused_s: float) -> None:
@@ -74,8 +74,8 @@ class RedisStore:
 
 
 class AsyncRedisStore:
-    """`RedisStore` for asyncio, on a ``redis.asyncio`` client of the running event loop; after this has ended it begins
-    anew in the next one.
+    """`RedisStore` for asyncio, on a ``redis.asyncio`` client of the running event loop; after this has ended it starts
+    again in the next one.
 
     Decisions that wait at the same moment share one pipeline on one connection, which is the client's and is given
     back after each. With `limit_s`, whatever waits

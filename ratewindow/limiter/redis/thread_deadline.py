@@ -1,6 +1,6 @@
 """One time limit for all that a decision does on sockets, whoever opens them: threads' share of the deadline.
 
-A socket's own timeout begins anew with every part of a reply, and a connection is opened, logged in and asked
+A socket's own timeout starts again with every part of a reply, and a connection is opened, logged in and asked
 for in several steps, with Sentinels in several places. So the limit is the thread's: while one is running,
 every connection of a `timed` class waits no longer than is left of it. A call over a connection that rests
 needs none of this: its socket's timeout is its limit.

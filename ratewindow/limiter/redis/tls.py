@@ -1,6 +1,6 @@
 """What a TLS handshake begins with: read from files once for all connections with the same options.
 
-redis-py reads the authorities anew for each connection, which may take as long as a whole decision.
+redis-py reads the authorities again for each connection, which may take as long as a whole decision.
 """
 
 import asyncio

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_HOPS = 8  # from server to server, for one call
 TRY_AGAIN_S = 0.005  # while a slot is on its way, and its keys are partly here and partly there
-RENEW_S = 0.25  # how often at most the cluster is asked who has which slots
+RENEW_S = 0.25  # how often at most the map of slots is read
 
 
 class Lanes:
@@ -101,7 +101,7 @@ class Lanes:
 
     async def _renew(self) -> None:
         try:
-            # Its connections have limits of their own, for one server each: the next one is asked then.
+            # Its connections have limits of their own, for one server each: the next one is tried then.
             await insides.read_slots(self.client)
             self.slots.renewed()
         except (RedisError, RedisClusterException, OSError):

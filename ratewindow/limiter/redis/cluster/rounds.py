@@ -1,9 +1,9 @@
-"""One request over several servers: which of them is asked what and when, and one reply out of theirs.
+"""One request over several servers: which of them is called for what and when, and one reply from theirs.
 
 A script sees one slot of a cluster. All keys of one client lie in one slot, but a rule by address and a rule
 by user are two: each slot's checks are a group, and one group is one call. Round 1 looks at all groups at the
 same moment, and when all admit, round 2 charges all. Only when somebody else took the last unit in between,
-what the others have charged is given back. Nothing here calls a server: a `Conversation` says what to call,
+what the others have charged is refunded. Nothing here calls a server: a `Conversation` says what to call,
 and is sent the replies, so that it is the same for sync and async.
 """
 
@@ -41,7 +41,7 @@ def in_one_slot(checks: list[Check]) -> bool:
 
 
 def refund(refunds: Refunds, now_ms: int | None) -> Conversation:
-    """Give back, each slot for itself."""
+    """Refund, each slot for itself."""
     groups = _by_slot(range(len(refunds)), _slots(check for check, _ in refunds))
     if groups:
         yield [refund_call([refunds[place] for place in group], now_ms) for group in groups]
@@ -87,7 +87,7 @@ class _Request(NamedTuple):
         return charged | {place: looked.get(place, nothing[place]) for place in innocent}
 
     def _tell_refused(self, looked: Parts) -> Generator[list[Call], list[list[int]], Parts]:
-        """The second round of a refused request: for rules that count it, or that lock out whom they refuse."""
+        """The second round of a refused request: for rules that count it, or that lock out the clients they refuse."""
         locking = {place for place, answer in looked.items() if self.checks[place].penalty_ms and answer.verdict == 1}
         concerned = {self.slots[place] for place, check in enumerate(self.checks) if check.counts_refused or place in locking}
         return (yield from self.ask([place for place, slot in enumerate(self.slots) if slot in concerned], "refused"))
@@ -108,5 +108,5 @@ def _by_slot(places: Iterable[int], slots: list[int]) -> list[list[int]]:
 
 
 def _nothing(check: Check) -> Answer:
-    """The answer to a check that no server was asked about: all 0, and not charged."""
+    """The answer to a check for which no server was called: all 0, and not charged."""
     return Answer(0 if check.tells_verdict else NO_VERDICT, 0, tuple([WindowAnswer(window, 0, 0, 0) for window in check.windows]))

@@ -65,7 +65,7 @@ class ClusterStore:
             return cast("Reply", self._hold(rounds.decide(checks, what, now_ms)))
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
-        """Give back the cost of each check, to the times it was charged at."""
+        """Refund the cost of each check, at the times it was charged."""
         with limited(self._limit_s):
             self._hold(rounds.refund(refunds, now_ms))
 
@@ -76,7 +76,7 @@ class ClusterStore:
                 self._at_home(key, lambda server, asking, key=key: server.command("UNLINK", key, asking=asking))  # type: ignore[misc]
 
     def close(self) -> None:
-        """Close the store's connections; the next call opens one anew."""
+        """Close the store's connections; the next call opens a new one."""
         for server in list(self._servers.values()):
             server.close()
 
@@ -166,7 +166,7 @@ class ClusterStore:
         return self._at_home(call.key, lambda server, asking: server.call(call, asking))
 
     def _at_home(self, key: str, ask: Callable[[Server, bool], Any]) -> Any:
-        """What the server of this key answers, whom others may send us to; nothing was run where they do."""
+        """The answer of this key's server, which other servers may redirect to; a redirected call has not run."""
         home, asking = self._home(key), False
         for hop in range(MOST_HOPS):
             self._open(home)
@@ -266,7 +266,7 @@ class AsyncClusterStore:
             await self._lanes.command(key, "UNLINK", key)
 
     def _begin(self, conversation: Conversation) -> "asyncio.Future[Any]":
-        """The reply. Who stops waiting for it does not end the conversation: it may have something to give back."""
+        """The reply. A caller that stops waiting does not end the conversation, which may have units to refund."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
         task = loop.create_task(self._hold(conversation, answer))
