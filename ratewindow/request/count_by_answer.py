@@ -22,7 +22,7 @@ from ratewindow.request import charge_later, decide
 from ratewindow.request.steps import Steps, run
 from ratewindow.request.visit import Visit
 
-_in_context: ContextVar["_Waiting | None"] = ContextVar("ratewindow_waiting", default=None)
+_in_context: ContextVar["_Deferred | None"] = ContextVar("ratewindow_waiting", default=None)
 
 
 class _Undecided(NamedTuple):
@@ -37,7 +37,7 @@ class _Due(NamedTuple):
     refunds: list[tuple[Check, Sequence[int | None]]]
 
 
-class _Waiting:
+class _Deferred:
     """The rules of one request that wait for its answer."""
 
     def __init__(self, login_failed: bool) -> None:
@@ -79,15 +79,15 @@ class _Waiting:
         return due
 
 
-def wait(visit: Visit, decision: Decision) -> None:
+def defer(visit: Visit, decision: Decision) -> None:
     """Remember which rules of this decision count the request only by its answer."""
     for part in decision.decisions:
         rule = part.made_by
         if rule is not None and rule.count_when is not None and (held := _is_held(part)) is not None:
-            if visit.waiting is None:
-                visit.waiting = _Waiting(visit.login_failed)
-                _in_context.set(visit.waiting)
-            visit.waiting.add(part, held)
+            if visit.deferred is None:
+                visit.deferred = _Deferred(visit.login_failed)
+                _in_context.set(visit.deferred)
+            visit.deferred.add(part, held)
 
 
 def _is_held(part: Decision) -> bool | None:
@@ -102,10 +102,10 @@ def _is_held(part: Decision) -> bool | None:
 
 def count(visit: Visit, status: int | None) -> Steps[None]:
     """Charge what an answer of this status makes count, and refund what it does not; None if there is no answer."""
-    waiting: _Waiting = visit.waiting
-    if _in_context.get() is waiting:
-        _in_context.set(waiting.outer)
-    charges, refunds = waiting.answered(status)
+    deferred: _Deferred = visit.deferred
+    if _in_context.get() is deferred:
+        _in_context.set(deferred.outer)
+    charges, refunds = deferred.answered(status)
     if charges:
         decision = yield from charge_later.charge(charges, visit.waited)
         # Code may have asked for a rule by name meanwhile: then its decision stands for the rule, and shows what is left.
@@ -132,7 +132,7 @@ def status_of(error: BaseException) -> int | None:
 
 def _login_failed(sender: Any, request: Any = None, **_: Any) -> None:
     """The request may be the one that REST framework wraps around Django's, or another than that of our guard."""
-    waiting = None
+    deferred = None
     if request is not None:
         request = getattr(request, "_request", request)
         visit = getattr(request, "_ratewindow", None)
@@ -140,9 +140,9 @@ def _login_failed(sender: Any, request: Any = None, **_: Any) -> None:
             with suppress(AttributeError):  # some senders give what is not a request
                 visit = request._ratewindow = Visit()  # for a guard that the request is still to meet
         if visit is not None:
-            visit.login_failed, waiting = True, visit.waiting
-    waiting = waiting or _in_context.get()
-    if waiting is not None and (due := waiting.failed()):
+            visit.login_failed, deferred = True, visit.deferred
+    deferred = deferred or _in_context.get()
+    if deferred is not None and (due := deferred.failed()):
         run(charge_later.charge(due, decide.waited(due)))
 
 

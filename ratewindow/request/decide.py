@@ -18,6 +18,8 @@ from ratewindow.request import without_redis
 from ratewindow.request.prepare import Question
 from ratewindow.store import leasing, outage, process_clients, stores
 
+LONG = 0.1  # of `TIMEOUT`: a request that has waited for so long does not wait again
+
 
 def decide(question: Question, what: What = "hit", waited: str = "") -> Decision:
     """The decision on a question. The store is not called while it is known to be away, nor for a refusal that this
@@ -62,9 +64,6 @@ def waited(parts: Iterable[Decision]) -> str:
 def _was_long(part: Decision) -> bool:
     concerns = faults.named(part.cause.removeprefix("store:")).concerns
     return part.took_s >= LONG * conf.current().timeout_s and concerns is faults.Concerns.SERVER
-
-
-LONG = 0.1  # of `TIMEOUT`
 
 
 def _known(question: Question, what: What, waited: str, at_s: float, began_s: float) -> Decision | None:

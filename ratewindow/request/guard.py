@@ -49,7 +49,7 @@ class Passage:
     """One request passing one guard; what all its guards know is in its visit."""
 
     __slots__ = (
-        "counts_later",
+        "counts_by_answer",
         "decision",
         "door",
         "outermost",
@@ -71,24 +71,24 @@ class Passage:
         self.outermost = known is None or not known.is_open
         self.visit = visit.begin(self.request) if known is None or self.outermost else known
         self.settings = conf.current()
-        self.refused = self.counts_later = False
+        self.refused = self.counts_by_answer = False
         self.waited = ""  # why the request has waited for Redis without an answer, at a guard outside
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
-    def is_off(self, book: Rulebook) -> bool:
-        """Whether nothing is decided here: limits are switched off (`book` is empty under the kill switch), or no rule, block
-        or exemption may hold. A rule that a guard outside has met is not met again."""
+    def prepare(self, book: Rulebook) -> bool:
+        """Find what to decide, and return whether there is anything: not if limits are switched off (`book` is empty under the
+        kill switch), or if no rule, block or exemption may hold. A rule that a guard outside has met is not met again."""
         if not self.settings.enabled:
-            return True
+            return False
         rules = self.door.rules(book, self.seen)
-        self.counts_later, self.overrides = book.counts_later, book.overrides
+        self.counts_by_answer, self.overrides = book.counts_by_answer, book.overrides
         if not self.outermost:
             met = {(part.rule, part.mode) for part in self.visit.decision.decisions}
             self.waited = self.visit.waited
             rules = [rule for rule in rules if met.isdisjoint(rule.decision_keys)]
         self.rules = rules if isinstance(rules, list) else [*rules]
-        return not self.rules and self.overrides is None
+        return bool(self.rules) or self.overrides is not None
 
     def question(self) -> Question:
         """What to ask the store: nothing for an exempt or blocked client, else the checks of its rules."""
@@ -102,8 +102,8 @@ class Passage:
     def keep(self, decision: Decision) -> None:
         """Keep a decision by which the request goes on to the handler."""
         self.visit.add(decision, self.door.block)
-        if self.counts_later:
-            count_by_answer.wait(self.visit, decision)
+        if self.counts_by_answer:
+            count_by_answer.defer(self.visit, decision)
 
     def refuse(self, decision: Decision) -> Steps[None]:
         """Refuse the request, unless it is for our admin pages and from a user who can correct the rule there: exempt, too."""
@@ -135,9 +135,9 @@ class Passage:
         return await refusal.arefusal(self.request, self.decision, () if self.outermost else self.visit.blocking())
 
     @property
-    def waits(self) -> bool:
+    def has_deferred(self) -> bool:
         """Whether rules wait for the answer, to know if this request counts."""
-        return self.counts_later and self.outermost and self.visit.waiting is not None
+        return self.counts_by_answer and self.outermost and self.visit.deferred is not None
 
     def answer(self, response: HttpResponseBase) -> HttpResponseBase:
         """The response with the headers of all rules that the request has met."""
@@ -161,7 +161,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
         async def aguard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             passage = Passage(request, door)
             try:
-                if not passage.is_off(await current.arulebook()):
+                if passage.prepare(await current.arulebook()):
                     await _load(passage)
                     decision = await decide.adecide(passage.question(), "hit", passage.waited)
                     if decision.allowed:
@@ -169,11 +169,11 @@ def guarded(handler: Handler, door: Door) -> Handler:
                     else:
                         await arun(passage.refuse(decision))
                 response = await (passage.arefusal() if passage.refused else handler(request, *args, **kwargs))
-                if passage.waits:
+                if passage.has_deferred:
                     await arun(count_by_answer.count(passage.visit, getattr(response, "status_code", None)))
                 return passage.answer(response)
             except BaseException as error:
-                if passage.waits:
+                if passage.has_deferred:
                     await arun(count_by_answer.count(passage.visit, count_by_answer.status_of(error)))
                 raise
             finally:
@@ -185,7 +185,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
     def guard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         passage = Passage(request, door)
         try:
-            if not passage.is_off(current.rulebook()):
+            if passage.prepare(current.rulebook()):
                 question = passage.question()  # exempt, blocked
                 decision = decide.decide(question, "hit", passage.waited)  # rules
                 if decision.allowed:
@@ -193,11 +193,11 @@ def guarded(handler: Handler, door: Door) -> Handler:
                 else:
                     run(passage.refuse(decision))
             response = passage.refusal() if passage.refused else handler(request, *args, **kwargs)
-            if passage.waits:
+            if passage.has_deferred:
                 run(count_by_answer.count(passage.visit, getattr(response, "status_code", None)))
             return passage.answer(response)
         except BaseException as error:
-            if passage.waits:
+            if passage.has_deferred:
                 run(count_by_answer.count(passage.visit, count_by_answer.status_of(error)))
             raise
         finally:

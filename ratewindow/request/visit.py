@@ -27,7 +27,7 @@ class Visit:
     optional: tuple[Decision, ...] = ()  # decisions that refuse nobody, since the view decides (``block=False``)
     by_code: tuple[Decision, ...] = ()  # those of code that has named the rule, not of a guard
     replaced: tuple[Decision, ...] = ()  # those that a later one of the same rule has replaced
-    waiting: Any = None  # the rules that count by the answer
+    deferred: Any = None  # the rules that count by the answer
     login_failed = False
     throttles: Any = None  # those of REST framework that decided together
 
@@ -58,8 +58,8 @@ class Visit:
         return _without(self.optional, self.decision.decisions)
 
     def refuse(self) -> Refunds:
-        """Another rule refuses the request now: the outcome of those that let it pass, or would have refused it, is
-        another one's refusal.
+        """Mark the decisions of rules that let the request pass, or would have refused it, as `other`: another rule refuses
+        it now.
 
         Returns what guards outside have charged, since a refused request costs nothing. What counts refused requests keeps
         its charge, as it does in one call. What code has charged, by name or late, stays charged: the work may be done.

@@ -86,7 +86,7 @@ class ViewThrottles:
         which are not charged twice."""
         door, now = _Door(throttles, self.view, block), Decision()
         passage = Passage(request, door)  # type: ignore[arg-type]
-        if not passage.is_off(current.rulebook()):
+        if passage.prepare(current.rulebook()):
             now = decisions.decide(passage.question(), what, passage.waited)
             if what == "peek":
                 return now, passage
@@ -123,7 +123,7 @@ class ViewThrottles:
             try:
                 return handle(error)
             except BaseException as raised:
-                if self.passage.waits:
+                if self.passage.has_deferred:
                     run(count_by_answer.count(self.passage.visit, count_by_answer.status_of(raised)))
                 self.end()
                 raise
@@ -134,7 +134,7 @@ class ViewThrottles:
         self.view.finalize_response, self.view.handle_exception = finalize_response, handle_exception
 
     def _answer(self, response: HttpResponseBase) -> HttpResponseBase:
-        if self.passage.waits:
+        if self.passage.has_deferred:
             run(count_by_answer.count(self.passage.visit, response.status_code))
         if not self.decision.allowed and response.status_code == refusal.status_of(self.decision):
             refusal.add_headers(response, headers.retry_after_s(self.decision))  # the site's exception handler may not have

@@ -41,7 +41,7 @@ class Rulebook:
         self.overrides = overrides
         self.by_name = {rule.name: rule for rule in rules}
         self._has_shadow = any(rule.mode == "shadow" for rule in self.by_name.values())
-        self.counts_later = any(rule.count_when is not None for rule in self.by_name.values())
+        self.counts_by_answer = any(rule.count_when is not None for rule in self.by_name.values())
         self._index = Index(self.by_name.values())
 
     def match(self, request: HttpRequest) -> list[Rule]:

@@ -219,7 +219,7 @@ def test_a_site_without_such_rules_has_nothing_to_remember() -> None:
     RateRule.objects.define("login", "5/h", prefix="/", mode="enforce")
     seen: list[HttpRequest] = []
     statuses(behind_middleware(plain(False, seen)), 1)
-    assert visit.of(seen[0]).waiting is None
+    assert visit.of(seen[0]).deferred is None
     assert count_by_answer._in_context.get() is None
 
 

@@ -88,7 +88,7 @@ def test_a_rate_that_no_view_uses_yet_is_an_error_too(views: list[Any]) -> None:
     wrong = {"DEFAULT_THROTTLE_CLASSES": ours, "DEFAULT_THROTTLE_RATES": {"user": None, "later": "5/fortnight"}}
     with override_settings(REST_FRAMEWORK=wrong):
         assert found()["ratewindow.E010"].startswith(
-            "DEFAULT_THROTTLE_RATES['later']: rate '5/fortnight': 'fortnight' is no unit"
+            "DEFAULT_THROTTLE_RATES['later']: rate '5/fortnight': 'fortnight' is not a unit"
         )
     with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"theirs": "10/month"}}):
         assert found() == {}
