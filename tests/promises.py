@@ -12,12 +12,12 @@ _README = "project/test_readme.py"
 PROMISES: dict[str, tuple[str, ...]] = {
     "check should say State: This process counts on Redis.": (f"{_README}::test_the_five_minutes_end_with_a_429",),
     "It prints 200 200 200 200 200 429: the sixth request is refused.": (f"{_README}::test_the_five_minutes_end_with_a_429",),
-    "set the limit to 8, choose Enforce and save. A minute later nine requests end with one 429.": (
+    "The rule acts at once and keeps what was counted; a minute later nine requests end with one 429.": (
         f"{_README}::test_a_rule_of_the_admin_takes_over",
         f"{_DOORS}::test_a_row_takes_the_place_of_the_rate_in_code_once_it_is_enforced_or_off",
     ),
     "counts inside one process": (f"{_DOORS}::test_one_process_can_count_for_itself_without_redis",),
-    "Behind a proxy every client has the proxy's address and all share one limit, until you name the proxy": (
+    "Behind a proxy every client has the proxy's address and all share one limit, until you add the proxy to RATEWINDOW": (
         "identity/test_address.py::test_behind_a_trusted_proxy_the_right_most_untrusted_address_is_the_client",
         "identity/test_address.py::test_a_peer_that_is_no_proxy_is_not_believed",
     ),
@@ -69,12 +69,12 @@ PROMISES: dict[str, tuple[str, ...]] = {
         "faults/test_one_wait.py::test_what_a_silent_redis_is_asked_about_one_request_is_one_question",
         "faults/test_served.py::test_under_traffic_no_request_fails_and_nobody_asks_a_server_that_is_away",
     ),
-    "after three failures in a row no request waits until Redis is back": (
+    "after three failures in a row requests stop waiting at all until Redis is back": (
         f"{_DECIDE}::test_one_failure_is_a_hiccup_and_several_in_a_row_open_the_breaker",
         f"{_DECIDE}::test_once_the_breaker_is_open_no_request_touches_a_socket",
         f"{_SERVER}::test_a_server_in_trouble_fails_no_request_and_is_used_again_when_it_is_over",
     ),
-    "By default requests pass uncounted meanwhile": (f"{_DECIDE}::test_without_redis_requests_pass_and_one_log_line_says_so",),
+    "By default they pass uncounted meanwhile": (f"{_DECIDE}::test_without_redis_requests_pass_and_one_log_line_says_so",),
     "choose refuse or local": (f"{_WITHOUT}::test_each_rule_answers_as_it_says",),
     "which admits up to one limit more for each client": (
         f"{_SERVER}::test_a_server_that_was_started_again_without_its_data_locks_nobody_out",

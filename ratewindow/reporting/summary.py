@@ -31,8 +31,8 @@ def percent(part: int, whole: int) -> str:
     share = 100 * part / whole
     if share < 0.1:
         return "< 0.1 %"
-    if share < 10:
-        return f"{number_format(share, 1)} %"
+    if share < 9.95:
+        return f"{number_format(round(share, 1), 1)} %"  # which cuts where it does not round
     if 99 <= share < 100:
         return f"{number_format(math.floor(share * 10) / 10, 1)} %"  # rounded down, so that only all is 100 %
     return f"{share:.0f} %"

@@ -31,7 +31,7 @@ def run(options: dict[str, Any], stdout: Any) -> None:
 def listing() -> str:
     rows = [_row(rule) for rule in RateRule.objects.prefetch_related("windows")] + list(_in_code())
     if not rows:
-        return "No rules yet: add one in the admin, or with RateRule.objects.define(...)."
+        return "No rules yet: add one in the admin, with @ratelimit at a view, or with RateRule.objects.define(...)."
     return table(HEADS, sorted(rows))
 
 
