@@ -35,7 +35,7 @@ REST = "the rest: one step calling another"
 # Two functions, or three, may make one step; the order is the table's.
 STEPS = (
     Step("which rules hold", guard.Passage, "__init__"),
-    Step("which rules hold", guard.Passage, "is_off"),
+    Step("which rules hold", guard.Passage, "prepare"),
     Step("who asks, and the names of keys", guard, "ask"),
     Step("who asks, and the names of keys", prepare, "_check"),
     Step("who asks, and the names of keys", Limiter, "_checks"),
