@@ -1,7 +1,8 @@
 """The names of redis-py that are not public, all that are used: each with its reason, and with what is done without it.
 
-`thread_deadline` and `tls` also override methods by which connections connect; where redis-py does not call them, every step
-of connecting has its own timeout. `RATEWINDOW_PUBLIC_WAY=1` makes the tests of the limiter hide all of this.
+`thread_deadline` and `tls` also override methods by which connections connect. Where redis-py does not call them, every step
+of connecting has its own timeout, and nothing ends a login to a server that sends a byte now and then.
+`RATEWINDOW_PUBLIC_WAY=1` makes the tests of the limiter hide all of this.
 """
 
 from typing import Any

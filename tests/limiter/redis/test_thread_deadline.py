@@ -194,8 +194,9 @@ def answering(answer: Callable[[socket.socket], None]) -> Iterator[int]:
         thread.join()
 
 
+@pytest.mark.inside
 def test_logging_in_to_a_server_that_drips_ends_with_the_limit() -> None:
-    """Each byte comes long before a socket's own timeout, which alone would never end it."""
+    """Each byte comes long before a socket's own timeout, which alone would never end it; nor does the public way."""
     gone = threading.Event()
 
     def drip(peer: socket.socket) -> None:
