@@ -256,8 +256,9 @@ class Limiter:
             return self._checks(*usual, cost, penalty_ms, count_refused)
         lock = self._lock_key(windows, who) if _check_penalty(penalty_ms) else ""
         check = Check("limiter", tuple(windows), keys, check_cost(cost), True, count_refused, penalty_ms, lock)
-        if len(keys) > 1:
-            check_number([check])
+        if len(keys) == 1:
+            return [check]
+        check_number([check])
         return [check] if len(set(keys)) == len(keys) else merged([check])
 
     def _lock_key(self, windows: Iterable[Window], who: str) -> str:

@@ -55,16 +55,16 @@ def parse(checks: Sequence[Check], numbers: list[int], what: What = "hit") -> Re
 
 def shortened(reply: Reply, passed_ms: int) -> Reply:
     """The same reply so many milliseconds later: every time is shorter, but for -1, which is never."""
-    return [
-        Answer(verdict, max(0, lock_wait_ms - passed_ms), tuple([_shorter(window, passed_ms) for window in windows]))
-        for verdict, lock_wait_ms, windows in reply
-    ]
-
-
-def _shorter(answer: WindowAnswer, passed_ms: int) -> WindowAnswer:
-    window, remaining, wait_ms, reset_ms, charged_at_ms = answer
-    wait_ms = max(0, wait_ms - passed_ms) if wait_ms > 0 else wait_ms
-    return WindowAnswer(window, remaining, wait_ms, max(0, reset_ms - passed_ms), charged_at_ms)
+    later = []
+    for verdict, lock_wait_ms, answers in reply:
+        windows = []
+        for window, remaining, wait_ms, reset_ms, charged_at_ms in answers:
+            wait_ms = wait_ms - passed_ms if wait_ms > passed_ms else min(wait_ms, 0)
+            reset_ms = reset_ms - passed_ms if reset_ms > passed_ms else 0
+            windows.append(_window_answer((window, remaining, wait_ms, reset_ms, charged_at_ms)))
+        lock_wait_ms = lock_wait_ms - passed_ms if lock_wait_ms > passed_ms else 0
+        later.append(_answer((verdict, lock_wait_ms, tuple(windows))))
+    return later
 
 
 def decision(checks: Sequence[Check], reply: Reply, what: What = "hit") -> Decision:
