@@ -52,12 +52,12 @@ def editing(place: Place, **ratewindow: str) -> Iterator[Editor]:
         editor.end()
 
 
-def told_by_headers(answer: Answer) -> str:
+def limit_in_headers(answer: Answer) -> str:
     """The limit that this answer was decided by."""
     return answer["X-RateLimit-Limit"] if answer.has("X-RateLimit-Limit") else ""
 
 
-def told_by_rules(answer: Answer) -> str:
+def limit_in_rules(answer: Answer) -> str:
     """The limit that this process holds, which it says also while nothing can be decided."""
     return "".join(map(str, answer.json()["limits"].get("edited", [])))
 
@@ -65,11 +65,14 @@ def told_by_rules(answer: Answer) -> str:
 def until_all_obey(
     servers: list[Served],
     limit: int | str,
-    told: Callable[[Answer], str] = told_by_headers,
+    limit_in: Callable[[Answer], str] = limit_in_headers,
     timeout_s: float = OBEY_TIMEOUT_S,
 ) -> dict[Worker, float]:
-    """When each worker was first seen to obey; returns once none has been seen that does not."""
-    path = "/edited/" if told is told_by_headers else "/state/"
+    """When each worker was first seen to obey; returns once none has been seen that does not.
+
+    An answer that comes in late may be older than the first one that obeys: what counts is when it was asked for.
+    """
+    path = "/edited/" if limit_in is limit_in_headers else "/state/"
     first: dict[Worker, float] = {}
     deadline_s = time.monotonic() + timeout_s
     done = threading.Event()
@@ -78,11 +81,12 @@ def until_all_obey(
         client = new_address()
         while not done.is_set() and time.monotonic() < deadline_s:
             with suppress(OSError, http.client.HTTPException):
+                asked_s = time.monotonic()
                 answer = served.get(path, client)
-                who, obeys = (served.kind, answer.worker), told(answer) == str(limit)
-                if obeys:
+                who = (served.kind, answer.worker)
+                if limit_in(answer) == str(limit):
                     first.setdefault(who, time.monotonic())
-                else:
+                elif first.get(who, asked_s) < asked_s:
                     first.pop(who, None)
             done.wait(0.01)  # whoever asks without a pause takes the time that he measures
 

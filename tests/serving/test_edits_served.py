@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ratewindow.reporting.sums import NOTHING
-from tests.serving.edits import Editor, edit_in_the_admin, editing, told_by_rules, until_all_obey
+from tests.serving.edits import Editor, edit_in_the_admin, editing, limit_in_rules, until_all_obey
 from tests.serving.servers import KINDS, MORE_KINDS, Place, new_address, place, until
 
 pytestmark = pytest.mark.slow
@@ -79,7 +79,7 @@ def test_an_edit_that_nothing_tells_of_is_obeyed_after_the_next_reading(served_p
 
 def test_a_rule_that_is_deleted_holds_nowhere(own_fleet: Fleet) -> None:
     own_fleet.editor.edit("delete")
-    until_all_obey(own_fleet.servers, "", told_by_rules)
+    until_all_obey(own_fleet.servers, "", limit_in_rules)
     assert not own_fleet.servers[0].get("/edited/", new_address()).has("X-RateLimit-Limit")
 
 
@@ -94,10 +94,10 @@ def test_an_edit_is_obeyed_by_workers_of_every_kind(served_place: Place, kind: s
 def test_an_edit_while_redis_is_down_is_obeyed_and_so_is_one_after_it_came_back_empty(own_fleet: Fleet) -> None:
     own_fleet.place.stop_redis()
     own_fleet.editor.edit("save", limit=6001)
-    until_all_obey(own_fleet.servers, 6001, told_by_rules)
+    until_all_obey(own_fleet.servers, 6001, limit_in_rules)
     own_fleet.place.start_redis()
     own_fleet.editor.edit("save", limit=6002)
-    until_all_obey(own_fleet.servers, 6002, told_by_rules)
+    until_all_obey(own_fleet.servers, 6002, limit_in_rules)
     until(lambda: own_fleet.servers[1].get("/edited/", new_address()).has("X-RateLimit-Limit"), "Redis was not used again")
     until_all_obey(own_fleet.servers, 6002)
 
