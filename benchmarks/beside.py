@@ -5,16 +5,18 @@ takes more than its bar: ``--at-most 1.03`` for all of them, ``--at-most 'five w
 """
 
 import argparse
+import contextlib
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks import core
-from benchmarks.tables import table
+from benchmarks.tables import TIMES, Timed, table
+from benchmarks.timing import in_turns
 from testproject.redis_server import redis_server
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -54,19 +56,26 @@ def main() -> int:
     options = parser.parse_args()
     bars = _bars(options.at_most)
     core.share_one()
-    with tempfile.TemporaryDirectory(prefix="ratewindow-beside-") as folder, redis_server() as url:
+    with redis_server() as url:
+        rows = measured(options.commit, url, options.rounds, bars)
+    print(table([(*TIMES, f"{options.commit}, µs"), *(row.line() for row in rows)]))
+    return int(not all(row.holds for row in rows))
+
+
+def measured(commit: str, url: str, rounds: int, bars: Mapping[str, float]) -> list[Timed]:
+    """A row for each case: its times here, their ratio to those of the commit, and its bar.
+
+    Each side has a database of its own on the server at `url`. CalledProcessError if git does not know the commit.
+    """
+    with tempfile.TemporaryDirectory(prefix="ratewindow-beside-") as folder, contextlib.ExitStack() as stack:
         other = Path(folder) / "other"
         git = ["git", "-C", str(CHECKOUT), "worktree"]
-        subprocess.run([*git, "add", "--quiet", "--detach", str(other), options.commit], check=True)
-        sides = [Side(checkout, f"{url.rstrip('0123456789')}{number}") for number, checkout in enumerate((other, CHECKOUT))]
-        try:
-            lines = [_measured(case, sides, options.rounds, bars[case]) for case in CASES]
-        finally:
-            for side in sides:
-                side.end()
-            subprocess.run([*git, "remove", "--force", str(other)], check=True)
-    print(table([("", f"{options.commit}, µs", "here, µs", "ratio", "bar"), *lines]))
-    return int(any(line[-1].endswith("MISSED") for line in lines))
+        subprocess.run([*git, "add", "--quiet", "--detach", str(other), commit], check=True, capture_output=True)
+        stack.callback(subprocess.run, [*git, "remove", "--force", str(other)], check=True)
+        sides = [Side(checkout, f"{url.rstrip('0123456789')}{number}") for number, checkout in enumerate((other, CHECKOUT), 1)]
+        for side in sides:
+            stack.callback(side.end)
+        return [_row(case, sides, rounds, bars[case]) for case in CASES]
 
 
 def _bars(given: Sequence[str]) -> dict[str, float]:
@@ -77,15 +86,12 @@ def _bars(given: Sequence[str]) -> dict[str, float]:
     return bars
 
 
-def _measured(case: str, sides: Sequence[Side], rounds: int, at_most: float) -> tuple[str, ...]:
+def _row(case: str, sides: Sequence[Side], rounds: int, at_most: float) -> Timed:
     for side in sides:
         side.us(case, WARM_UP)
-    turns = [[side.us(case, REQUESTS) for side in (sides if number % 2 else sides[::-1])] for number in range(rounds)]
-    pairs = [turn if number % 2 else turn[::-1] for number, turn in enumerate(turns)]
-    ratio = statistics.median(here / there for there, here in pairs)
-    medians = [f"{statistics.median(times):.1f}" for times in zip(*pairs, strict=True)]
-    bar = f"at most {at_most:g} x: {'holds' if ratio <= at_most else 'MISSED'}"
-    return case, *medians, f"{ratio:.3f} x", bar
+    there, here = (partial(side.us, case, REQUESTS) for side in sides)
+    times = in_turns({"there": there, "here": here}, rounds)
+    return Timed(case, (f"{times['there'].median_us:.1f}",), at_most, times["here"], times["there"])
 
 
 if __name__ == "__main__":

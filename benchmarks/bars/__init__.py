@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from benchmarks.bars import (
+    earlier,
     growth_clients,
     growth_limit,
     growth_rules,
@@ -29,6 +30,7 @@ BARS: dict[str, Callable[[], Section]] = {
     "asyncio": together.measure,
     "windows": windows.measure,
     "known": known.measure,
+    "earlier": earlier.measure,
     "profile": profile.measure,
     "matching": matching.measure,
     "overrides": overrides.measure,
