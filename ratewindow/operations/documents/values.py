@@ -61,6 +61,8 @@ def _of_row(row: models.Model) -> Values:
 
 def _plain(value: Any) -> Any:
     """A duration as ``2h30m``, a time in UTC as ``2026-01-31T12:00:00Z``."""
+    if isinstance(value, models.Choices):
+        return value.value
     if isinstance(value, timedelta):
         return to_text(value)
     if isinstance(value, datetime):
