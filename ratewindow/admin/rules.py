@@ -3,163 +3,24 @@
 from contextlib import suppress
 from typing import Any
 
-from django import forms
 from django.apps import apps
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
-from django.db import models, transaction
+from django.db import transaction
 from django.db.models import QuerySet
-from django.forms import BaseInlineFormSet
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import code_keys, code_rates, confirm_page, last_hour
-from ratewindow.admin.model_form import MergedErrorsForm
+from ratewindow.admin import code_rates, confirm_page, last_hour
+from ratewindow.admin.limit_rows import RuleWindowInline
+from ratewindow.admin.number_fields import BoundedField
 from ratewindow.admin.registering import register
+from ratewindow.admin.rule_form import BOUNDS, RuleForm, may_enforce
 from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.checks.rows import leading_nowhere
-from ratewindow.limiter.algorithms import algorithm, algorithm_choices
-from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
-from ratewindow.limiter.limiter import MOST_COST
-from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
-from ratewindow.models import Mode, RateRule, RuleWindow
+from ratewindow.models import Mode, RateRule
 from ratewindow.operations import lockout
 from ratewindow.rulebook import reading, rule_rows
-
-
-class CountField(forms.IntegerField):
-    """A whole number from 0 up, whose errors quote the value."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{**options, "min_value": None, "widget": forms.NumberInput(attrs={"class": "rw-count", "min": 0})})
-
-    def to_python(self, value: Any) -> int | None:
-        try:
-            number = super().to_python(value)
-        except ValidationError:
-            raise ValidationError(f"{str(value)[:40]!r} is not a whole number: enter one such as 5.", code="invalid") from None
-        if number is not None:
-            self.check_bounds(number)
-        return number
-
-    def check_bounds(self, number: int) -> None:
-        if number < 0:
-            raise ValidationError(f"{number} is negative: enter 0 to refuse every request, or more.", code="min_value")
-        if number > MOST_UNIT_MS:
-            raise ValidationError(f"{number} is too high to be counted: enter at most {MOST_UNIT_MS}.", code="max_value")
-
-
-class BoundedField(CountField):
-    """A whole number within bounds. Empty means the default of the model."""
-
-    def __init__(self, *, low: int, high: int, **options: Any) -> None:
-        super().__init__(**{**options, "required": False, "max_value": None})
-        self.low, self.high = low, high
-
-    def check_bounds(self, number: int) -> None:
-        if not self.low <= number <= self.high:
-            raise ValidationError(f"{number} is out of range: enter {self.low} to {self.high}.", code="bounds")
-
-
-BOUNDS = {"cost": (0, MOST_COST), "enforce_percent": (1, 100), "lease": (1, MOST_COST), "response_status": (400, 599)}
-
-
-class RuleForm(MergedErrorsForm):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if "count_when" in self.fields:
-            self.fields["count_when"].required = False
-
-    def clean(self) -> dict[str, Any] | None:
-        """Give empty fields the default of the model."""
-        cleaned = super().clean()
-        for name in (*BOUNDS, "count_when"):
-            if name in self.cleaned_data and self.cleaned_data[name] in (None, ""):
-                self.cleaned_data[name] = getattr(RateRule(), name)
-        return cleaned
-
-    class Meta:
-        error_messages = {"name": {"required": "Enter a name that no other rule has, such as login or api.minute."}}
-        help_texts = {
-            "applies_to": "“Every request” includes requests to this admin, and for static files that Django serves.",
-            "key": (
-                "What tells clients apart: ip, user, user_or_ip, session, global, route, path, method, header:NAME, cookie:NAME, "
-                "query:NAME, post:NAME, json:NAME, body:NAME (a form or JSON), jwt:CLAIM, a key of your own, such as tenant or "
-                "shop.limits.tenant, or several joined by +, such as ip+post:username."
-            ),
-            "on_error": "“Refuse” suits what must be protected, such as a login. A share is the limit over LOCAL_PROCESSES.",
-            "on_missing": "What to do with a request without this key: nobody logged in, or a header or field missing or empty.",
-        }
-        widgets = {
-            "description": forms.Textarea(attrs={"rows": 2, "cols": 60}),
-            "pattern": forms.TextInput(attrs={"class": "vTextField"}),
-            "methods": forms.TextInput(attrs={"class": "vTextField"}),
-            "key": forms.TextInput(attrs={"class": "vTextField"}),
-            "count_when": forms.TextInput(attrs={"class": "vTextField"}),
-            "message": forms.Textarea(attrs={"rows": 2, "cols": 60}),
-        }
-
-    may_enforce = False
-    request: HttpRequest
-
-    def clean_key(self) -> str:
-        return code_keys.check(self.request, self.cleaned_data["key"], self.initial.get("key"))
-
-    def clean_mode(self) -> str:
-        """Enforcing a rule takes a permission; a rule that is already enforced may stay so."""
-        mode: str = self.cleaned_data["mode"]
-        if mode == Mode.ENFORCE and not self.may_enforce and self.initial.get("mode") != Mode.ENFORCE:
-            raise ValidationError(
-                "You may not enforce rules. Save this one in shadow, and ask somebody who may enforce it.", code="forbidden"
-            )
-        return mode
-
-
-def may_enforce(request: HttpRequest) -> bool:
-    return request.user.has_perm("ratewindow.enforce_raterule")
-
-
-class LimitForm(forms.ModelForm):  # type: ignore[type-arg]
-    class Meta:
-        help_texts = {"algorithm": " ".join(f"{label}: {algorithm(name).help}" for name, label in algorithm_choices())}
-
-
-class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
-    """The limits of one rule, with messages about limits where Django's are about forms."""
-
-    default_error_messages = {
-        "too_few_forms": "A rule needs at least one limit, such as 5 in 1m.",
-        "too_many_forms": "A rule has at most %(num)d limits: split it into several rules.",
-    }
-
-    def clean(self) -> None:
-        super().clean()
-        typed = [form for form in self.forms if form.is_valid() and form not in self.deleted_forms]
-        buckets = sum(form.instance.freeze().buckets or 0 for form in typed if form.instance.period)  # an empty form has none
-        if buckets > MOST_BUCKETS:
-            raise ValidationError(
-                f"The limits of a rule have at most {MOST_BUCKETS} buckets together, not {buckets}: enter fewer."
-            )
-
-
-class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
-    model = RuleWindow
-    form = LimitForm
-    formset = LimitsFormSet
-    fields = ["limit", "period", "algorithm", "buckets", "burst", "aligned_to"]
-    formfield_overrides = {models.PositiveBigIntegerField: {"form_class": CountField}}
-    verbose_name_plural = "limits (a request must be within all of them)"
-    extra = 0
-    min_num, max_num = 1, MOST_WINDOWS
-
-    def get_extra(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> int:
-        return self.extra if obj is not None else max(0, len(code_rates.initial_windows(request)) - self.min_num)
-
-    def get_formset(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> Any:
-        """For users who may not add limits Django sets `max_num` to 0: the existing ones must still be valid."""
-        return super().get_formset(request, obj, **{"validate_min": True, "absolute_max": 2 * type(self).max_num, **kwargs})
-
 
 COUNTING = "Counting"  # the first of the fieldsets below the limits
 _UNFILTERED = {"o", "p", "all"}  # query parameters that hide no rule

@@ -1,0 +1,57 @@
+"""The limits of a rule as rows of its form."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.forms import BaseInlineFormSet
+from django.http import HttpRequest
+
+from ratewindow.admin import code_rates
+from ratewindow.admin.number_fields import CountField
+from ratewindow.limiter.algorithms import algorithm, algorithm_choices
+from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
+from ratewindow.models import RateRule, RuleWindow
+
+
+class LimitForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        help_texts = {"algorithm": " ".join(f"{label}: {algorithm(name).help}" for name, label in algorithm_choices())}
+
+
+class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
+    """The limits of one rule, with messages about limits where Django's are about forms."""
+
+    default_error_messages = {
+        "too_few_forms": "A rule needs at least one limit, such as 5 in 1m.",
+        "too_many_forms": "A rule has at most %(num)d limits: split it into several rules.",
+    }
+
+    def clean(self) -> None:
+        super().clean()
+        typed = [form for form in self.forms if form.is_valid() and form not in self.deleted_forms]
+        buckets = sum(form.instance.freeze().buckets or 0 for form in typed if form.instance.period)  # an empty form has none
+        if buckets > MOST_BUCKETS:
+            raise ValidationError(
+                f"The limits of a rule have at most {MOST_BUCKETS} buckets together, not {buckets}: enter fewer."
+            )
+
+
+class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
+    model = RuleWindow
+    form = LimitForm
+    formset = LimitsFormSet
+    fields = ["limit", "period", "algorithm", "buckets", "burst", "aligned_to"]
+    formfield_overrides = {models.PositiveBigIntegerField: {"form_class": CountField}}
+    verbose_name_plural = "limits (a request must be within all of them)"
+    extra = 0
+    min_num, max_num = 1, MOST_WINDOWS
+
+    def get_extra(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> int:
+        return self.extra if obj is not None else max(0, len(code_rates.initial_windows(request)) - self.min_num)
+
+    def get_formset(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> Any:
+        """For users who may not add limits Django sets `max_num` to 0: the existing ones must still be valid."""
+        return super().get_formset(request, obj, **{"validate_min": True, "absolute_max": 2 * type(self).max_num, **kwargs})
