@@ -26,21 +26,6 @@ def define(name: str, rate: str, **fields: Any) -> RateRule:
     return RateRule.objects.define(name, rate, **{"mode": "enforce", **fields})[0]
 
 
-@pytest.fixture
-def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A line for each time that the rows are read, in whatever thread."""
-    seen: list[str] = []
-    read = reading.read_rules
-
-    def counting() -> Any:
-        seen.append("read")
-        return read()
-
-    monkeypatch.setattr(reading, "read_rules", counting)
-    monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
-    return seen
-
-
 def test_the_process_that_edits_obeys_at_once_and_the_others_see_a_new_token(redis_client: Any) -> None:
     define("login", "1/m", path="/login/")
     first = redis_client.get(state_keys.token())

@@ -277,21 +277,6 @@ def watch() -> None:
     edits.reread()
 
 
-@pytest.fixture
-def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A line for each time that the rows are read, in whatever thread."""
-    seen: list[str] = []
-    read = reading.read_rules
-
-    def counting() -> Any:
-        seen.append("read")
-        return read()
-
-    monkeypatch.setattr(reading, "read_rules", counting)
-    monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
-    return seen
-
-
 def test_a_lost_connection_leaves_the_rules_in_force_too(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
