@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.translation import get_language, ngettext
+from django.utils.translation import gettext as _
 
 from ratewindow.conf import site_functions
 from ratewindow.limiter.types import Decision
@@ -119,7 +121,10 @@ async def aannounce(request: HttpRequest, decision: Decision) -> None:
 def _answer(decision: Decision, blocking: Sequence[Decision] = ()) -> _Answer:
     is_busy, rule = decision.reason in problem_json.OURS, decision.made_by
     message = rule.message if rule is not None and rule.mode == "enforce" and not is_busy else ""
-    title = "The service is busy" if is_busy else "Access is blocked" if decision.reason == "block" else "Too many requests"
+    if is_busy:
+        title = _("The service is busy")
+    else:
+        title = _("Access is blocked") if decision.reason == "block" else _("Too many requests")
     return _Answer(decision, status_of(decision), is_busy, title, message, retry_after_s(decision, blocking))
 
 
@@ -159,12 +164,12 @@ def _by_template(request: HttpRequest, answer: _Answer) -> HttpResponse:
 
 
 def _as_text(request: HttpRequest, answer: _Answer) -> HttpResponse:
-    body = _text_body(answer.message, answer.title, answer.is_busy, answer.wait_s)
+    body = _text_body(answer.message, answer.title, answer.is_busy, answer.wait_s, get_language())
     return HttpResponse(body, status=answer.status, content_type="text/plain; charset=utf-8")
 
 
 @lru_cache(maxsize=1024)
-def _text_body(message: str, title: str, is_busy: bool, wait_s: int | None) -> bytes:
+def _text_body(message: str, title: str, is_busy: bool, wait_s: int | None, language: str | None) -> bytes:
     return f"{message or _sentence(title, is_busy, wait_s)}\n".encode()
 
 
@@ -199,17 +204,22 @@ def _in_words(wait_s: int | None) -> str:
     """``42 seconds``, or rounded up ``5 minutes``, ``3 hours``; nothing when waiting does not help."""
     if wait_s is None:
         return ""
-    for unit_s, unit in ((3600, "hours"), (60, "minutes")):
-        if wait_s > 2 * unit_s:
-            return f"{-(-wait_s // unit_s)} {unit}"
+    if wait_s > 7200:
+        hours = -(-wait_s // 3600)
+        return ngettext("%(number)d hour", "%(number)d hours", hours) % {"number": hours}
+    if wait_s > 120:
+        minutes = -(-wait_s // 60)
+        return ngettext("%(number)d minute", "%(number)d minutes", minutes) % {"number": minutes}
     return _in_seconds(wait_s)
 
 
 def _in_seconds(wait_s: int) -> str:
-    return f"{wait_s} second{'' if wait_s == 1 else 's'}"
+    return ngettext("%(number)d second", "%(number)d seconds", wait_s) % {"number": wait_s}
 
 
 def _sentence(title: str, is_busy: bool, wait_s: int | None) -> str:
-    if wait_s is None:
-        return f"{title}." if is_busy else f"{title}. Waiting does not help."
-    return f"{title}. Try again in {_in_seconds(wait_s)}."
+    if wait_s is not None:
+        return _("%(title)s. Try again in %(wait)s.") % {"title": title, "wait": _in_seconds(wait_s)}
+    if is_busy:
+        return _("%(title)s.") % {"title": title}
+    return _("%(title)s. Waiting does not help.") % {"title": title}
