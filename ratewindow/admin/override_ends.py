@@ -1,0 +1,126 @@
+"""Ending and extending blocks and exemptions from their list, each with an undo in its message."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin import ModelAdmin
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.middleware.csrf import get_token
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from ratewindow.admin import switch_page
+from ratewindow.admin.masking import display
+from ratewindow.conf import time_zone
+from ratewindow.models import Override
+from ratewindow.models.override_manager import YEARS, OverrideQuerySet
+from ratewindow.overrides.subjects import parse_subject
+
+HOUR = timedelta(hours=1)
+UNDO_S = 86_400
+_SALT = "ratewindow.override.undo"
+_LIST = "admin:ratewindow_override_changelist"
+_GONE = "Nothing to undo: they have been deleted."
+_EXTEND_FORBIDDEN = "You need the permission to switch all limits off to extend what applies to all visitors, or nearly all."
+
+
+@admin.action(description="End selected ones now", permissions=["change"])
+def end_now(model_admin: "ModelAdmin[Any]", request: HttpRequest, overrides: OverrideQuerySet) -> None:
+    now = time_zone.now()
+    nothing_done = "Nothing to end: they have already ended."
+    _set_ends(model_admin, request, overrides.not_ended(now), lambda override: now, "Ended", nothing_done)
+
+
+@admin.action(description="Extend selected ones by 1 hour", permissions=["change"])
+def extend(model_admin: "ModelAdmin[Any]", request: HttpRequest, overrides: OverrideQuerySet) -> None:
+    lasting = overrides.not_ended().filter(expires_at__year__lt=YEARS.stop)  # None has no year
+    if not switch_page.may_switch(request) and (wide := [each.pk for each in lasting if _meets_everybody(each)]):
+        messages.error(request, _EXTEND_FORBIDDEN)
+        lasting = lasting.exclude(pk__in=wide)
+    _set_ends(
+        model_admin,
+        request,
+        lasting,
+        lambda override: override.expires_at + HOUR if override.expires_at else None,
+        "Extended by 1 hour",
+        "Nothing to extend: they have ended or have no end. Add a new one in place of one that has ended.",
+    )
+
+
+def act_on_one(model_admin: "ModelAdmin[Any]", action: Callable[..., None], request: HttpRequest, pk: int) -> HttpResponse:
+    """The handler of a button of one row of the list."""
+    if response := _reject(model_admin, request):
+        return response
+    action(model_admin, request, Override.objects.get_queryset().filter(pk=pk))
+    return HttpResponseRedirect(reverse(_LIST))
+
+
+def undo(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
+    """Restore the ends that the message's button has sent."""
+    if response := _reject(model_admin, request):
+        return response
+    try:
+        before = signing.loads(request.POST.get("before", ""), salt=_SALT, max_age=UNDO_S)
+    except signing.BadSignature:
+        messages.error(request, "This can no longer be undone. Change the time in the form instead.")
+        return HttpResponseRedirect(reverse(_LIST))
+    ends = {int(pk): parse_datetime(end) if end else None for pk, end in before}
+    overrides = Override.objects.get_queryset().filter(pk__in=ends)
+    _set_ends(model_admin, request, overrides, lambda each: ends[each.pk], "Undone", _GONE)
+    return HttpResponseRedirect(reverse(_LIST))
+
+
+def _reject(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse | None:
+    if not model_admin.has_change_permission(request):
+        raise PermissionDenied
+    return None if request.method == "POST" else HttpResponseNotAllowed(["POST"])
+
+
+def _set_ends(
+    model_admin: "ModelAdmin[Any]",
+    request: HttpRequest,
+    overrides: OverrideQuerySet,
+    new_end: Callable[[Override], datetime | None],
+    done: str,
+    nothing_done: str,
+) -> None:
+    """Set a new end of each, log it, and offer to undo it."""
+    before, names = [], []
+    with transaction.atomic():
+        for override in overrides:
+            before.append((override.pk, override.expires_at.isoformat() if override.expires_at else ""))
+            override.expires_at = new_end(override)
+            override.save(update_fields=["expires_at"])
+            model_admin.log_change(request, override, [{"changed": {"fields": ["until"]}}])
+            names.append(display(request, override.identity))
+    if names:
+        listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        messages.success(request, _with_undo(request, f"{done}: {listed}.", before))
+    else:
+        messages.info(request, nothing_done)
+
+
+def _with_undo(request: HttpRequest, message: str, before: Iterable[tuple[int, str]]) -> SafeString:
+    """A message with a button to undo, which is a form with a CSRF token."""
+    return format_html(
+        '{} <form method="post" action="{}" class="rw-undo"><input type="hidden" name="csrfmiddlewaretoken" value="{}">'
+        '<input type="hidden" name="before" value="{}"><button type="submit">Undo</button></form>',
+        message,
+        reverse("admin:ratewindow_override_undo"),
+        get_token(request),
+        signing.dumps(list(before), salt=_SALT),
+    )
+
+
+def _meets_everybody(override: Override) -> bool:
+    try:
+        return parse_subject(override.identity).meets_everybody
+    except ValueError:  # an invalid row, which applies to nobody
+        return False

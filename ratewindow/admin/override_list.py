@@ -1,0 +1,120 @@
+"""The columns of the list of blocks and exemptions, and its filter."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from ratewindow.admin.masking import may_see
+from ratewindow.admin.override_form import origin
+from ratewindow.admin.wording import ago
+from ratewindow.admin.wording import until as until_in_words
+from ratewindow.conf import time_zone
+from ratewindow.models import Override
+from ratewindow.overrides.subjects import in_words, masked
+
+_ACTIONS = {"allow": "Exempt", "block": "Block", "rate": "Rate"}
+
+
+class StateFilter(admin.SimpleListFilter):
+    """Whether an override is in force at this moment."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("now", "In force"), ("waiting", "Waiting to begin"), ("ended", "Ended")]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        now = time_zone.now()
+        match self.value():
+            case "now":
+                return queryset.in_force(now)
+            case "waiting":
+                return queryset.not_ended(now).filter(starts_at__gt=now)
+            case "ended":
+                return queryset.ended(now)
+        return queryset
+
+
+@admin.display(description="action", ordering="action")
+def action_badge(override: Override) -> SafeString:
+    state = override.state.replace(" ", "-")
+    words = f"{override.rate}" if override.action == "rate" else _ACTIONS.get(override.action, override.action)
+    return format_html('<span class="rw-mode rw-{} rw-{}">{}</span>', override.action, state, words)
+
+
+@admin.display(description="who", ordering="identity")
+def row_in_full(override: Override) -> SafeString:
+    return _row(override, in_words(override.identity))
+
+
+@admin.display(description="who")
+def row_masked(override: Override) -> SafeString:
+    return _row(override, masked(override.identity))
+
+
+def row(request: HttpRequest) -> Any:
+    """The column of who it is for and why, as this user may see it."""
+    return row_in_full if may_see(request) else row_masked
+
+
+@admin.display(description="until", ordering="expires_at")
+def until(override: Override) -> SafeString:
+    at = override.starts_at if override.state == "waiting" else override.expires_at
+    exact = f"{time_zone.local(at):%Y-%m-%d %H:%M:%S %Z}" if at else ""
+    return format_html(
+        '<span class="rw-{}" title="{}">{}</span>', override.state.replace(" ", "-"), exact, until_in_words(override)
+    )
+
+
+@admin.display(description="")
+def quick(override: Override) -> SafeString:
+    """Buttons that submit the form around the list, with its CSRF token, to their own URLs."""
+    if override.state == "ended":
+        return SafeString('<span class="rw-quick"></span>')  # Django shows a dash for an empty string
+    buttons = [("end", "End now")] + ([("extend", "+ 1 h")] if override.expires_at else [])
+    links = ((reverse(f"admin:ratewindow_override_{name}", args=[override.pk]), label) for name, label in buttons)
+    shown = format_html_join("", '<button type="submit" class="button" formaction="{}">{}</button>', links)
+    return format_html('<span class="rw-quick">{}</span>', shown)
+
+
+@admin.display(description="who")
+def who_in_full(override: Override) -> str:
+    return in_words(override.identity)
+
+
+@admin.display(description="who")
+def who_masked(override: Override) -> str:
+    return masked(override.identity)
+
+
+def who(request: HttpRequest) -> Any:
+    """The field of who it is for, as this user may see it."""
+    return who_in_full if may_see(request) else who_masked
+
+
+@admin.display(description="made")
+def made_by(override: Override) -> str:
+    return f"{origin(override)}, {ago(override.created_at)}"
+
+
+def _row(override: Override, who: str) -> SafeString:
+    details = [_effect(override), override.reason, made_by(override)]
+    return format_html(
+        '<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span>', who, " · ".join(filter(None, details))
+    )
+
+
+def _effect(override: Override) -> str:
+    rule = override.rule
+    match override.action:
+        case "block":
+            return f"refused where rule {rule} applies" if rule else "refused everywhere"
+        case "allow":
+            return f"exempt from rule {rule}" if rule else "exempt from all rules"
+        case _:
+            return f"{override.rate} instead of the limits of {f'rule {rule}' if rule else 'all rules'}"
