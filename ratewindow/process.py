@@ -17,6 +17,7 @@ from ratewindow.identity import address
 from ratewindow.limiter import forks
 from ratewindow.limiter.redis.connections import UNUSED_S
 from ratewindow.operations import shared_prefix
+from ratewindow.operations.history import recording
 from ratewindow.reporting import counters
 from ratewindow.request import count_by_answer, local_counts, without_redis
 from ratewindow.rulebook import announce, current, edits, kill_switch, reading
@@ -49,6 +50,7 @@ def start() -> None:
     breaker.listen(outage_signals.add)
     site_functions.listen(counters.note)
     edits.connect()
+    recording.connect()
     count_by_answer.connect()
     setting_changed.connect(_follow_settings, dispatch_uid="ratewindow.process")
     forks.after_fork(_renew)

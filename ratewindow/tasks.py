@@ -1,11 +1,14 @@
 """The regular work as Celery tasks; all of it also runs as a command."""
 
+from contextlib import ExitStack
+from contextvars import ContextVar
 from typing import Any
 
 from celery import shared_task
-from celery.signals import worker_process_shutdown
+from celery.signals import task_postrun, task_prerun, worker_process_shutdown
 
 from ratewindow import process
+from ratewindow.models import origin
 from ratewindow.operations import clean_overrides, clean_state
 from ratewindow.reporting import collecting
 
@@ -18,6 +21,24 @@ def collect_stats() -> str:
 @shared_task(ignore_result=True)
 def clean_orphans() -> str:
     return f"{clean_overrides.clean_ended()}; {clean_state.clean_orphans()}"
+
+
+_running: ContextVar[tuple[ExitStack, ...]] = ContextVar("ratewindow.tasks", default=())  # a task may run another one at once
+
+
+@task_prerun.connect(dispatch_uid="ratewindow.history")
+def _begin_task(task: Any, **_: Any) -> None:
+    """What a task of the site edits is known in the history by the name of the task."""
+    with ExitStack() as stack:
+        stack.enter_context(origin.edits("task", by=task.name))
+        _running.set((*_running.get(), stack.pop_all()))
+
+
+@task_postrun.connect(dispatch_uid="ratewindow.history")
+def _end_task(**_: Any) -> None:
+    *outer, last = _running.get()
+    _running.set(tuple(outer))
+    last.close()
 
 
 @worker_process_shutdown.connect(dispatch_uid="ratewindow.process")

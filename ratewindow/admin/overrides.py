@@ -11,6 +11,7 @@ from django.urls import URLPattern, path, reverse
 from ratewindow.admin import override_ends, override_list, release_page
 from ratewindow.admin.masking import may_see
 from ratewindow.admin.override_form import OverrideForm
+from ratewindow.admin.recorded import RecordedAdmin
 from ratewindow.admin.registering import register
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import Override
@@ -21,7 +22,7 @@ from ratewindow.rulebook import current
 
 
 @register(Override)
-class OverrideAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class OverrideAdmin(RecordedAdmin):
     form = OverrideForm
     list_filter = [override_list.StateFilter, "action"]
     list_select_related = ["created_by"]

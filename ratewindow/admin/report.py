@@ -4,7 +4,6 @@ from functools import partial
 from typing import Any
 
 from django import forms
-from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -12,6 +11,7 @@ from django.urls import URLPattern, path, reverse
 
 from ratewindow.admin import health_page, report_parts, switch_page
 from ratewindow.admin.banner import glance, off_message
+from ratewindow.admin.recorded import RecordedAdmin
 from ratewindow.admin.registering import register
 from ratewindow.admin.report_form import ReportForm
 from ratewindow.admin.report_reasons import reasons
@@ -31,7 +31,7 @@ _MEDIA = forms.Media(
 
 
 @register(ThrottleStat)
-class ReportAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ReportAdmin(RecordedAdmin):
     """One read-only page, since single rows mean nothing."""
 
     def get_urls(self) -> list[URLPattern]:

@@ -10,11 +10,19 @@ from ratewindow.admin import code_keys
 from ratewindow.admin.model_form import MergedErrorsForm
 from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.models import Mode, RateRule
+from ratewindow.models.origin import MOST_REASON
 
 BOUNDS = {"cost": (0, MOST_COST), "enforce_percent": (1, 100), "lease": (1, MOST_COST), "response_status": (400, 599)}
 
 
 class RuleForm(MergedErrorsForm):
+    why = forms.CharField(
+        required=False,
+        max_length=MOST_REASON,
+        widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
+        help_text="For your colleagues: why you make this change. It is shown in the history, and is no part of the rule.",
+    )
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "count_when" in self.fields:

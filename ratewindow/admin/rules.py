@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from ratewindow.admin import code_rates, confirm_page, last_hour
 from ratewindow.admin.limit_rows import RuleWindowInline
 from ratewindow.admin.number_fields import BoundedField
+from ratewindow.admin.recorded import WHY_FIELDSET, RecordedAdmin
 from ratewindow.admin.registering import register
 from ratewindow.admin.rule_form import BOUNDS, RuleForm, may_enforce
 from ratewindow.admin.wording import mode_in_words, sentence
@@ -27,7 +28,7 @@ _UNFILTERED = {"o", "p", "all"}  # query parameters that hide no rule
 
 
 @register(RateRule)
-class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class RateRuleAdmin(RecordedAdmin):
     form = RuleForm
     list_display = ["mode_badge", "name_and_sentence"]
     list_display_links = ["name_and_sentence"]
@@ -82,8 +83,10 @@ class RateRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def get_fieldsets(self, request: HttpRequest, obj: RateRule | None = None) -> Any:
         first, *others = super().get_fieldsets(request, obj)
         if obj is None:
-            return [first, *others]
-        return [(first[0], {**first[1], "fields": ["in_words", *first[1]["fields"]]}), *others]
+            return [first, *others, WHY_FIELDSET]
+        may_change = self.has_change_permission(request, obj)
+        fields = ["in_words", *first[1]["fields"]]
+        return [(first[0], {**first[1], "fields": fields}), *others, *([WHY_FIELDSET] if may_change else [])]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name in BOUNDS:

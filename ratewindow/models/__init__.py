@@ -1,5 +1,6 @@
 """The models. Requests never see rows, only frozen values that `rulebook` reads from them."""
 
+from ratewindow.models.edits import Edit
 from ratewindow.models.overrides import Override
 from ratewindow.models.rules import AppliesTo, Mode, OnError, OnMissing, RateRule
 from ratewindow.models.stats import ThrottleStat
@@ -8,6 +9,7 @@ from ratewindow.models.windows import RuleWindow
 
 __all__ = [
     "AppliesTo",
+    "Edit",
     "LimitSwitch",
     "Mode",
     "OnError",

@@ -11,6 +11,7 @@ from ratewindow.identity import recipe
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
+from ratewindow.models import origin
 from ratewindow.rules.count_when import ALWAYS, parse_count_when, written
 from ratewindow.rules.regex import try_regex
 from ratewindow.rules.rule import (
@@ -53,7 +54,7 @@ class RateRuleManager(models.Manager["RateRule"]):
         unless `overwrite`. Raises ValueError for an invalid name, rate or field.
         """
         windows = self.checked(name, rate, {"path": path, "prefix": prefix, "regex": regex, "route": route}, fields)
-        with transaction.atomic(using=self._db or router.db_for_write(self.model)):
+        with origin.code_edits("define"), transaction.atomic(using=self._db or router.db_for_write(self.model)):
             rule, created = self.get_or_create(name=name, defaults=fields)
             if created or overwrite:
                 for field, value in fields.items():

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ratewindow.models import Override
+from ratewindow.models import Override, origin
 from ratewindow.models.override_manager import KEPT
 
 
@@ -22,4 +22,5 @@ class Ended:
 def clean_ended(dry_run: bool = False) -> Ended:
     """Delete overrides that ended long ago. They apply to nobody, so processes need not be notified."""
     ended = Override.objects.get_queryset().long_ended()
-    return Ended(ended.count() if dry_run else ended.delete_in_batches(), dry_run)
+    with origin.edits("cleaning", recorded=False):
+        return Ended(ended.count() if dry_run else ended.delete_in_batches(), dry_run)

@@ -7,6 +7,7 @@ from redis.exceptions import RedisError
 
 from ratewindow.identity import parse_identity, split
 from ratewindow.models import Override
+from ratewindow.operations.history import recording
 from ratewindow.overrides import BLOCK
 from ratewindow.overrides.subjects import EVERYBODY, Subject, in_words, parse_subject, stored
 from ratewindow.request import decide
@@ -83,6 +84,9 @@ def release(identity: str, rule: str = "") -> Released:
     ended = (blocks.filter(rule=rule) if rule else blocks).end()
     cleared, failure = _clear_all(book, sorted({rule} if rule else names), who)
     still = _still_blocking(who, rule)
+    recording.record_release(
+        stored(subject), {"rule": rule, "counts": list(cleared), "blocks": ended, **({"failure": failure} if failure else {})}
+    )
     return Released(
         in_words(stored(subject)),
         cleared,

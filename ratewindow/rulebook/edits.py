@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 
 from ratewindow import background, conf
 from ratewindow.limiter.redis.thread_deadline import limited
-from ratewindow.models import LimitSwitch, RateRule
+from ratewindow.models import LimitSwitch, RateRule, row_signals
 from ratewindow.rulebook import current, kill_switch, reading, redis_copy
 from ratewindow.rulebook.rule_rows import read_switch
 from ratewindow.rules.kill_switch import from_text
@@ -34,7 +34,7 @@ REREAD_SPARING = 20  # a reading is repeated after so many times the time that i
 CHECK_S = 1.5  # how soon the kill switch acts at most, however long REFRESH is
 
 _SWITCH = "ratewindow.limitswitch"
-_EDITED = ("ratewindow.raterule", "ratewindow.rulewindow", _SWITCH, "ratewindow.override")
+_EDITED = frozenset({"ratewindow.raterule", "ratewindow.rulewindow", _SWITCH, "ratewindow.override"})
 
 
 class _State:
@@ -163,9 +163,8 @@ def _is_in_memory(database: Any) -> bool:
 
 
 def _on_edit(sender: Any, using: str, **_: Any) -> None:
-    name = sender._meta.label_lower  # migrations have classes of their own
-    if name in _EDITED and not _will_announce(using):
-        transaction.on_commit(announce_switch if name == _SWITCH else announce, using=using)
+    if not _will_announce(using):
+        transaction.on_commit(announce_switch if sender._meta.label_lower == _SWITCH else announce, using=using)
 
 
 def _on_group_change(action: str, using: str, **_: Any) -> None:
@@ -186,8 +185,8 @@ def _on_migrate(**_: Any) -> None:
 
 def connect() -> None:
     """Connect the signals of this process's own edits."""
-    post_save.connect(_on_edit, dispatch_uid="ratewindow.rulebook.edits")
-    post_delete.connect(_on_edit, dispatch_uid="ratewindow.rulebook.edits")
+    for signal in (post_save, post_delete):
+        row_signals.connect(signal, _on_edit, _EDITED, "ratewindow.rulebook.edits")
     if (groups := getattr(get_user_model(), "groups", None)) is not None:
         m2m_changed.connect(_on_group_change, sender=groups.through, dispatch_uid="ratewindow.rulebook.edits")
     post_migrate.connect(_on_migrate, sender=apps.get_app_config("ratewindow"), dispatch_uid="ratewindow.rulebook.edits")

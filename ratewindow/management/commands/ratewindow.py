@@ -6,6 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from ratewindow.management.subcommands import allow, block, check, clean, collect, mode, off, on, release, replay, rules
+from ratewindow.management.subcommands.off import who
+from ratewindow.models import origin
 
 SUBCOMMANDS = (check, rules, mode, block, allow, release, off, on, collect, clean, replay)
 
@@ -24,7 +26,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, subcommand: str, **options: Any) -> None:
         module = next(module for module in SUBCOMMANDS if subcommand in (module.NAME, *_aliases(module)))
-        module.run(options, self.stdout)
+        reason = options.get("reason") or ""
+        with origin.edits(f"command {module.NAME}", by=who(), reason=reason):
+            module.run(options, self.stdout)
 
 
 def _aliases(module: ModuleType) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ HELP = "Put a rule in shadow, enforce it or switch it off. This also works for a
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("rule", help="its name")
     parser.add_argument("mode", choices=sorted(MODES, reverse=True))
+    parser.add_argument("--reason", default="", help="why, for the history")
     parser.add_argument("--yes", action="store_true", help="enforce it although it would refuse staff in the admin")
 
 

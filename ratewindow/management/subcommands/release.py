@@ -21,6 +21,7 @@ PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError, ValueError
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("identity", metavar="IDENTITY", help=f"such as {EXAMPLES}; several parts are joined by +")
     parser.add_argument("--rule", default="", metavar="RULE", help="only this rule and the blocks for it; default all rules")
+    parser.add_argument("--reason", default="", help="why, for the history")
 
 
 def run(options: dict[str, Any], stdout: Any) -> None:

@@ -1,0 +1,59 @@
+"""The model of the history: who edited what, when, why and by which way, with the values before and after."""
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import models
+
+from ratewindow.models.fields import MomentField
+from ratewindow.models.origin import MOST_BY, MOST_REASON, MOST_WAY
+from ratewindow.overrides.subjects import MOST_CHARACTERS
+
+
+class EditManager(models.Manager["Edit"]):
+    def get_by_natural_key(self, at: str, kind: str, subject: str) -> "Edit":
+        return self.get(at=datetime.fromisoformat(at), kind=kind, subject=subject)
+
+
+class Edit(models.Model):
+    """One edit: what one transaction did to one rule with its limits, one override or the switch; or one release."""
+
+    class Kind(models.TextChoices):
+        RULE = "rule", "Rule"
+        OVERRIDE = "override", "Block or exemption"
+        SWITCH = "switch", "Switch of all limits"
+        RELEASE = "release", "Release"
+
+    class Action(models.TextChoices):
+        ADDED = "added", "Added"
+        CHANGED = "changed", "Changed"
+        DELETED = "deleted", "Deleted"
+        RELEASED = "released", "Released"
+
+    at = MomentField("when", db_index=True)
+    kind = models.CharField("of", max_length=8, choices=Kind.choices)
+    subject = models.CharField(max_length=MOST_CHARACTERS, blank=True)  # as `operations.history.recording.Subject` has it
+    action = models.CharField(max_length=8, choices=Action.choices)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    by = models.CharField(max_length=MOST_BY, blank=True)  # also after the user is deleted
+    way = models.CharField("by way of", max_length=MOST_WAY)  # admin, code, define, command mode, ...
+    reason = models.CharField("why", max_length=MOST_REASON, blank=True)
+    before = models.JSONField(null=True, blank=True)  # None if there was nothing
+    after = models.JSONField(null=True, blank=True)
+
+    objects = EditManager()
+
+    class Meta:
+        verbose_name = "edit"
+        verbose_name_plural = "history"
+        default_permissions = ()  # whoever may view a rule or a block may view its edits
+        ordering = ["-at", "-pk"]
+        indexes = [models.Index(fields=["kind", "subject", "at"], name="ratewindow_edit_subject")]
+
+    def __str__(self) -> str:
+        """Without the subject, which may be an identity that not everybody may see."""
+        return f"{self.get_kind_display()} {self.get_action_display().lower()} {self.at:%Y-%m-%d %H:%M}"
+
+    def natural_key(self) -> tuple[str, str, str]:
+        """No two edits of a subject have the same moment."""
+        return self.at.isoformat(), self.kind, self.subject
