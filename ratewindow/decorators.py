@@ -123,7 +123,7 @@ class _Limit:
         handlers.check(view)
         if methods_of.is_dummy(view):
             if self._called:
-                self._register(self._called, "a method of a class")
+                self._register(self._called, code_rates.SOME_METHOD)
             setattr(view, self._mark, self._register_at)
             return view
         door = self._door(self._called or _name_of(view))
@@ -148,9 +148,8 @@ class _Limit:
         return _Door(name, self._given, self._cost, self._block, warn=bool(self._called) and self._given.registered is None)
 
     def _register_at(self, place: Place) -> None:
-        if not self._called:
-            where = f"{place.view.__module__}.{place.view.__qualname__}.{place.method}"
-            self._register(_name_at(place), where, place.view)
+        where = f"{place.view.__module__}.{place.view.__qualname__}.{place.method}"
+        self._register(self._called or _name_at(place), where, place.view)
 
     def _register(self, name: str, place: str, view: Any = None) -> None:
         if self._given.registered is None and not self._called:

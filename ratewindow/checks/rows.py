@@ -91,7 +91,7 @@ def leading_nowhere(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
         return
     known, variants = set(_names(get_resolver())), PathVariants(None, ())
     missing: dict[str, Callable[[str], bool]] = {
-        "path": lambda path: not variants.leads_anywhere(path),
+        "path": lambda path: variants.way_to(path) is None,
         "route": lambda name: name not in known,
     }
     for rule in rules:

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +29,7 @@ class CodeRate:
         return "a rate by a function" if callable(self.rate) else self.rate or ""
 
 
+SOME_METHOD = "a method of a class"  # the place until the class is known
 MOST_BY_CALLS = 1000
 
 _uses: dict[str, set[CodeRate]] = {}
@@ -37,7 +38,10 @@ _finders: list[Callable[[], None]] = []
 
 
 def register(use: CodeRate) -> None:
-    _uses.setdefault(use.name, set()).add(use)
+    known = _uses.setdefault(use.name, set())
+    known.add(use)
+    if use.place != SOME_METHOD:
+        known.discard(replace(use, place=SOME_METHOD, made_of=None))
 
 
 def register_call(name: str, rate: str) -> None:

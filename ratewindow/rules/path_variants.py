@@ -9,23 +9,19 @@ as the ``.*`` of a single-page application, does not determine the page: there t
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from django.conf import settings
 from django.urls import LocalePrefixPattern, Resolver404, ResolverMatch, URLResolver, get_resolver
-from django.urls.converters import PathConverter, SlugConverter, StringConverter, UUIDConverter
 from django.urls.resolvers import RegexPattern
 from django.utils import translation
 
-Destination = tuple[Any, ...]
-Language = str | None  # None if the URLconf is the same in all languages
-Result = TypeVar("Result")
+from ratewindow.rules.ways import Language, Way, active, bare, is_translated, languages_of, prefix_in, view_name, ways_of
 
-_EXACT = (PathConverter, SlugConverter, StringConverter, UUIDConverter)
-_PARAMETER = re.compile(r"<(?:[^>:]+:)?([^>]+)>")
+Destination = tuple[Any, ...]
+Result = TypeVar("Result")
 
 
 class PathVariants:
@@ -33,18 +29,15 @@ class PathVariants:
 
     def __init__(self, urlconf: Any, paths: Iterable[str], prefixes: Iterable[str] = ()) -> None:
         self._resolver = get_resolver(urlconf)
-        self._ways = {way.patterns: way for way in _ways(self._resolver)}
-        self._by_view: dict[tuple[str, str], list[_Way]] = {}
+        self._ways = {way.patterns: way for way in ways_of(self._resolver)}
+        self._by_view: dict[tuple[str, str], list[Way]] = {}
         for way in self._ways.values():
             self._by_view.setdefault((way.view, way.name), []).append(way)
         patterns = {pattern for patterns in self._ways for pattern in patterns}
         self._locale = next((each for each in patterns if isinstance(each, LocalePrefixPattern)), None)
-        self._translated = [way for way in self._ways.values() if any(map(_is_translated, way.patterns))]
-        self._languages: list[Language] = [None]
-        if self._translated or self._locale is not None:
-            known = [*dict(settings.LANGUAGES), settings.LANGUAGE_CODE]
-            self._languages = [*dict.fromkeys(code.lower() for code in known)]  # as Django writes them into paths
-        self._begins = {each: f"/{_prefix_in(each, self._locale)}" if self._locale else "/" for each in self._languages}
+        self._translated = [way for way in self._ways.values() if any(map(is_translated, way.patterns))]
+        self._languages = languages_of(self._ways.values())
+        self._begins = {each: f"/{prefix_in(each, self._locale)}" if self._locale else "/" for each in self._languages}
         self.ignores_case = any(map(_ignores_case, patterns))
         self.paths: dict[str, set[str]] = {}  # the paths of rules, by each variant
         self.prefixes: dict[str, set[str]] = {}
@@ -61,14 +54,19 @@ class PathVariants:
             return []
         return self.destinations.get(destination(match), [])
 
-    def leads_anywhere(self, path: str) -> bool:
-        """Whether the path has a view in any language."""
-        return self._in_its_language(path, lambda *_: None)
+    def way_to(self, path: str) -> Way | None:
+        """The way to the view that the path has in the likeliest language; None if it has none in any."""
+        found: list[Way] = []
+        self._in_its_language(path, lambda _, trail, __: found.append(self._way_of(trail)))
+        return found[0] if found else None
+
+    def _way_of(self, trail: "list[_Step]") -> Way:
+        return self._ways[tuple(step.pattern for step in trail)]
 
     def _in_its_language(self, path: str, use: "Callable[[str, list[_Step], Language], None]") -> bool:
         """Whether the path leads to a view in some language; `use` is called while that language is active."""
         for language in self._likely_languages(path):
-            with _active(language):
+            with active(language):
                 if (trail := _trail(self._resolver, path)) is not None:
                     use(path, trail, language)
                     return True
@@ -76,7 +74,7 @@ class PathVariants:
 
     def _add_page(self, path: str, trail: "list[_Step]", language: Language) -> None:
         """Add every other way to the page that this path leads to in this language, which is active now."""
-        own = self._ways[tuple(step.pattern for step in trail)]
+        own = self._way_of(trail)
         ways = [way for way in self._by_view[own.view, own.name] if way.page(language) == own.page(language)]
         captured = {name: text for step in trail for name, text in step.captured.items()}
         self._add_texts(path, own, language, captured, [step.text for step in trail])
@@ -94,7 +92,7 @@ class PathVariants:
                 self._add_texts(path, way, language, arguments)
 
     def _add_texts(
-        self, path: str, way: "_Way", language: Language, captured: Mapping[str, str], passed: Sequence[str] = ()
+        self, path: str, way: Way, language: Language, captured: Mapping[str, str], passed: Sequence[str] = ()
     ) -> None:
         """Add the text of a path that goes this way in each language."""
         texts: list[str | None]
@@ -139,7 +137,7 @@ class PathVariants:
             return [function(language) for language in self._languages]
         results = []
         for language in self._languages:
-            with _active(language):
+            with active(language):
                 results.append(function(language))
         return results
 
@@ -166,64 +164,9 @@ _TURKISH = {0x130: "i", 0x131: "i"}
 
 def destination(match: ResolverMatch) -> Destination:
     """The view, its name and its arguments: two requests with the same destination are for the same page."""
-    name = match.view_name if match.url_name else _bare(match.route)
+    name = match.view_name if match.url_name else bare(match.route)
     arguments = sorted((name, _comparable(value)) for name, value in match.kwargs.items())
-    return ((_view(match.func), name), *map(_comparable, match.args), *arguments)
-
-
-class _Way(NamedTuple):
-    """One way through the URLconf: the patterns that a path passes on its way to a view."""
-
-    patterns: tuple[Any, ...]
-    view: str
-    name: str  # with its namespaces; empty without one
-
-    @property
-    def is_loose(self) -> bool:
-        return any(map(_is_loose, self.patterns))
-
-    def page(self, language: Language) -> tuple[str, str]:
-        """The page as `destination` has it. Without a name, ``two`` and ``two/`` are one page, in each language another."""
-        return (self.view, self.name or _bare(self._route(language)))
-
-    def _route(self, language: Language) -> str:
-        """The route as Django joins it."""
-        route = ""
-        for pattern in reversed(self.patterns):
-            begin = _prefix_in(language, pattern) if isinstance(pattern, LocalePrefixPattern) else str(pattern)
-            route = begin + route.removeprefix("^") if begin else route
-        return route
-
-    def text(self, language: Language, captured: Mapping[str, str], passed: Sequence[str]) -> str | None:
-        """A path that goes this way in this language; None if a regular expression is in it, for which only the text that
-        has `passed` is known."""
-        parts = []
-        for place, pattern in enumerate(self.patterns):
-            if isinstance(pattern, LocalePrefixPattern):
-                parts.append(_prefix_in(language, pattern))
-            elif isinstance(pattern, RegexPattern):
-                if _is_translated(pattern) or (_is_loose(pattern) and not passed):
-                    return None
-                parts.append(passed[place] if passed else "")
-            else:
-                parameters = _PARAMETER.findall(str(pattern))
-                if not captured.keys() >= set(parameters):
-                    return None
-                parts.append(_PARAMETER.sub(lambda found: captured[found[1]], str(pattern)))
-        return "/" + "".join(parts)
-
-    def head(self, language: Language) -> str:
-        """The beginning of every path that goes this way in this language."""
-        head = "/"
-        for pattern in self.patterns:
-            if isinstance(pattern, LocalePrefixPattern):
-                head += _prefix_in(language, pattern)
-                continue
-            literal = "" if isinstance(pattern, RegexPattern) else _PARAMETER.split(str(pattern))[0]
-            head += literal
-            if isinstance(pattern, RegexPattern) or literal != str(pattern):
-                break
-        return head
+    return ((view_name(match.func), name), *map(_comparable, match.args), *arguments)
 
 
 class _Step(NamedTuple):
@@ -255,24 +198,6 @@ def _step(pattern: Any, path: str, taken: str) -> _Step:
     return _Step(pattern, taken, {name: text for name, text in found.groupdict().items() if text is not None})
 
 
-def _ways(resolver: URLResolver, patterns: tuple[Any, ...] = (), spaces: tuple[str, ...] = ()) -> Iterator[_Way]:
-    for child in resolver.url_patterns:
-        if isinstance(child, URLResolver):
-            yield from _ways(child, (*patterns, child.pattern), (*spaces, *filter(None, [child.namespace])))
-        else:
-            yield _Way((*patterns, child.pattern), _view(child.callback), ":".join([*spaces, child.name]) if child.name else "")
-
-
-def _view(function: Any) -> str:
-    """The name of a view in code, since each ``as_view()`` and each decorator makes another function."""
-    view = getattr(function, "view_class", function)
-    return f"{view.__module__}.{getattr(view, '__qualname__', type(view).__qualname__)}"
-
-
-def _bare(route: str) -> str:
-    return route.strip("^$").removesuffix("?").removesuffix("/")
-
-
 def _comparable(value: Any) -> Any:
     """An argument of a view, so that equal ones compare equal: a number is its text, and an object without an ``__eq__`` of
     its own is its attributes."""
@@ -284,27 +209,6 @@ def _comparable(value: Any) -> Any:
         return repr(value)
     compares_by_id: bool = type(value).__hash__ is object.__hash__  # type: ignore[comparison-overlap]
     return repr(getattr(value, "__dict__", value)) if compares_by_id else value
-
-
-def _is_loose(pattern: Any) -> bool:
-    """Whether several texts may match and mean the same. A converter derived from one of Django's may do anything."""
-    if isinstance(pattern, RegexPattern):
-        return bool(pattern._regex)  # type: ignore[attr-defined]  # missing in the stubs
-    return any(type(converter) not in _EXACT for converter in getattr(pattern, "converters", {}).values())
-
-
-def _is_translated(pattern: Any) -> bool:
-    return not isinstance(getattr(pattern, "_route", getattr(pattern, "_regex", "")), str)
-
-
-def _prefix_in(language: Language, pattern: LocalePrefixPattern) -> str:
-    """The prefix of ``i18n_patterns`` in a language that need not be active."""
-    has_none = language == settings.LANGUAGE_CODE and not pattern.prefix_default_language
-    return "" if has_none else f"{language}/"
-
-
-def _active(language: Language) -> AbstractContextManager[Any]:
-    return nullcontext() if language is None else translation.override(language)
 
 
 def _ignores_case(pattern: Any) -> bool:
