@@ -18,7 +18,7 @@ from ratewindow.overrides.subjects import MOST_CHARACTERS, Subject, masked, pars
 from ratewindow.overrides.users import check_user
 from ratewindow.rules.rule import NAME_PATTERN, NAME_WORDS
 
-CONTAINS_AUTHOR = "author"  # the code of an error
+CONTAINS_AUTHOR, HAS_PASSED = "author", "passed"  # codes of errors
 
 
 class Override(models.Model):
@@ -132,7 +132,7 @@ class Override(models.Model):
         if self.starts_at is not None and self.expires_at <= self.starts_at:
             errors["expires_at"] = "The end is not after the beginning: choose a later time."
         elif self._state.adding and self.expires_at <= time_zone.now():
-            errors["expires_at"] = "This time has passed: choose a later one."
+            errors["expires_at"] = ValidationError("This time has passed: choose a later one.", code=HAS_PASSED)
 
     def _contains_author(self, subject: Subject) -> bool:
         if self.created_by is None:

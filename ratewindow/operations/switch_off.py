@@ -59,6 +59,20 @@ def turn_on(reason: str = "", by: str = "") -> Turned:
     return _turn(Switch(False, None, reason[:200], by[:150], time.time()))
 
 
+def turn_on_commit(switch: Switch) -> None:
+    """Save the switch, dated now, in the transaction of the caller; Redis and this process follow if that is committed."""
+    switch = _later(replace(switch, at_s=time.time()), than=current())
+    _save(switch)
+    transaction.on_commit(lambda: _follow(switch), using=router.db_for_write(LimitSwitch))
+
+
+def _follow(switch: Switch) -> None:
+    for sentence in _write_redis(switch):
+        logger.warning("ratewindow: %s", sentence)
+    kill_switch.learn(switch)
+    logger.warning("ratewindow: limits are switched %s", switch.words())
+
+
 def current() -> Switch:
     """The newest of what the database, Redis and this process know."""
     return max(_in_redis() or ON, _in_database(), kill_switch.turned, key=_at_s)
@@ -110,6 +124,14 @@ def _in_database() -> Switch:
 
 
 def _write_database(switch: Switch) -> list[str]:
+    try:
+        _save(switch)
+    except _NO_DATABASE as error:
+        return [f"The database was not reached ({error}): processes that do not reach Redis do not learn of it."]
+    return []
+
+
+def _save(switch: Switch) -> None:
     fields = {
         "off": switch.off,
         "until": None if switch.until_s is None else datetime.fromtimestamp(switch.until_s, UTC),
@@ -117,12 +139,8 @@ def _write_database(switch: Switch) -> list[str]:
         "changed_by": switch.by,
         "changed_at": datetime.fromtimestamp(switch.at_s, UTC),
     }
-    try:
-        with transaction.atomic(using=router.db_for_write(LimitSwitch)):
-            LimitSwitch.objects.update_or_create(pk=THE_ROW, defaults=fields)
-    except _NO_DATABASE as error:
-        return [f"The database was not reached ({error}): processes that do not reach Redis do not learn of it."]
-    return []
+    with transaction.atomic(using=router.db_for_write(LimitSwitch)):
+        LimitSwitch.objects.update_or_create(pk=THE_ROW, defaults=fields)
 
 
 def _write_redis(switch: Switch) -> list[str]:

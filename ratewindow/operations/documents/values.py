@@ -37,6 +37,11 @@ def fields(model: type[models.Model]) -> "list[models.Field[Any, Any]]":
     return [field for field in model._meta.concrete_fields if field.name not in NEVER[model]]
 
 
+def defaults(model: type[models.Model]) -> Values:
+    """What each field has if a document leaves it out."""
+    return {field.name: _plain(field.get_default()) for field in fields(model)}
+
+
 def of_rule(rule: RateRule, windows: Iterable[RuleWindow] | None = None) -> Values:
     """The rule with its `windows`, by default those that are saved, as ``limits`` in the order of their periods."""
     found = sorted(rule.windows.all() if windows is None else windows, key=lambda window: (window.period, window.algorithm))

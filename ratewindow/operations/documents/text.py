@@ -1,0 +1,78 @@
+"""Documents as files of JSON and YAML: the same bytes for the same document, and read back as what was written."""
+
+import json
+from types import ModuleType
+from typing import Any, NoReturn
+
+from ratewindow.operations.documents.parsing import DocumentError
+from ratewindow.operations.documents.site import Document, in_order
+
+YAML, JSON = "yaml", "json"
+SYNTAXES = (YAML, JSON)
+
+
+class NoYaml(Exception):
+    """PyYAML, which is optional, is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("YAML needs PyYAML, which is not installed: run pip install 'ratewindow[yaml]', or use JSON.")
+
+
+def to_bytes(document: Document, syntax: str) -> bytes:
+    """The document as a file. Raises NoYaml."""
+    document = in_order(document)
+    if syntax == JSON:
+        return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()
+    yaml_text = _yaml_text()
+    if "rules" in document:
+        document["rules"] = [
+            {**rule, "limits": [yaml_text.OnOneLine(limit) for limit in rule["limits"]]} for rule in document["rules"]
+        ]
+    written: str = yaml_text.write(document)
+    return written.encode()
+
+
+def from_bytes(data: bytes) -> Any:
+    """What a file says, which is not checked yet. Raises DocumentError and NoYaml."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentError([f"Byte {error.start + 1} is not UTF-8: save the file as UTF-8."]) from None
+    if not text.strip():
+        raise DocumentError(["There is nothing in it: export a site to see what it looks like."])
+    read = _from_json if text.lstrip().startswith("{") else _yaml_text().read
+    try:
+        return read(text)
+    except ValueError as error:
+        raise DocumentError([str(error)]) from None
+
+
+def _yaml_text() -> ModuleType:
+    try:
+        from ratewindow.operations.documents import yaml_text
+    except ImportError:
+        raise NoYaml from None
+    return yaml_text
+
+
+def _from_json(text: str) -> Any:
+    """What the text says. Raises ValueError."""
+    try:
+        return json.loads(text, object_pairs_hook=_without_twins, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"line {error.lineno}, column {error.colno}: this is not JSON: {error.msg}.") from None
+    except RecursionError:
+        raise ValueError("There are too many lists in lists.") from None
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"{key[:64]!r} occurs twice in one place: keep one of them.")
+        found[key] = value
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON: write a whole number.")

@@ -1,0 +1,107 @@
+"""YAML by PyYAML, which may not be installed: read with nothing guessed, and written so that every reader agrees.
+
+Whole numbers, ``true``, ``false`` and ``null`` are what they look like. Every other value is text: with the usual rules of
+YAML 1.1, ``mode: off`` would be a boolean, ``1:30`` a number and ``2026-01-31`` a date. Aliases are refused, since a short
+file may stand for a huge one.
+"""
+
+import re
+from typing import Any
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+MOST_DEPTH = 20  # of lists in lists; a document has four
+
+
+def read(text: str) -> Any:
+    """What the text says. Raises ValueError."""
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise ValueError(f"{place}this is not YAML that can be read: {error.problem or error.context}.") from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        character = f"U+{ord(error.character):04X}" if isinstance(error.character, str) else f"U+{error.character:04X}"
+        raise ValueError(f"line {line}: {character} cannot stand in YAML: write it as an escape in double quotes.") from None
+
+
+def write(value: Any) -> str:
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=_NO_FOLDING)
+
+
+_NO_FOLDING = 1 << 30  # columns
+
+
+_TEXT_TAG = "tag:yaml.org,2002:str"
+
+
+class OnOneLine(dict[str, Any]):
+    """A mapping to be written on one line."""
+
+
+def _refusal(problem: str, mark: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers = {}
+    depth = 0
+
+    def compose_node(self, parent: Node | None, index: int) -> Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            raise _refusal(f"*{event.anchor} is an alias: write its value in full", event.start_mark)
+        if getattr(event, "tag", None) not in (None, "!", _TEXT_TAG):
+            raise _refusal(f"{event.tag} is a tag: write its value alone", event.start_mark)
+        if self.depth == MOST_DEPTH:
+            raise _refusal("there are too many lists in lists", event.start_mark)
+        self.depth += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self.depth -= 1
+
+    def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key in (key for key, _ in node.value if isinstance(key, ScalarNode)):
+            if key.value in seen:
+                raise _refusal(f"{key.value[:64]!r} occurs twice in one place: keep one of them", key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"(?:~|null|Null|NULL|)\Z"), ["~", "n", "N", ""])
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), list("tTfF"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?(?:0|[1-9][0-9]{0,30})\Z"), list("-+0123456789"))
+
+
+class _Dumper(yaml.SafeDumper):
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:
+        """Lists are indented, too."""
+        return super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> ScalarNode:
+    """Several lines as a block, and what cannot be seen as escapes in double quotes."""
+    lines = text.split("\n")
+    if not all(line.isprintable() for line in lines):
+        style = '"'
+    elif len(lines) > 1:
+        style = '"' if text[0].isspace() else "|"
+    else:
+        style = None
+    return dumper.represent_scalar(_TEXT_TAG, text, style=style)
+
+
+def _on_one_line(dumper: yaml.SafeDumper, values: OnOneLine) -> MappingNode:
+    return dumper.represent_mapping("tag:yaml.org,2002:map", values.items(), flow_style=True)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(OnOneLine, _on_one_line)
