@@ -15,6 +15,8 @@ from ratewindow.rules.sample_paths import samples_of
 from ratewindow.rules.ways import Language, Way, active, is_translated, languages_of, prefix_in, ways_of
 
 _LOGINS = re.compile(r"log[-_]?in|sign[-_]?(in|up)|passw|regist|token|otp|2fa|mfa|reset|verif", re.IGNORECASE)
+_LOOKED_AT = re.compile(r"\(\?<?[!=][^()]*\)")
+_UNNAMED = re.compile(r"\(\?:([^()]*)\)[?*+]?")
 _UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 
 
@@ -118,8 +120,9 @@ def _readable(pattern: Any, language: Language) -> str:
         return str(pattern)
     from django.contrib.admindocs import utils  # which imports docutils, if it is installed
 
-    text = utils.replace_named_groups(utils.remove_non_capturing_groups(pattern.regex.pattern))
-    return str(utils.replace_metacharacters(utils.replace_unnamed_groups(text))).removeprefix("/")
+    text = _LOOKED_AT.sub("", utils.replace_named_groups(pattern.regex.pattern))
+    text = utils.replace_unnamed_groups(_UNNAMED.sub(r"\1", text))
+    return str(utils.replace_metacharacters(text)).removeprefix("/")
 
 
 def _match(way: Way, captured: dict[str, str], language: Language) -> ResolverMatch:

@@ -105,7 +105,7 @@ def test_expressions_with_lookaheads_optional_groups_and_choices_are_tried_by_pa
         re_path(r"^year/(?P<year>[0-9]{4})(?:/(?P<month>[0-9]{2}))?/$", view, name="year"),
         re_path(r"^(?:de|fr)/start/$", view, name="start"),
         re_path(r"^file/(.*)\.(css|js)$", view, name="file"),
-        re_path(r"^login/?$", view, name="login"),
+        re_path(r"^log-in/?$", view, name="login"),
         re_path(r"search", view, name="search"),
     ]
     with site(*odd):
@@ -115,7 +115,7 @@ def test_expressions_with_lookaheads_optional_groups_and_choices_are_tried_by_pa
         assert met("path", "/year/2024/12/") == ([], ["year"])
         assert met("path", "/de/start/") == ([], ["start"])
         assert met("prefix", "/file/")[0] == ["file"]
-        assert met("path", "/login/") == (["login"], [])  # /login, too
+        assert met("path", "/log-in/") == (["login"], [])  # /log-in, too
         assert met("path", "/admin/") == ([], [])
         assert met("path", "/page/") == ([], ["page"])
         assert met("route", "search") == (["search"], [])
