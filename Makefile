@@ -9,12 +9,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 BROWSER := $(if $(wildcard /usr/bin/chromium),$(VENV)/.browser)
 
 # Each process has a server of its own; one that is named by environment is emptied by every test, and so is for one.
-PARALLEL := $(if $(RATEWINDOW_REDIS_URL),,-n auto --dist loadfile)
+PARALLEL := $(if $(RATEWINDOW_REDIS_URL),,-n auto --dist loadfile --no-loadscope-reorder)
 
 # Suites beside the tests that mirror the package: each says in its README.md what it shows and needs.
 SUITES := badinputs browser faults migration seeds serving sites
 
-.PHONY: help demo test test-fast conformance redis-py faults soak pictures lint fmt bench beside clean
+.PHONY: help demo test test-fast conformance redis-py faults soak pictures messages lint fmt bench beside clean
 .DELETE_ON_ERROR:
 
 help: ## show this list (the default)
@@ -47,6 +47,9 @@ soak: $(VENV)/.test ## traffic for SOAK_SECONDS=600 with a fault every 20 second
 pictures: $(VENV)/.demo $(BROWSER) ## take the pictures of the admin in docs/pictures from the demo, and draw those of the algorithms
 	@$(BIN)/python -m testproject.pictures
 	@$(BIN)/python -m benchmarks.pictures
+
+messages: $(VENV)/.test ## bring the catalogs of translations in step with the sources, and compile them
+	@$(BIN)/python -m testproject.messages
 
 lint: $(VENV)/.lint ## check style, types, layers, migrations and Lua
 	$(BIN)/ruff check .

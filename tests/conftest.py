@@ -25,10 +25,18 @@ from tests.support.servers import cluster, cluster_ports, cluster_url, watched, 
 
 __all__ = ["cluster", "cluster_ports", "cluster_url", "recorder", "start_demo", "watched", "watched_session"]
 
+TAKE_LONG = ("slow", "long", "conformance", "browser")  # marks
 QUICK = "django.contrib.auth.hashers.MD5PasswordHasher"  # the usual one takes longer than most tests
 
 # pytest shows the log of a test that fails; without a handler, Python would print what comes after the last test.
 logging.getLogger("ratewindow").addHandler(logging.NullHandler())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take long: processors that share the files are then busy until the end."""
+    last = {item.path for item in items} - {item.path for item in items if any(map(item.get_closest_marker, TAKE_LONG))}
+    items.sort(key=lambda item: item.path in last)
 
 
 @pytest.fixture(scope="session", autouse=True)
