@@ -49,9 +49,21 @@ class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
     extra = 0
     min_num, max_num = 1, MOST_WINDOWS
 
+    def has_add_permission(self, request: HttpRequest, obj: RateRule | None = None) -> bool:
+        """Limits have no permissions of their own: who may save a rule saves it whole."""
+        return request.user.has_perm(f"ratewindow.{'add' if obj is None else 'change'}_raterule")
+
+    def has_change_permission(self, request: HttpRequest, obj: RateRule | None = None) -> bool:
+        return self.has_add_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: RateRule | None = None) -> bool:
+        return self.has_add_permission(request, obj)
+
+    def has_view_permission(self, request: HttpRequest, obj: RateRule | None = None) -> bool:
+        return any(request.user.has_perm(f"ratewindow.{verb}_raterule") for verb in ("view", "change"))
+
     def get_extra(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> int:
         return self.extra if obj is not None else max(0, len(code_rates.initial_windows(request)) - self.min_num)
 
     def get_formset(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> Any:
-        """For users who may not add limits Django sets `max_num` to 0: the existing ones must still be valid."""
         return super().get_formset(request, obj, **{"validate_min": True, "absolute_max": 2 * type(self).max_num, **kwargs})

@@ -1,6 +1,5 @@
 """The form of a block or exemption: the fields of its row, a duration, and checks of who may save it."""
 
-from collections.abc import Collection
 from typing import Any
 
 from django import forms
@@ -18,8 +17,8 @@ from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.models import Override, RateRule
 from ratewindow.models.override_manager import after
 from ratewindow.models.overrides import CONTAINS_AUTHOR
-from ratewindow.operations import lockout
-from ratewindow.overrides import BLOCK, Overrides, Ruling
+from ratewindow.operations import lockout, staff
+from ratewindow.overrides import BLOCK, Ruling
 from ratewindow.overrides.subjects import parse_subject
 from ratewindow.rules import code_rates
 
@@ -115,14 +114,8 @@ class OverrideForm(MergedErrorsForm):
 
     def contains_author(self) -> bool:
         """Whether it matches this request, or any other that its author would send to the admin."""
-        overrides = Overrides([(parse_subject(self.instance.identity), Ruling(BLOCK))], self._own_groups)
-        return any(map(overrides.of_request, [self.request, *lockout.visits(self.request)]))
-
-    def _own_groups(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
-        user: Any = self.request.user
-        if not hasattr(user, "groups"):  # a custom user model without PermissionsMixin
-            return {}
-        return {f"user:{user.pk}": tuple(user.groups.filter(name__in=names).values_list("name", flat=True))}
+        entry = parse_subject(self.instance.identity), Ruling(BLOCK)
+        return bool(staff.reaching(self.request, lockout.visits(self.request), [entry]))
 
 
 def origin(override: Override) -> str:

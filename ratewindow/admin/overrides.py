@@ -1,6 +1,5 @@
 """Blocks and exemptions in the admin: their list, their form, and the pages beside them."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -9,20 +8,16 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 
 from ratewindow.admin import override_ends, override_list, release_page
+from ratewindow.admin.confirm_page import AskingAdmin
 from ratewindow.admin.masking import may_see
 from ratewindow.admin.override_form import OverrideForm
-from ratewindow.admin.recorded import RecordedAdmin
 from ratewindow.admin.registering import register
-from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import Override
-from ratewindow.operations import lockout
 from ratewindow.operations.override_notes import notes
-from ratewindow.overrides import RATE
-from ratewindow.rulebook import current
 
 
 @register(Override)
-class OverrideAdmin(RecordedAdmin):
+class OverrideAdmin(AskingAdmin):
     form = OverrideForm
     list_filter = [override_list.StateFilter, "action"]
     list_select_related = ["created_by"]
@@ -102,17 +97,3 @@ class OverrideAdmin(RecordedAdmin):
         super().save_model(request, obj, form, change)
         for note in notes(obj, identity):
             messages.warning(request, note)
-        if obj.action == RATE and form.contains_author():
-            for each in self._lockouts(request, obj):
-                messages.warning(request, f"{each} {lockout.REMEDY}")
-
-    def _lockouts(self, request: HttpRequest, override: Override) -> Iterator[lockout.Lockout]:
-        """The rules that would refuse the author in the admin at this rate."""
-        windows = tuple(parse_rates(override.rate))
-        for name, rule in current.rulebook().by_name.items():
-            if (
-                override.rule in ("", name)
-                and rule.mode == "enforce"
-                and (found := lockout.lockout(rule.with_windows(windows), request))
-            ):
-                yield found

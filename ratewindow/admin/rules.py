@@ -11,10 +11,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import code_rates, confirm_page, last_hour
+from ratewindow.admin import code_rates, last_hour
+from ratewindow.admin.confirm_page import AskingAdmin
 from ratewindow.admin.limit_rows import RuleWindowInline
 from ratewindow.admin.number_fields import BoundedField
-from ratewindow.admin.recorded import WHY_FIELDSET, RecordedAdmin
+from ratewindow.admin.recorded import WHY_FIELDSET
 from ratewindow.admin.registering import register
 from ratewindow.admin.rule_form import BOUNDS, RuleForm, may_enforce
 from ratewindow.admin.wording import mode_in_words, sentence
@@ -22,13 +23,14 @@ from ratewindow.checks.rows import leading_nowhere
 from ratewindow.models import Mode, RateRule
 from ratewindow.operations import lockout
 from ratewindow.rulebook import reading, rule_rows
+from ratewindow.rules.rule import Rule
 
 COUNTING = "Counting"  # the first of the fieldsets below the limits
 _UNFILTERED = {"o", "p", "all"}  # query parameters that hide no rule
 
 
 @register(RateRule)
-class RateRuleAdmin(RecordedAdmin):
+class RateRuleAdmin(AskingAdmin):
     form = RuleForm
     list_display = ["mode_badge", "name_and_sentence"]
     list_display_links = ["name_and_sentence"]
@@ -94,38 +96,18 @@ class RateRuleAdmin(RecordedAdmin):
             return db_field.formfield(form_class=BoundedField, low=low, high=high)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
-    def changeform_view(
-        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        try:
-            return super().changeform_view(request, object_id, form_url, extra_context)
-        except confirm_page.ConfirmationRequired as required:  # its transaction has been rolled back
-            return confirm_page.page(self, request, required.lockouts, "Save anyway?")
-
-    def save_model(self, request: HttpRequest, obj: RateRule, form: Any, change: bool) -> None:
-        form.lockout_before = self._lockout(request, self.model.objects.get(pk=obj.pk)) if change else None
-        super().save_model(request, obj, form, change)
-
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         rule = self.model.objects.get(pk=form.instance.pk)
-        self._warn_of_unknown_route(request, rule)
-        risk = self._lockout(request, rule)
-        if risk is None:
-            return
-        if risk.rule.mode == Mode.ENFORCE and not confirm_page.is_confirmed(request) and str(risk) != str(form.lockout_before):
-            raise confirm_page.ConfirmationRequired([risk])
-        messages.warning(request, f"{risk} {lockout.REMEDY} {lockout.way_out(risk.rule.name)}")
-
-    def _warn_of_unknown_route(self, request: HttpRequest, rule: RateRule) -> None:
-        with suppress(ValueError):
-            for problem in leading_nowhere([rule_rows.freeze(rule)]):
-                messages.warning(request, problem.msg)
-
-    def _lockout(self, request: HttpRequest, rule: RateRule) -> lockout.Lockout | None:
         with suppress(ValueError):  # an invalid row, written by raw SQL, is reported in the log
-            return lockout.lockout(rule_rows.freeze(rule), request)
-        return None
+            self._warn(request, rule_rows.freeze(rule))
+
+    def _warn(self, request: HttpRequest, rule: Rule) -> None:
+        """Of a rule that leads nowhere, and of one that refuses staff, or would once it is enforced."""
+        for problem in leading_nowhere([rule]):
+            messages.warning(request, problem.msg)
+        for found in lockout.lockouts([rule], request):
+            messages.warning(request, f"{found} {lockout.REMEDY} {lockout.way_out(rule.name)}")
 
     @admin.display(description="in words")
     def in_words(self, rule: RateRule) -> str:
@@ -152,13 +134,6 @@ class RateRuleAdmin(RecordedAdmin):
 
     @admin.action(description="Enforce selected rules", permissions=["enforce"])
     def enforce(self, request: HttpRequest, rules: QuerySet[RateRule]) -> HttpResponse | None:
-        if not confirm_page.is_confirmed(request):
-            lockouts: list[lockout.Lockout] = []
-            for rule in rules.exclude(mode=Mode.ENFORCE):
-                rule.mode = Mode.ENFORCE
-                lockouts += filter(None, [self._lockout(request, rule)])
-            if lockouts:
-                return confirm_page.page(self, request, lockouts, "Enforce anyway?")
         self._set_mode(request, rules, Mode.ENFORCE, "enforced")
         return None
 

@@ -49,6 +49,19 @@ def address_warnings() -> list[str]:
     return list(_warnings)
 
 
+def is_forwarded_unread(meta: Mapping[str, Any]) -> bool:
+    """Whether a proxy has forwarded this request, and no proxy is trusted: all clients behind it have its address."""
+    return not conf.current().trusted_proxies and bool(_forwarding(meta))
+
+
+def _forwarding(meta: Mapping[str, Any]) -> str:
+    """The header in which a proxy names the client; empty if there is none, or the server has read it."""
+    header = next((each for each in FORWARDING if each in meta), "")
+    peer = meta.get("REMOTE_ADDR") or ""
+    # A server that has set REMOTE_ADDR from the header itself needs no trusted proxy.
+    return header if header and (peer in UNIX_SOCKETS or peer not in meta[header]) else ""
+
+
 def observe(meta: Mapping[str, Any], client: str) -> None:
     """Add one request, counted for the address `client`, to the sample; called only while `watching`."""
     sample = _sample
@@ -60,13 +73,9 @@ def observe(meta: Mapping[str, Any], client: str) -> None:
 
 
 def _note(sample: _Sample, meta: Mapping[str, Any], client: str) -> None:
-    for header in FORWARDING:
-        if header in meta:
-            # A server that has set REMOTE_ADDR from the header itself needs no trusted proxy.
-            if (peer := meta.get("REMOTE_ADDR") or "") in UNIX_SOCKETS or peer not in meta[header]:
-                sample.forwarded, sample.header = sample.forwarded + 1, header
-                sample.peer = "" if peer in UNIX_SOCKETS else peer
-            break
+    if header := _forwarding(meta):
+        sample.forwarded, sample.header = sample.forwarded + 1, header
+        sample.peer = "" if (peer := meta.get("REMOTE_ADDR") or "") in UNIX_SOCKETS else peer
     sample.server = str(meta.get("SERVER_SOFTWARE") or "")
     if len(sample.clients) < 2:
         sample.clients.add(client)

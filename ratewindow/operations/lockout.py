@@ -1,8 +1,8 @@
-"""Whether a rule would lock the people who edit rules out of the admin, so that they can be asked first."""
+"""Whether rules would lock the people who edit rules out of the admin, so that they can be asked first."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from django.contrib.auth import get_user_model
@@ -12,7 +12,9 @@ from django.urls import get_script_prefix
 
 from ratewindow import conf
 from ratewindow.conf import time_zone
+from ratewindow.identity.proxy_warning import is_forwarded_unread
 from ratewindow.models.fields import to_text
+from ratewindow.operations import staff
 from ratewindow.overrides import ALLOW
 from ratewindow.reporting.periods import last
 from ratewindow.reporting.report import Report, report
@@ -23,9 +25,11 @@ from ratewindow.request.admin_pages import Page
 from ratewindow.rulebook import current
 from ratewindow.rules.matching import Index
 from ratewindow.rules.rule import Rule
+from ratewindow.store import state_keys
 
 # A page of the admin is one request, or a dozen where Django serves its static files; a person opens a few a minute.
 FEW_UNITS, FEW_UNITS_LATER = 60, 600  # within minutes, and within hours or days
+SHARED = 10  # times as many where all visitors have one count together
 LATER_MS = 600_000
 LONG_MS = 30_000
 USUAL_STATUSES = {200, 302}  # of the admin's answers
@@ -33,24 +37,45 @@ USUAL_STATUSES = {200, 302}  # of the admin's answers
 
 @dataclass(frozen=True)
 class Lockout:
-    """A rule that would refuse people who edit rules: on which pages of the admin, and when."""
+    """A rule that would refuse people who edit rules: on which pages of the admin, when, and who."""
 
     rule: Rule
     pages: tuple[str, ...]
-    when: str  # ``after 3 requests in 1m``, ``always``, or ``without header:x-key, which browsers do not send``
+    when: str  # ``after 3 requests in 1 minute``, ``always``, or ``without header:x-key, which browsers do not send``
+    others: bool = False  # the author is exempt, and all other staff would be refused
+    rate: str = ""  # of a block or exemption, where that replaces the limits of the rule
+    shared: bool = False  # all visitors have one count together
+
+    def same_as(self, other: "Lockout | None") -> bool:
+        """Whether staff are refused on the same pages, as early."""
+        return other is not None and (self.pages, self.when, self.others) == (other.pages, other.when, other.others)
 
     def __str__(self) -> str:
+        """``Rule api meets /admin/ and 40 more pages of the admin. You would be refused there after 5 requests in 1 minute.``"""
         first, others = self.pages[0], len(self.pages) - 1
-        more = f" and {others} more {'page' if others == 1 else 'pages'} of the admin" if others else ", a page of the admin"
-        limits = " and ".join(f"{each.limit} in {to_text(timedelta(milliseconds=each.period_ms))}" for each in self.rule.windows)
-        you = "You" if self.rule.mode == "enforce" else "Once it is enforced, you"
-        files = " Static files that Django serves count, too." if self.rule.applies_to == "all" else ""
-        return (
-            f"Rule {self.rule.name} meets {first}{more}: {limits} for each {self.rule.key}. "
-            f"{you} would be refused there {self.when}.{files}"
-        )
+        meets = _MEETS[min(others, 2)].format(name=self.rule.name, page=first, count=others)
+        cause = "rate" if self.rate else "" if self.rule.mode == "enforce" else "later"
+        parts = [meets, _REFUSED[cause, self.others].format(when=self.when, rate=self.rate)]
+        if self.shared:
+            parts.append("All visitors have one count together.")
+        if self.rule.applies_to == "all":
+            parts.append("Static files that Django serves count, too.")
+        return " ".join(parts)
 
 
+_MEETS = (
+    "Rule {name} meets {page}, a page of the admin.",
+    "Rule {name} meets {page} and 1 more page of the admin.",
+    "Rule {name} meets {page} and {count} more pages of the admin.",
+)
+_REFUSED = {
+    ("", False): "You would be refused there {when}.",
+    ("", True): "All other staff would be refused there {when}.",
+    ("later", False): "Once it is enforced, you would be refused there {when}.",
+    ("later", True): "Once it is enforced, all other staff would be refused there {when}.",
+    ("rate", False): "At the rate {rate}, you would be refused there {when}.",
+    ("rate", True): "At the rate {rate}, all other staff would be refused there {when}.",
+}
 REMEDY = (
     "Choose a narrower path or a higher limit, or exempt the people who work in the admin, such as group:staff, under Blocks and "
     "exemptions."
@@ -67,23 +92,43 @@ def command(rule: str) -> str:
     return f"manage.py ratewindow mode {rule} off"
 
 
-def lockout(rule: Rule, request: HttpRequest | None = None) -> Lockout | None:
-    """The lockout that this rule would cause once it is enforced; None if there is none.
+def lockouts(rules: Iterable[Rule], request: HttpRequest | None = None, ended: Collection[int] = ()) -> list[Lockout]:
+    """The lockouts that these rules would cause once they are enforced.
 
-    `request` is one of the person who edits the rule; without it, an invented one of a signed-in user is tested.
+    `request` is one of the person who edits; without it, an invented one of a signed-in user is tested. `ended` are the primary
+    keys of exemptions that hold no longer.
     """
-    if rule.count_when is not None and USUAL_STATUSES.isdisjoint(rule.count_when.statuses):
-        return None
-    if request is not None and _is_exempt(rule, request):
-        return None
-    index, met, when = Index([rule]), [], ""
+    index, found = Index(rules), dict[str, Lockout]()
     for page in admin_pages.pages():
+        path, met = get_script_prefix() + page.path.removeprefix("/"), set[str]()
         for visit in _visits(page, request):
-            if index.match(visit) and (why := _why(rule, visit)):
-                met.append(get_script_prefix() + page.path.removeprefix("/"))
-                when = when or why
-                break
-    return Lockout(rule, tuple(met), when) if met else None
+            for rule in index.match(visit):
+                if rule.name in met or not (why := _why(rule, visit, page, request is not None)):
+                    continue
+                met.add(rule.name)
+                known = found.get(rule.name) or Lockout(rule, (), why, shared=_is_shared(rule, visit))
+                found[rule.name] = replace(known, pages=(*known.pages, path))
+    if request is None:
+        return list(found.values())
+    exempting = exemptions(request, ended)
+    return [each for lockout in found.values() if (each := _without_exempt(lockout, request, exempting))]
+
+
+def exemptions(request: HttpRequest, ended: Collection[int] = ()) -> dict[str, set[int]]:
+    """The exemptions of the user of this request, without those that have `ended`: primary keys by rule."""
+    held, found = current.rulebook().overrides, dict[str, set[int]]()
+    for ruling in held.of_request(request) if held is not None else ():
+        if ruling.action == ALLOW and ruling.pk not in ended:
+            found.setdefault(ruling.rule, set()).add(ruling.pk)
+    return found
+
+
+def _without_exempt(lockout: Lockout, request: HttpRequest, exempting: dict[str, set[int]]) -> Lockout | None:
+    """The lockout of those whom no exemption reaches: of the author, or of all other staff."""
+    pks = exempting.get("", set()) | exempting.get(lockout.rule.name, set())
+    if not pks:
+        return lockout
+    return None if staff.exempts_others(request, pks) else replace(lockout, others=True)
 
 
 def last_hour(name: str, found: Report | None = None) -> str:
@@ -98,27 +143,45 @@ def last_hour(name: str, found: Report | None = None) -> str:
     return f"In the last hour it met {number(sums.met)} requests, and {refused}."
 
 
-def _is_exempt(rule: Rule, request: HttpRequest) -> bool:
-    held = current.rulebook().overrides
-    return held is not None and any(each.action == ALLOW and each.rule in ("", rule.name) for each in held.of_request(request))
-
-
-def _why(rule: Rule, visit: HttpRequest) -> str:
-    """When this visit would be refused; empty if hardly ever."""
-    if rule.on_missing != "ip" and not _counts(rule, visit):
+def _why(rule: Rule, visit: HttpRequest, page: Page, is_real: bool) -> str:
+    """When this visit would be refused; empty if hardly ever. Of one that `is_real` it is known whether it is among those
+    clients for whom the rule is enforced."""
+    shared, unit = _is_shared(rule, visit), "request"
+    if rule.count_when is not None and rule.count_when.login_failed:
+        if not shared or page.name != "login":
+            return ""
+        unit = "failed login"
+    elif rule.count_when is not None and USUAL_STATUSES.isdisjoint(rule.count_when.statuses):
+        return ""
+    identity = _identity(rule, visit)
+    if is_real and identity and rule.mode == "enforce" and not rule.enforces(state_keys.client_tag(identity)):
+        return ""
+    if rule.on_missing != "ip" and identity is None:
         return f"without {rule.key}, which browsers do not send" if rule.on_missing == "refuse" else ""
     for window in sorted(rule.windows, key=lambda each: each.period_ms):
         requests = window.limit // max(1, rule.cost)
         if not requests:
             return "always"
-        few = FEW_UNITS if window.period_ms < LATER_MS else FEW_UNITS_LATER
+        few = (FEW_UNITS if window.period_ms < LATER_MS else FEW_UNITS_LATER) * (SHARED if shared else 1)
         if requests < few and max(window.period_ms, rule.penalty_ms) >= LONG_MS:
-            return f"after {requests} {'request' if requests == 1 else 'requests'} in {_in_text(window.period_ms)}"
+            return f"after {requests:,} {unit if requests == 1 else unit + 's'} in {in_words(window.period_ms)}"
     return ""
 
 
-def _in_text(period_ms: int) -> str:
-    return to_text(timedelta(milliseconds=period_ms))
+def _is_shared(rule: Rule, visit: HttpRequest) -> bool:
+    """Whether all visitors have one count: everybody together, or each address behind a proxy that is not trusted."""
+    parts = {part.strip() for part in rule.key.split("+")}
+    return parts == {"global"} or (parts <= {"global", "ip"} and is_forwarded_unread(visit.META))
+
+
+def in_words(period_ms: int) -> str:
+    """``1 minute``; a period of several units is ``2h30m``."""
+    text = to_text(timedelta(milliseconds=period_ms))
+    count, unit = text.rstrip("wdhms"), text.lstrip("0123456789")
+    return f"{count} {_UNITS[unit]}{'' if count == '1' else 's'}" if unit in _UNITS and count.isdigit() else text
+
+
+_UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
 
 
 def visits(request: HttpRequest) -> Iterator[HttpRequest]:
@@ -141,11 +204,11 @@ def _visits(page: Page, request: HttpRequest | None) -> Iterator[HttpRequest]:
         yield visit
 
 
-def _counts(rule: Rule, visit: HttpRequest) -> bool:
-    """Whether the rule finds an identity in this visit."""
+def _identity(rule: Rule, visit: HttpRequest) -> str | None:
+    """The client as the rule sees it in this visit; empty if that is not known, None if its key is missing."""
     if "session" in rule.key.split("+") and not hasattr(visit, "session"):
-        return True
+        return ""
     try:
-        return rule.recipe.identity(visit) is not None
+        return rule.recipe.identity(visit)
     except Exception:  # a function of the site's own, which may need a real request
-        return True
+        return ""

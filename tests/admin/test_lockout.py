@@ -19,23 +19,33 @@ class TestLockout:
     @pytest.mark.parametrize(
         ("limit", "fields", "met", "when"),
         [
-            (("5", "1m"), {"applies_to": "all"}, "/admin/ and", "after 5 requests in 1m."),
-            (("50", "1m"), {"applies_to": "prefix", "pattern": "/admin/"}, "/admin/ and", "after 50 requests in 1m."),
-            (("500", "1d"), {"applies_to": "all"}, "/admin/ and", "after 500 requests in 1d."),
-            (("5", "1m"), {"applies_to": "path", "pattern": "/admin/login/"}, "/admin/login/, a page", "after 5 requests in 1m."),
-            (("5", "1m"), {"applies_to": "prefix", "pattern": "/admin/auth/"}, "/admin/auth/", "after 5 requests in 1m."),
+            (("5", "1m"), {"applies_to": "all"}, "/admin/ and", "after 5 requests in 1 minute."),
+            (("50", "1m"), {"applies_to": "prefix", "pattern": "/admin/"}, "/admin/ and", "after 50 requests in 1 minute."),
+            (("500", "1d"), {"applies_to": "all"}, "/admin/ and", "after 500 requests in 1 day."),
+            (
+                ("5", "1m"),
+                {"applies_to": "path", "pattern": "/admin/login/"},
+                "/admin/login/, a page",
+                "after 5 requests in 1 minute.",
+            ),
+            (("5", "1m"), {"applies_to": "prefix", "pattern": "/admin/auth/"}, "/admin/auth/", "after 5 requests in 1 minute."),
             (("5", "1m"), {"applies_to": "regex", "pattern": "/change/$"}, "/admin/auth/group/1/change/ and", "after 5 requests"),
-            (("5", "1m"), {"applies_to": "regex", "pattern": "^/adm"}, "/admin/ and", "after 5 requests in 1m."),
-            (("5", "1m"), {"applies_to": "route", "pattern": "admin"}, "/admin/ and", "after 5 requests in 1m."),
-            (("1", "1m"), {"applies_to": "route", "pattern": "admin:index"}, "/admin/, a page", "after 1 request in 1m."),
-            (("5", "1m"), {"applies_to": "all", "methods": "POST"}, "/admin/ and", "after 5 requests in 1m."),
-            (("5", "1m"), {"applies_to": "all", "key": "user", "on_missing": "allow"}, "/admin/ and", "after 5 requests in 1m."),
-            (("5", "1m"), {"applies_to": "all", "key": "header:x-api-key"}, "/admin/ and", "after 5 requests in 1m."),
-            (("5", "1m"), {"applies_to": "all", "count_when": "2xx"}, "/admin/ and", "after 5 requests in 1m."),
+            (("5", "1m"), {"applies_to": "regex", "pattern": "^/adm"}, "/admin/ and", "after 5 requests in 1 minute."),
+            (("5", "1m"), {"applies_to": "route", "pattern": "admin"}, "/admin/ and", "after 5 requests in 1 minute."),
+            (("1", "1m"), {"applies_to": "route", "pattern": "admin:index"}, "/admin/, a page", "after 1 request in 1 minute."),
+            (("5", "1m"), {"applies_to": "all", "methods": "POST"}, "/admin/ and", "after 5 requests in 1 minute."),
+            (
+                ("5", "1m"),
+                {"applies_to": "all", "key": "user", "on_missing": "allow"},
+                "/admin/ and",
+                "after 5 requests in 1 minute.",
+            ),
+            (("5", "1m"), {"applies_to": "all", "key": "header:x-api-key"}, "/admin/ and", "after 5 requests in 1 minute."),
+            (("5", "1m"), {"applies_to": "all", "count_when": "2xx"}, "/admin/ and", "after 5 requests in 1 minute."),
             (("0", "1s"), {"applies_to": "all"}, "/admin/ and", "always."),
             (("50", "1s"), {"applies_to": "all", "cost": "51"}, "/admin/ and", "always."),
-            (("500", "1m"), {"applies_to": "all", "cost": "100"}, "/admin/ and", "after 5 requests in 1m."),
-            (("5", "1s"), {"applies_to": "all", "penalty": "15m"}, "/admin/ and", "after 5 requests in 1s."),
+            (("500", "1m"), {"applies_to": "all", "cost": "100"}, "/admin/ and", "after 5 requests in 1 minute."),
+            (("5", "1s"), {"applies_to": "all", "penalty": "15m"}, "/admin/ and", "after 5 requests in 1 second."),
             (
                 ("500", "1m"),
                 {"applies_to": "all", "key": "header:x-api-key", "on_missing": "refuse"},
@@ -49,15 +59,15 @@ class TestLockout:
     ) -> None:
         sent = typed(limit, **{"pattern": "", "mode": "enforce", **fields})
         asked = page.post(ADD, sent)
-        ((question, last_hour),) = asked.context["lockouts"]
+        ((heading, question, last_hour),) = asked.context["lockouts"]
         assert f"Rule login meets {met}" in question and f"You would be refused there {when}" in question
-        assert f": {limit[0]} in {limit[1]} for each {fields.get('key', 'ip')}." in question
+        assert heading.startswith("Each ") and " ip" not in heading
         assert last_hour == "In the last hour no request met it."
         assert ("Static files" in question) is (fields["applies_to"] == "all")
         assert not RateRule.objects.exists() and not LogEntry.objects.exists()
 
         again = dict(asked.context["post_data"])
-        assert page.post(ADD, again).context["lockouts"] == [(question, last_hour)]
+        assert page.post(ADD, again).context["lockouts"] == [(heading, question, last_hour)]
         response = page.post(ADD, {**again, "lockout_known": "on"}, follow=True)
         assert RateRule.objects.get().mode == "enforce"
         (warning,) = [str(each) for each in response.context["messages"] if each.level_tag == "warning"]
@@ -73,7 +83,8 @@ class TestLockout:
         count(all=Sums(passed=400, would_refuse=312))
         sent = {"action": "enforce", "_selected_action": [rule.pk for rule in rules]}
         asked = page.post(LIST, sent)
-        ((question, last_hour),) = asked.context["lockouts"]
+        ((heading, question, last_hour),) = asked.context["lockouts"]
+        assert heading == "Each address: at most 5 in 1 minute, on every request."
         assert question.startswith("Rule all meets /admin/ and ")
         assert last_hour == "In the last hour it met 400 requests, and would have refused 312."
         assert "<code>manage.py ratewindow mode all off</code>" in asked.content.decode()

@@ -417,15 +417,18 @@ class TestEverybody:
     def test_a_block_of_another_page_is_not(self, page: Client) -> None:
         assert errors(page.post(ADD, typed(identity="path:/search/", rule="search"), follow=True)) == []
 
-    def test_another_rate_that_refuses_its_author_in_the_admin_is_said(self, page: Client) -> None:
+    def test_another_rate_that_refuses_its_author_in_the_admin_is_asked_about(self, page: Client) -> None:
         RateRule.objects.define("all", "6000/m", applies_to="all", mode="enforce")
         RateRule.objects.define("search", "6000/m", path="/search/", mode="enforce")
         reading.reload()
-        for rate, told in (("0/s", "always."), ("5/m", "after 5 requests in 1m."), ("900/m", "")):
-            response = page.post(ADD, typed(action="rate", identity="ip:127.0.0.1", rate=rate), follow=True)
-            warnings = [str(each) for each in response.context["messages"] if each.level_tag == "warning"]
-            assert len(warnings) == bool(told)
-            assert not told or (f"You would be refused there {told}" in warnings[0] and "Rule all meets /admin/" in warnings[0])
+        for rate, when in (("0/s", "always."), ("5/m", "after 5 requests in 1 minute.")):
+            sent = typed(action="rate", identity="ip:127.0.0.1", rate=rate)
+            ((_, question, _),) = page.post(ADD, sent).context["lockouts"]
+            assert f"At the rate {rate}, you would be refused there {when}" in question and "Rule all meets /admin/" in question
+            assert not Override.objects.exists()
+            assert page.post(ADD, {**sent, "lockout_known": "on"}).status_code == 302
+            Override.objects.get_queryset().delete()
+        assert page.post(ADD, typed(action="rate", identity="ip:127.0.0.1", rate="900/m")).status_code == 302
 
 
 def test_what_people_wrote_is_shown_and_not_run(page: Client) -> None:

@@ -45,7 +45,7 @@ def run(options: dict[str, Any], stdout: Any) -> None:
 def _question(rule: RateRule) -> str:
     """The warning before a rule is enforced that would refuse staff; empty otherwise, or if the row is invalid anyway."""
     with suppress(ValueError):
-        if found := lockout.lockout(rule_rows.freeze(rule)):
+        for found in lockout.lockouts([rule_rows.freeze(rule)]):
             return f"{found} {lockout.last_hour(rule.name)} {lockout.REMEDY} To enforce it all the same, add --yes."
     return ""
 
