@@ -97,22 +97,6 @@ def _questions(request: HttpRequest, before: edit_check.Before) -> list[Question
     ]
 
 
-def asks(view: View) -> View:
-    """Decorates a method or a function of (model_admin, request, ...): for ConfirmationRequired it rolls all back and asks."""
-
-    @wraps(view)
-    def asking_view(model_admin: Any, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if request.method != "POST":
-            return view(model_admin, request, *args, **kwargs)
-        try:
-            with transaction.atomic(using=router.db_for_write(RateRule)):
-                return view(model_admin, request, *args, **kwargs)
-        except ConfirmationRequired as required:
-            return page(model_admin, request, required.questions)
-
-    return asking_view
-
-
 def page(model_admin: Any, request: HttpRequest, questions: Sequence[Question]) -> HttpResponse:
     """A form that submits the same POST data again, with the checkbox."""
     context = {

@@ -16,9 +16,10 @@ from ratewindow.overrides.subjects import Subject, read_subject, users_in
 
 def others(request: HttpRequest) -> "QuerySet[Any]":
     """The staff that may log in, without the user of this request; none where the user model does not say who is staff."""
-    users = get_user_model()._default_manager
+    users: QuerySet[Any] = get_user_model()._default_manager.all()
+    author: Any = request.user
     try:
-        return users.filter(is_staff=True, is_active=True).exclude(pk=request.user.pk)
+        return users.filter(is_staff=True, is_active=True).exclude(pk=author.pk)
     except FieldError:
         return users.none()
 

@@ -135,7 +135,7 @@ def test_a_rule_that_refuses_its_author_is_asked_about(page: Any, site: dict[str
         }""",
         sent,
     )
-    page.get_by_text("I understand, enforce it anyway").wait_for()
+    page.get_by_text("I know that I would be refused in the admin").wait_for()
     assert "Rule all meets /admin/ and" in page.locator(".rw-summary").inner_text()
     assert page.evaluate(FAINT) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
