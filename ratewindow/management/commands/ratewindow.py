@@ -5,11 +5,26 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from ratewindow.management.subcommands import allow, block, check, clean, collect, mode, off, on, release, replay, rules
+from ratewindow.management.subcommands import (
+    allow,
+    apply,
+    block,
+    check,
+    clean,
+    collect,
+    export,
+    import_,
+    mode,
+    off,
+    on,
+    release,
+    replay,
+    rules,
+)
 from ratewindow.management.subcommands.off import who
 from ratewindow.models import origin
 
-SUBCOMMANDS = (check, rules, mode, block, allow, release, off, on, collect, clean, replay)
+SUBCOMMANDS = (check, rules, mode, block, allow, release, off, on, export, import_, apply, collect, clean, replay)
 
 
 class Command(BaseCommand):

@@ -28,9 +28,17 @@ class FieldChange:
     after: Any
     limit: str = ""
 
-    def __str__(self) -> str:
-        field = f"limit {self.limit}, {self.field}" if self.limit else self.field
-        return f"{field}: {_in_text(self.before)} -> {_in_text(self.after)}"
+    @property
+    def label(self) -> str:
+        return f"limit {self.limit}, {self.field}" if self.limit else self.field
+
+    @property
+    def before_in_text(self) -> str:
+        return _in_text(self.before)
+
+    @property
+    def after_in_text(self) -> str:
+        return _in_text(self.after)
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,15 @@ class Change:
 
     def __str__(self) -> str:
         sign = {ADDED: "+", CHANGED: "~", REMOVED: "-"}[self.kind]
-        return "\n".join([f"{sign} {self.title}", *(f"    {field}" for field in self.fields)])
+        return "\n".join([f"{sign} {self.title}", *(f"    {each.label}: {self._values(each)}" for each in self.fields)])
+
+    def _values(self, field: FieldChange) -> str:
+        match self.kind:
+            case "added":
+                return field.after_in_text
+            case "removed":
+                return field.before_in_text
+        return f"{field.before_in_text} -> {field.after_in_text}"
 
 
 def in_text(changes: Iterable[Change]) -> str:
