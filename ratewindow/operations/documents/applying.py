@@ -51,7 +51,7 @@ def apply(
     changes would be made than were `expected`, SiteChanged is raised. An override that stays keeps its row.
     """
     with transaction.atomic(using=router.db_for_write(RateRule)):
-        _wait_for_others(document)
+        wait_for_others(document)
         steps = list(_steps(document, exact, only, author))
         changes = tuple(step.change for step in steps)
         if expected is not None and list(changes) != list(expected):
@@ -72,7 +72,7 @@ def _database() -> str:
     return router.db_for_write(RateRule)
 
 
-def _wait_for_others(document: Document) -> None:
+def wait_for_others(document: Document) -> None:
     """Until this transaction ends nobody else changes these rows."""
     connection = connections[_database()]
     if connection.vendor == "postgresql":  # locks of rows would let another add the same ones
@@ -139,11 +139,11 @@ def _add_rule(parsed: ParsedRule) -> None:
 
 
 def _change_rule(row: RateRule, parsed: ParsedRule) -> None:
-    _change_row(row, parsed.rule)
+    change_row(row, parsed.rule)
     left = {(window.period, window.algorithm): window for window in row.windows.all()}
     for window in parsed.windows:
         if old := left.pop((window.period, window.algorithm), None):
-            _change_row(old, window)
+            change_row(old, window)
         else:
             window.rule = row
             window.save(force_insert=True)
@@ -151,7 +151,7 @@ def _change_rule(row: RateRule, parsed: ParsedRule) -> None:
         window.delete()
 
 
-def _change_row(row: models.Model, wanted: models.Model) -> None:
+def change_row(row: models.Model, wanted: models.Model) -> None:
     """Give a row the fields of another, and save those that differ, if there are any."""
     changed = [field.attname for field in fields(type(row)) if getattr(row, field.attname) != getattr(wanted, field.attname)]
     for name in changed:
@@ -208,7 +208,7 @@ def _override_work(row: Override | None, wanted: Override | None, author: Author
         assert wanted is not None
         wanted.source, wanted.created_by = author.source, author.user
         return partial(wanted.save, force_insert=True)
-    return row.delete if wanted is None else partial(_change_row, row, wanted)
+    return row.delete if wanted is None else partial(change_row, row, wanted)
 
 
 def _switch_steps(values: Any, author: Author, problems: list[str]) -> list[_Step]:

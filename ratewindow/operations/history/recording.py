@@ -78,7 +78,9 @@ def read(subject: Subject, using: str, lock: bool = False) -> Values | None:
             rows = LimitSwitch.objects.using(using).order_by("-changed_at")
             of_row = values.of_switch
     row: Any = (rows.select_for_update() if lock else rows).first()
-    return None if row is None else of_row(row)
+    if row is None:
+        return values.of_switch(LimitSwitch()) if subject == SWITCH else None  # limits are on until somebody switches them off
+    return of_row(row)
 
 
 def _before(sender: type[models.Model], instance: models.Model, using: str, **_: Any) -> None:
