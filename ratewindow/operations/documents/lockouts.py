@@ -3,28 +3,26 @@
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from django.http import HttpRequest
-
 from ratewindow.models import Mode
 from ratewindow.operations.documents.differences import RULE, Change
 from ratewindow.operations.documents.parsing import parse_rule
 from ratewindow.operations.documents.values import Values
-from ratewindow.operations.lockout import Lockout, lockout
+from ratewindow.operations.lockout import Lockout, lockouts
 from ratewindow.rulebook.rule_rows import freeze
+from ratewindow.rules.rule import Rule
 
 
-def new_lockouts(changes: Iterable[Change], request: HttpRequest | None = None) -> Iterator[Lockout]:
+def new_lockouts(changes: Iterable[Change]) -> list[Lockout]:
     """Those of rules that are enforced after the changes; not those that the same rule has caused before."""
-    for change in changes:
-        if change.what == RULE and change.after and change.after["mode"] == Mode.ENFORCE:
-            found = _lockout(change.after, request)
-            if found and str(found) != str(_lockout(change.before, request)):
-                yield found
+    changes = [change for change in changes if change.what == RULE]
+    before = {each.rule.name: each for each in lockouts(_enforced(change.before for change in changes))}
+    after = lockouts(_enforced(change.after for change in changes))
+    return [each for each in after if not each.same_as(before.get(each.rule.name))]
 
 
-def _lockout(values: Values | None, request: HttpRequest | None) -> Lockout | None:
-    with suppress(ValueError):  # of an earlier row, which may be invalid
-        if values is not None:
-            rule, windows = parse_rule(values)
-            return lockout(freeze(rule, tuple(window.freeze() for window in windows)), request)
-    return None
+def _enforced(rules: Iterable[Values | None]) -> Iterator[Rule]:
+    for values in rules:
+        if values is not None and values["mode"] == Mode.ENFORCE:
+            with suppress(ValueError):  # an earlier row may be invalid
+                rule, windows = parse_rule(values)
+                yield freeze(rule, tuple(window.freeze() for window in windows))
