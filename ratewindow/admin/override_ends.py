@@ -32,14 +32,14 @@ _EXTEND_FORBIDDEN = "You need the permission to switch all limits off to extend 
 
 
 @admin.action(description="End selected ones now", permissions=["change"])
-def end_now(model_admin: "ModelAdmin[Any]", request: HttpRequest, overrides: OverrideQuerySet) -> None:
+def end_now(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
     now = time_zone.now()
     nothing_done = "Nothing to end: they have already ended."
     _set_ends(model_admin, request, overrides.not_ended(now), lambda override: now, "Ended", nothing_done)
 
 
 @admin.action(description="Extend selected ones by 1 hour", permissions=["change"])
-def extend(model_admin: "ModelAdmin[Any]", request: HttpRequest, overrides: OverrideQuerySet) -> None:
+def extend(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
     lasting = overrides.not_ended().filter(expires_at__year__lt=YEARS.stop)  # None has no year
     if not switch_page.may_switch(request) and (wide := [each.pk for each in lasting if _meets_everybody(each)]):
         messages.error(request, _EXTEND_FORBIDDEN)
@@ -56,31 +56,40 @@ def extend(model_admin: "ModelAdmin[Any]", request: HttpRequest, overrides: Over
 
 def act_on_one(model_admin: "ModelAdmin[Any]", action: Callable[..., None], request: HttpRequest, pk: int) -> HttpResponse:
     """The handler of a button of one row of the list."""
-    if response := _reject(model_admin, request):
-        return response
+    if not model_admin.has_change_permission(request):
+        raise PermissionDenied
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
     action(model_admin, request, Override.objects.get_queryset().filter(pk=pk))
+    return HttpResponseRedirect(reverse(_LIST))
+
+
+def extend_instead(model_admin: "ModelAdmin[Any]", request: HttpRequest, first: Override, end: datetime | None) -> HttpResponse:
+    """Extend one until the end that another was to have."""
+    until = f"until {time_zone.in_short(end)}" if end else "without end"
+    _set_ends(
+        model_admin, request, Override.objects.get_queryset().filter(pk=first.pk), lambda each: end, f"Extended {until}", _GONE
+    )
     return HttpResponseRedirect(reverse(_LIST))
 
 
 def undo(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     """Restore the ends that the message's button has sent."""
-    if response := _reject(model_admin, request):
-        return response
     try:
-        before = signing.loads(request.POST.get("before", ""), salt=_SALT, max_age=UNDO_S)
+        before, adder = signing.loads(request.POST.get("before", ""), salt=_SALT, max_age=UNDO_S)
     except signing.BadSignature:
+        before, adder = [], None
+    if adder != str(request.user.pk) and not model_admin.has_change_permission(request):
+        raise PermissionDenied
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    if not before:
         messages.error(request, "This can no longer be undone. Change the time in the form instead.")
         return HttpResponseRedirect(reverse(_LIST))
     ends = {int(pk): parse_datetime(end) if end else None for pk, end in before}
     overrides = Override.objects.get_queryset().filter(pk__in=ends)
     _set_ends(model_admin, request, overrides, lambda each: ends[each.pk], "Undone", _GONE)
     return HttpResponseRedirect(reverse(_LIST))
-
-
-def _reject(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse | None:
-    if not model_admin.has_change_permission(request):
-        raise PermissionDenied
-    return None if request.method == "POST" else HttpResponseNotAllowed(["POST"])
 
 
 def _set_ends(
@@ -107,15 +116,20 @@ def _set_ends(
         messages.info(request, nothing_done)
 
 
-def _with_undo(request: HttpRequest, message: str, before: Iterable[tuple[int, str]]) -> SafeString:
-    """A message with a button to undo, which is a form with a CSRF token."""
+def added(request: HttpRequest, message: str, override: Override) -> SafeString:
+    """A message about a new one, whose undo ends it: that takes no more than the permission to add it."""
+    return _with_undo(request, message, [(override.pk, time_zone.now().isoformat())], str(request.user.pk))
+
+
+def _with_undo(request: HttpRequest, message: str, before: Iterable[tuple[int, str]], adder: str = "") -> SafeString:
+    """A message with a button to undo, which is a form with a CSRF token; `adder` may press it without further permission."""
     return format_html(
         '{} <form method="post" action="{}" class="rw-undo"><input type="hidden" name="csrfmiddlewaretoken" value="{}">'
         '<input type="hidden" name="before" value="{}"><button type="submit">Undo</button></form>',
         message,
         reverse("admin:ratewindow_override_undo"),
         get_token(request),
-        signing.dumps(list(before), salt=_SALT),
+        signing.dumps([list(before), adder], salt=_SALT),
     )
 
 

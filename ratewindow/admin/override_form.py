@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import code_keys, switch_page
+from ratewindow.admin import override_twice, switch_page, who
 from ratewindow.admin.masking import display
 from ratewindow.admin.model_form import MergedErrorsForm
 from ratewindow.conf import time_zone
@@ -18,6 +18,7 @@ from ratewindow.models import Override, RateRule
 from ratewindow.models.override_manager import after
 from ratewindow.models.overrides import CONTAINS_AUTHOR
 from ratewindow.operations import lockout, staff
+from ratewindow.operations.override_notes import already
 from ratewindow.overrides import BLOCK, Ruling
 from ratewindow.overrides.subjects import parse_subject
 from ratewindow.rules import code_rates
@@ -57,27 +58,30 @@ class OverrideForm(MergedErrorsForm):
             "reason": forms.TextInput(attrs={"class": "vTextField"}),
         }
         help_texts = {
-            "identity": "An address or a network, such as ip:203.0.113.9 or ip:203.0.113.0/24 (a single IPv6 address stands for "
-            "its /64, as in rules); a user by primary key, such as user:42; a group, such as group:staff; a value of any other "
-            "key, such as header:x-api-key:VALUE; several joined by +, which must all match; or * for everybody.",
+            "identity": who.HELP,
             "rule": "The name of one rule. Leave empty for all rules; a block then refuses every request.",
             "rate": f"Only for “Another rate”, which replaces the limits of the rule: {RATES}",
             "starts_at": "Leave empty to start now.",
             "expires_at": "Instead of a duration. Leave both empty for no end.",
             "reason": "Why, for colleagues who read the list.",
         }
-        error_messages = {"identity": {"required": "Enter an identity, such as ip:203.0.113.9 or user:42."}}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if self.instance._state.adding and "lasts" in self.fields:
-            self.fields["lasts"].initial = DEFAULT_DURATION
+        self.extends: Override | None = None  # the one that its author chose to extend instead of saving this one
+        if "identity" not in self.fields:
+            return
+        self.fields["identity"].required = False  # a user or a group may be chosen instead
+        self.fields["lasts"].initial = DEFAULT_DURATION
 
     def clean_identity(self) -> str:
-        return code_keys.check(self.request, self.cleaned_data["identity"])
+        text = self.cleaned_data["identity"]
+        return who.typed(self.request, text, self.data.get(who.CHOSEN, "")) if text else ""
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
+        if "identity" in self.fields:
+            who.one_of(self)
         lasts, until = cleaned.get("lasts"), cleaned.get("expires_at")
         if lasts and until and "expires_at" in self.changed_data and "lasts" in self.changed_data:
             self.add_error("lasts", "Enter either a duration or an end, not both.")
@@ -102,6 +106,18 @@ class OverrideForm(MergedErrorsForm):
             self._add_identity_error(
                 "This applies to all visitors, or nearly all. You need the permission to switch all limits off to save it."
             )
+        elif self.instance._state.adding:
+            self._ask_if_there_is_one_already()
+
+    def _ask_if_there_is_one_already(self) -> None:
+        first = already(self.instance)
+        answer = self.data.get(override_twice.FIELD)
+        if first is None or answer == override_twice.ANOTHER:
+            return
+        if answer == override_twice.EXTEND and override_twice.may_extend(self.request, first, self.instance):
+            self.extends = first
+        else:
+            self.add_error(None, override_twice.question(self.request, first, self.instance))
 
     def _add_identity_error(self, message: str) -> None:
         self.add_error("identity" if "identity" in self.fields else None, message)
@@ -116,9 +132,3 @@ class OverrideForm(MergedErrorsForm):
         """Whether it matches this request, or any other that its author would send to the admin."""
         entry = parse_subject(self.instance.identity), Ruling(BLOCK)
         return bool(staff.reaching(self.request, lockout.visits(self.request), [entry]))
-
-
-def origin(override: Override) -> str:
-    """``by boss, in the admin`` or ``by a command``."""
-    place = {"admin": "in the admin", "command": "by a command", "code": "by code"}.get(override.source, override.source)
-    return f"by {override.created_by.get_username()}, {place}" if override.created_by else place

@@ -9,8 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from ratewindow.admin.masking import may_see
-from ratewindow.admin.override_form import origin
-from ratewindow.admin.wording import ago
+from ratewindow.admin.wording import ago, origin
 from ratewindow.admin.wording import until as until_in_words
 from ratewindow.conf import time_zone
 from ratewindow.models import Override
@@ -65,10 +64,12 @@ def row(request: HttpRequest) -> Any:
 @admin.display(description="until", ordering="expires_at")
 def until(override: Override) -> SafeString:
     at = override.starts_at if override.state == "waiting" else override.expires_at
-    exact = f"{time_zone.local(at):%Y-%m-%d %H:%M:%S %Z}" if at else ""
-    return format_html(
-        '<span class="rw-{}" title="{}">{}</span>', override.state.replace(" ", "-"), exact, until_in_words(override)
-    )
+    words = format_html('<span class="rw-{}">{}</span>', override.state.replace(" ", "-"), until_in_words(override))
+    if at is None:
+        return words
+    local = time_zone.local(at)
+    exact = (local.isoformat(timespec="seconds"), f"{local:%Y-%m-%d %H:%M:%S %Z}", time_zone.in_short(at))
+    return format_html('{} <time class="rw-sentence" datetime="{}" title="{}">{}</time>', words, *exact)
 
 
 @admin.display(description="")

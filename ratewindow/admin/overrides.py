@@ -4,12 +4,13 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 
-from ratewindow.admin import override_ends, override_list, release_page
+from ratewindow.admin import override_ends, override_list, override_quick, override_twice, release_page, who
 from ratewindow.admin.confirm_page import AskingAdmin
-from ratewindow.admin.masking import may_see
+from ratewindow.admin.masking import display, may_see
 from ratewindow.admin.override_form import OverrideForm
 from ratewindow.admin.registering import register
 from ratewindow.models import Override
@@ -55,7 +56,14 @@ class OverrideAdmin(AskingAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_or_change_permission(request) and release_page.may_release(request):
             return HttpResponseRedirect(reverse("admin:ratewindow_override_release"))
-        return super().changelist_view(request, extra_context)
+        form = None
+        if self.has_view_or_change_permission(request) and self.has_add_permission(request):
+            form = override_quick.form_for(request)
+            if form.is_valid():
+                return override_quick.save(self, request, form)
+        elif override_quick.SUBMIT in request.POST:
+            raise PermissionDenied
+        return super().changelist_view(request, {"quick_form": form, **(extra_context or {})})
 
     def get_list_display(self, request: HttpRequest) -> Any:
         quick = [override_list.quick] if self.has_change_permission(request) else []
@@ -75,25 +83,42 @@ class OverrideAdmin(AskingAdmin):
         return super().lookup_allowed(lookup, value, request)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        return {"action": Override.Action.BLOCK, **super().get_changeform_initial_data(request)}
+        """`duration`, as in links to this form, is the field `lasts`."""
+        given = super().get_changeform_initial_data(request)
+        lasts = {"lasts": given.pop("duration")} if "duration" in given else {}
+        return {"action": Override.Action.BLOCK, **given, **lasts}
 
     def get_readonly_fields(self, request: HttpRequest, obj: Override | None = None) -> Any:
         return [] if obj is None else [override_list.who(request), override_list.made_by]
 
     def get_fieldsets(self, request: HttpRequest, obj: Override | None = None) -> Any:
-        if obj is None:
-            return self.fieldsets
         (name, _), *others = self.fieldsets
+        if obj is None:
+            user = ["user"] if who.may_search_users(request) else []
+            return [(name, {"fields": ["action", "identity", *user, "group", "reason"]}), *others]
         return [(name, {"fields": ["action", override_list.who(request), "reason", override_list.made_by]}), *others]
 
     def get_form(self, request: HttpRequest, obj: Override | None = None, change: bool = False, **kwargs: Any) -> Any:
-        form = super().get_form(request, obj, change=change, **kwargs)
-        return type(form.__name__, (form,), {"request": request})
+        named: dict[str, Any] = {} if obj is not None else {"group": who.group_field()}
+        if obj is None and who.may_search_users(request):
+            named["user"] = who.user_field()
+        form = type(self.form.__name__, (self.form,), {"request": request, **named})
+        return super().get_form(request, obj, change=change, **{"form": form, **kwargs})
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        try:
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except override_twice.ExtendInstead as chosen:  # the transaction of the new one has been rolled back
+            return override_ends.extend_instead(self, request, chosen.first, chosen.end)
 
     def save_model(self, request: HttpRequest, obj: Override, form: Any, change: bool) -> None:
+        if form.extends is not None:
+            raise override_twice.ExtendInstead(form.extends, obj.expires_at)
         if not change:
             obj.source = "admin"
         identity = obj.identity  # as typed: saving may replace it by a hash
         super().save_model(request, obj, form, change)
-        for note in notes(obj, identity):
+        for note in notes(obj, identity, partial(display, request)):
             messages.warning(request, note)

@@ -11,11 +11,12 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 
-from ratewindow.admin import code_keys
+from ratewindow.admin import who
 from ratewindow.admin.masking import may_see
 from ratewindow.models import Override, RateRule
 from ratewindow.operations import release
-from ratewindow.overrides.subjects import EXAMPLES, masked
+from ratewindow.overrides.as_typed import EXAMPLES
+from ratewindow.overrides.subjects import masked
 
 
 def may_release(request: HttpRequest) -> bool:
@@ -30,7 +31,7 @@ class ReleaseForm(forms.Form):
         max_length=255,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
         help_text=f"Such as {EXAMPLES}. Join the identities of a key of several parts with +.",
-        error_messages={"required": f"Enter an identity, such as {EXAMPLES}."},
+        error_messages={"required": who.REQUIRED},
     )
     rule = forms.CharField(
         required=False,
@@ -46,11 +47,12 @@ class ReleaseForm(forms.Form):
     )
 
     def __init__(self, request: HttpRequest) -> None:
-        super().__init__(request.POST if request.method == "POST" else None)
+        given = {name: request.GET[name] for name in ("identity", "rule") if name in request.GET}
+        super().__init__(request.POST if request.method == "POST" else None, initial=given)
         self._request = request
 
     def clean_identity(self) -> str:
-        return code_keys.check(self._request, self.cleaned_data["identity"])
+        return who.typed(self._request, self.cleaned_data["identity"], self.data.get(who.CHOSEN, ""))
 
 
 def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:

@@ -73,14 +73,20 @@ def _counts(count_when: str) -> str:
 
 
 def until(override: Override) -> str:
-    """``in 2 h``, ``ended 5 min ago``, ``begins in 3 d``, or ``no end``."""
+    """``ends in 2 h``, ``ended 5 min ago``, ``begins in 3 d``, or ``no end``."""
     now = time_zone.now()
     match override.state_at(now):
         case "waiting":
             return f"begins in {rounded(override.starts_at - now)}" if override.starts_at else ""
         case "ended":
             return f"ended {ago(override.expires_at, now)}" if override.expires_at else ""
-    return f"in {rounded(override.expires_at - now)}" if override.expires_at else "no end"
+    return f"ends in {rounded(override.expires_at - now)}" if override.expires_at else "no end"
+
+
+def origin(override: Override) -> str:
+    """``by boss, in the admin`` or ``by a command``."""
+    place = {"admin": "in the admin", "command": "by a command", "code": "by code"}.get(override.source, override.source)
+    return f"by {override.created_by.get_username()}, {place}" if override.created_by else place
 
 
 def ago(then: datetime, now: datetime | None = None) -> str:

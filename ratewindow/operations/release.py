@@ -9,6 +9,7 @@ from ratewindow.identity import parse_identity, split
 from ratewindow.models import Override
 from ratewindow.operations.history import recording
 from ratewindow.overrides import BLOCK
+from ratewindow.overrides.as_typed import EVERYBODY_TOGETHER
 from ratewindow.overrides.subjects import EVERYBODY, Subject, in_words, parse_subject, stored
 from ratewindow.request import decide
 from ratewindow.request.overrides import adapted
@@ -17,8 +18,6 @@ from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule
 from ratewindow.store import outage, stores
-
-EVERYBODY_TOGETHER = "global"  # the one client of rules that count all together
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
-"""Users in overrides: their primary key, written as in the identities of requests."""
+"""Users in overrides: their primary key, written as in the identities of requests, and found by their names."""
 
 from typing import Any
 
+from django.apps import apps
 from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
+from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import models
 
 
@@ -26,6 +27,41 @@ def exists(text: str) -> bool:
     """Whether a user with this primary key exists."""
     key = _key(text.strip())
     return key is not None and get_user_model()._base_manager.filter(pk=key).exists()
+
+
+def called(text: str, most: int) -> dict[str, str]:
+    """Users with this login name or e-mail address, by identity: ``{"user:42": "ann, ann@example.com"}``.
+
+    Only if there is none, those whose login name differs in case.
+    """
+    if not text.isprintable():  # what no form of Django accepts, and some databases neither
+        return {}
+    model: Any = get_user_model()
+    names = [model.USERNAME_FIELD, *_email_field(model)]
+    exact = models.Q(**{names[0]: text})
+    for name in names[1:]:
+        exact |= models.Q(**{f"{name}__iexact": text})
+    try:
+        found = list(model._base_manager.filter(exact).order_by("pk")[:most])
+        found = found or list(model._base_manager.filter(**{f"{names[0]}__iexact": text}).order_by("pk")[:most])
+    except (ValidationError, TypeError, ValueError):  # a field of numbers or of UUIDs
+        return {}
+    return {f"user:{user.pk}": ", ".join(filter(None, (str(getattr(user, name)) for name in names))) for user in found}
+
+
+def is_group(text: str) -> bool:
+    """Whether there is a group of this name."""
+    return text.isprintable() and apps.get_model("auth.Group").objects.filter(name=text).exists()
+
+
+def _email_field(model: Any) -> list[str]:
+    """The name of the e-mail field, unless users log in by it or have none."""
+    try:
+        name = str(model.get_email_field_name())
+        model._meta.get_field(name)
+    except (AttributeError, FieldDoesNotExist):
+        return []
+    return [] if name == model.USERNAME_FIELD else [name]
 
 
 _EXAMPLES = {"number": "42"}

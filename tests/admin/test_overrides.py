@@ -67,8 +67,8 @@ class TestForm:
     @pytest.mark.parametrize(
         ("fields", "told"),
         [
-            ({"identity": ""}, "Enter an identity, such as ip:203.0.113.9 or user:42."),
-            ({"identity": "203.0.113.9"}, "'203.0.113.9' is not an identity: write its kind and value, such as user:42"),
+            ({"identity": ""}, "Enter a client, such as 203.0.113.9, 203.0.113.0/24, ann@example.com, user:42, group:staff or"),
+            ({"identity": "bob"}, "'bob' is no address, and no user has this login name or e-mail address: write for example"),
             ({"identity": "ip:203.0.113.0/33"}, "'203.0.113.0/33': an IPv4 network ends in /0 to /32."),
             ({"identity": "shoe:42"}, "'shoe' is not a key: choose from ip, user"),
             ({"identity": "x" * 256}, "Ensure this value has at most 255 characters (it has 256)."),
@@ -210,7 +210,7 @@ class TestList:
         told = re.sub(r"\s+", " ", text(page.get(LIST)))
         assert "ip:203.0.113.0/24" in told
         assert "refused everywhere · scraping · by boss, in the admin, just now" in told
-        assert ">in 2 h<" in told
+        assert ">ends in 2 h<" in told
         assert "1000/h instead of the limits of rule api · by a command, just now" in told
         assert ">no end<" in told
 

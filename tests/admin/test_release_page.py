@@ -56,12 +56,12 @@ def test_it_is_in_the_history_without_the_address_of_anybody(admin_client: Clien
 @pytest.mark.parametrize(
     "sent, told",
     [
-        ({**ANN, "identity": "ann"}, "is not an identity"),
-        ({**ANN, "identity": ""}, "Enter an identity, such as"),
+        ({**ANN, "identity": "bob"}, "&#x27;bob&#x27; is no address, and no user has this login name"),
+        ({**ANN, "identity": ""}, "Enter a client, such as"),
         ({**ANN, "identity": "<img src=x onerror=alert(1)>"}, "&lt;img src=x"),
         ({**ANN, "rule": "nail"}, "there is no rule &#x27;nail&#x27;"),
         ({**ANN, "reason": " "}, "Enter a reason for the history."),
-        ({}, "Enter an identity"),
+        ({}, "Enter a client"),
     ],
 )
 def test_what_is_wrong_is_told_and_nothing_is_done(admin_client: Client, sent: dict[str, str], told: str) -> None:
@@ -74,6 +74,25 @@ def test_what_is_wrong_is_told_and_nothing_is_done(admin_client: Client, sent: d
 
 def test_a_look_at_the_page_releases_nobody(admin_client: Client) -> None:
     assert "Release a client" in text_of(admin_client.get(RELEASE, ANN))
+    assert not hit("mail", "user:42")
+
+
+def test_a_client_is_found_as_in_a_block(admin_client: Client) -> None:
+    ann = User.objects.create(pk=42, username="ann", email="ann@example.com")
+    Override.objects.block("ip:203.0.113.9")
+    assert "Released ip:203.0.113.9: " in text_of(admin_client.post(RELEASE, {**ANN, "identity": "203.0.113.9"}, follow=True))
+    assert not Override.objects.in_force().exists()
+    User.objects.create(username="eve", email="ann@example.com")
+    asked = admin_client.post(RELEASE, {**ANN, "identity": "ann@example.com"})
+    assert 'name="identity_chosen" value="user:42"> ann, ann@example.com (user:42)' in text_of(asked)
+    assert not hit("mail", "user:42")
+    chosen = {**ANN, "identity": "ann@example.com", "identity_chosen": f"user:{ann.pk}"}
+    assert "Released user:42: " in text_of(admin_client.post(RELEASE, chosen, follow=True))
+
+
+def test_a_link_carries_the_client(admin_client: Client) -> None:
+    page = text_of(admin_client.get(RELEASE, {"identity": "user:42", "rule": "mail", "reason": "x"}))
+    assert 'value="user:42"' in page and 'name="rule" value="mail"' in page
     assert not hit("mail", "user:42")
 
 

@@ -1,14 +1,11 @@
-"""``manage.py ratewindow``, with a module for each subcommand."""
+"""``manage.py ratewindow``, with a module for each subcommand, or an object with the same names."""
 
-from types import ModuleType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from ratewindow.management.subcommands import (
-    allow,
     apply,
-    block,
     check,
     clean,
     collect,
@@ -21,10 +18,26 @@ from ratewindow.management.subcommands import (
     replay,
     rules,
 )
+from ratewindow.management.subcommands.block_and_allow import ALLOW, BLOCK
 from ratewindow.management.subcommands.off import who
 from ratewindow.models import origin
 
-SUBCOMMANDS = (check, rules, mode, block, allow, release, off, on, export, import_, apply, collect, clean, replay)
+SUBCOMMANDS: tuple[Any, ...] = (
+    check,
+    rules,
+    mode,
+    BLOCK,
+    ALLOW,
+    release,
+    off,
+    on,
+    export,
+    import_,
+    apply,
+    collect,
+    clean,
+    replay,
+)
 
 
 class Command(BaseCommand):
@@ -46,6 +59,6 @@ class Command(BaseCommand):
             module.run(options, self.stdout)
 
 
-def _aliases(module: ModuleType) -> tuple[str, ...]:
+def _aliases(module: Any) -> tuple[str, ...]:
     """Other names of a subcommand."""
     return getattr(module, "ALIASES", ())

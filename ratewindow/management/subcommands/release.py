@@ -9,7 +9,7 @@ from redis.exceptions import RedisError
 
 from ratewindow.management.subcommands.quiet_log import quiet_log
 from ratewindow.operations import release
-from ratewindow.overrides.subjects import EXAMPLES
+from ratewindow.overrides.as_typed import EXAMPLES, as_subject
 from ratewindow.rulebook import reading
 
 NAME = "release"
@@ -28,7 +28,7 @@ def run(options: dict[str, Any], stdout: Any) -> None:
     try:
         with quiet_log():
             reading.reload()
-            released = release.release(options["identity"], options["rule"])
+            released = release.release(as_subject(options["identity"]), options["rule"])
     except PROBLEMS as error:
         raise CommandError(f"Not released: {error}") from None
     if released.failure:

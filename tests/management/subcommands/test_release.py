@@ -96,7 +96,7 @@ class TestRelease:
         assert "only a hash" in wrong("release", hashed)
 
     def test_what_is_wrong_is_named(self) -> None:
-        assert "Not released: '203.0.113.9' is not an identity" in wrong("release", "203.0.113.9")
+        assert "Not released: 'ann' is no address, and no user has this login name" in wrong("release", "ann")
         assert "there is no rule 'logn'" in wrong("release", "ip:203.0.113.9", "--rule", "logn")
 
     def test_without_redis_the_blocks_are_ended_all_the_same_and_what_stays_is_said(self) -> None:

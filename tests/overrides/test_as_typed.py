@@ -1,0 +1,105 @@
+"""What people type for a client, and what is understood."""
+
+import pytest
+from django.contrib.auth.models import Group, User
+
+from ratewindow.overrides.as_typed import SeveralUsers, as_subject
+from tests.support.worst_strings import WORST
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("typed", "subject"),
+    [
+        (" 203.0.113.9 ", "ip:203.0.113.9"),
+        ("203.0.113.0/24", "ip:203.0.113.0/24"),
+        ("2001:db8::1", "ip:2001:db8::1"),
+        ("[2001:db8::1]:443", "ip:[2001:db8::1]:443"),
+        ("::1", "ip:::1"),
+        ("203.0.113.9:8080", "ip:203.0.113.9:8080"),
+        ("203.0.113.9+post:username:ann", "ip:203.0.113.9+post:username:ann"),
+        ("user:42", "user:42"),
+        ("user:ann", "user:ann"),
+        ("group:night shift", "group:night shift"),
+        ("*", "*"),
+        ("global", "global"),
+    ],
+)
+def test_an_address_needs_no_kind_and_what_names_a_client_stays(typed: str, subject: str) -> None:
+    assert as_subject(typed) == subject
+
+
+@pytest.fixture
+def ann() -> User:
+    return User.objects.create(username="ann.smith", email="ann+news@example.com")
+
+
+@pytest.mark.parametrize("typed", ["ann.smith", "ANN.Smith", "ann+news@example.com", "Ann+News@example.com"])
+def test_a_user_is_found_by_login_name_and_by_email_address(ann: User, typed: str) -> None:
+    assert as_subject(typed) == f"user:{ann.pk}"
+
+
+def test_the_exact_login_name_comes_before_those_in_another_case(ann: User) -> None:
+    other = User.objects.create(username="Ann.Smith")
+    assert as_subject("ann.smith") == f"user:{ann.pk}"
+    assert as_subject("Ann.Smith") == f"user:{other.pk}"
+    with pytest.raises(SeveralUsers):
+        as_subject("ANN.SMITH")
+
+
+def test_a_login_name_that_is_the_email_address_of_another_is_asked_about(ann: User) -> None:
+    eve = User.objects.create(username="ann+news@example.com")
+    with pytest.raises(SeveralUsers, match="is the login name or e-mail address of several users: write one of") as raised:
+        as_subject("ann+news@example.com")
+    assert raised.value.users == {
+        f"user:{ann.pk}": "ann.smith, ann+news@example.com",
+        f"user:{eve.pk}": "ann+news@example.com",
+    }
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("", "'' names no client: write for example 203.0.113.9, 203.0.113.0/24, ann@example.com"),
+        ("bob", "'bob' is no address, and no user has this login name or e-mail address: write for example 203.0.113.9"),
+        ("night", "'night' is the name of a group: write group:night"),
+        ("203.0.113.0/33", "'203.0.113.0/33': an IPv4 network ends in /0 to /32"),
+        ("203.0.113.300", "'203.0.113.300' is neither an address nor a network"),
+        ("2001:db8::/200", "'2001:db8::/200': an IPv6 network ends in /0 to /128"),
+        ("shoe:42", "'shoe' is not a key: choose from ip, user"),
+        ("usr:42", "'usr:42' is of an unknown kind: did you mean user:42?"),
+        ("203.0.113.9+user:", "'203.0.113.9+user:' is not an address"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_remedy(typed: str, told: str) -> None:
+    Group.objects.create(name="night")
+    with pytest.raises(ValueError) as raised:
+        as_subject(typed)
+    assert told in str(raised.value)
+
+
+def test_the_number_of_a_user_is_recognised(ann: User) -> None:
+    with pytest.raises(ValueError, match=f"'{ann.pk}' is the number of a user: write user:{ann.pk}"):
+        as_subject(str(ann.pk))
+
+
+def test_who_may_not_see_users_learns_nothing_of_them(ann: User) -> None:
+    User.objects.create(username="bob", email=ann.email)
+    for typed in ("ann.smith", ann.email, "nobody"):
+        with pytest.raises(ValueError, match="by login name or e-mail address you need the permission to view users"):
+            as_subject(typed, find_users=False)
+    with pytest.raises(ValueError, match="you need the permission"):
+        as_subject(str(ann.pk), find_users=False)
+
+
+def test_any_text_names_a_client_or_is_an_error(ann: User) -> None:
+    assert all(_answer(text).isprintable() for text in WORST if text.isprintable())
+    assert all(map(_answer, WORST))
+
+
+def _answer(text: str) -> str:
+    try:
+        return as_subject(text)
+    except ValueError as error:
+        return str(error)
