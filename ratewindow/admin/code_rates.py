@@ -33,7 +33,7 @@ def lines(request: HttpRequest, may_add: bool) -> Iterator[CodeLine]:
     for name in sorted(names):
         rated = sorted((use for use in uses[name] if use.rate is not None), key=lambda use: use.place)
         first = rated[0]
-        fields = {"name": name, "key": first.key, "methods": ",".join(sorted(first.methods))}
+        fields = {"name": name, "applies_to": "named", "key": first.key, "methods": ",".join(sorted(first.methods))}
         yield CodeLine(
             name,
             sentence_in_code(first),

@@ -9,16 +9,29 @@ from django.db import models
 from django.forms import BaseInlineFormSet
 from django.http import HttpRequest
 
-from ratewindow.admin import code_rates
+from ratewindow.admin import opening
 from ratewindow.admin.number_fields import CountField
 from ratewindow.limiter.algorithms import algorithm, algorithm_choices
+from ratewindow.limiter.algorithms.base import Algorithm
 from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
 from ratewindow.models import RateRule, RuleWindow
+
+COMMON_PERIODS = ("10s", "1m", "5m", "15m", "1h", "1d", "7d")
 
 
 class LimitForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
-        help_texts = {"algorithm": " ".join(f"{label}: {algorithm(name).help}" for name, label in algorithm_choices())}
+        help_texts = dict.fromkeys(("limit", "period", "buckets", "burst", "aligned_to"), "")  # explained below the rows
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():  # a cell of a table has no label
+            if field.label:
+                field.widget.attrs["aria-label"] = str(field.label).capitalize()
+            if field.required:
+                field.widget.attrs["aria-required"] = "true"
+        if "period" in self.fields:
+            self.fields["period"].widget.attrs["list"] = "rw-periods"
 
 
 class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
@@ -43,11 +56,13 @@ class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
     model = RuleWindow
     form = LimitForm
     formset = LimitsFormSet
+    template = "admin/ratewindow/raterule/limits.html"
     fields = ["limit", "period", "algorithm", "buckets", "burst", "aligned_to"]
     formfield_overrides = {models.PositiveBigIntegerField: {"form_class": CountField}}
-    verbose_name_plural = "limits (a request must be within all of them)"
+    verbose_name_plural = "how much (all of these limits hold)"
     extra = 0
     min_num, max_num = 1, MOST_WINDOWS
+    periods = COMMON_PERIODS
 
     def has_add_permission(self, request: HttpRequest, obj: RateRule | None = None) -> bool:
         """Limits have no permissions of their own: who may save a rule saves it whole."""
@@ -63,7 +78,16 @@ class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
         return any(request.user.has_perm(f"ratewindow.{verb}_raterule") for verb in ("view", "change"))
 
     def get_extra(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> int:
-        return self.extra if obj is not None else max(0, len(code_rates.initial_windows(request)) - self.min_num)
+        return self.extra if obj is not None else max(0, len(opening.of(request).limits) - self.min_num)
 
     def get_formset(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> Any:
         return super().get_formset(request, obj, **{"validate_min": True, "absolute_max": 2 * type(self).max_num, **kwargs})
+
+    def explained(self) -> list[tuple[str, Algorithm, str]]:
+        """Each algorithm with the columns that it uses, for the template."""
+        return [(label, algorithm(name), _columns(algorithm(name))) for name, label in algorithm_choices()]
+
+
+def _columns(used: Algorithm) -> str:
+    columns = {"buckets": used.most_buckets, "burst": used.default_burst, "aligned_to": used.alignable}
+    return " ".join(name for name, uses in columns.items() if uses)

@@ -8,10 +8,11 @@ from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import code_rates, last_hour
+from ratewindow.admin import code_rates, last_hour, opening, said_at_once
 from ratewindow.admin.confirm_page import AskingAdmin
 from ratewindow.admin.limit_rows import RuleWindowInline
 from ratewindow.admin.number_fields import BoundedField
@@ -42,18 +43,23 @@ class RateRuleAdmin(AskingAdmin):
     save_as = True
     fieldsets = [
         (None, {"fields": ["name", "mode", "enforce_percent", "description"]}),
-        ("Requests", {"fields": ["applies_to", "pattern", "methods"]}),
-        ("Clients", {"fields": ["key", "on_missing", "normalise"]}),
-        (
-            COUNTING,
-            {"classes": ["collapse"], "fields": ["cost", "count_when", "hold", "count_refused", "penalty", "lease", "on_error"]},
-        ),
-        ("Answer to refused requests", {"classes": ["collapse"], "fields": ["response_status", "message"]}),
+        ("What", {"fields": ["applies_to", "pattern", "methods"]}),
+        ("Who", {"fields": ["key", "on_missing", "normalise"]}),
+        (COUNTING, {"classes": ["collapse"], "fields": ["cost", "count_when", "hold", "count_refused", "lease"]}),
+        ("When refused", {"classes": ["collapse"], "fields": ["penalty", "response_status", "message", "on_error"]}),
     ]
     search_help_text = "Search in name, description and pattern"
 
     class Media:
-        css = {"all": ["ratewindow/rules.css"]}
+        css = {"all": ["ratewindow/rules.css", "ratewindow/rule_form.css"]}
+        js = ["ratewindow/rule_form.js"]
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [path("validate/", view(self.validate_view), name="ratewindow_raterule_validate"), *super().get_urls()]
+
+    def validate_view(self, request: HttpRequest) -> HttpResponse:
+        return said_at_once.answer(self, request)
 
     def get_list_display(self, request: HttpRequest) -> Any:
         return [*self.list_display, last_hour.column(request)]
@@ -67,9 +73,12 @@ class RateRuleAdmin(AskingAdmin):
         return super().changelist_view(request, {"in_code": in_code, "may_add": may_add, **(extra_context or {})})
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
-        """The form of a new rule for a rate in code begins with its limits."""
+        """The form of a new rule may begin with limits."""
         options = super().get_formset_kwargs(request, obj, inline, prefix)
-        return {**options, "initial": code_rates.initial_windows(request)} if obj is None or obj.pk is None else options
+        return {**options, "initial": opening.of(request).limits} if obj is None or obj.pk is None else options
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {**super().get_changeform_initial_data(request), **opening.of(request).fields}
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
         """Place the limits before the fieldset COUNTING, except under Jazzmin, which has tabs."""
@@ -95,6 +104,19 @@ class RateRuleAdmin(AskingAdmin):
             low, high = BOUNDS[db_field.name]
             return db_field.formfield(form_class=BoundedField, low=low, high=high)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        if request.method == "POST" and "_saveasnew" in request.POST and "name" not in request.POST:
+            return self._open_copy(request, extra_context)
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def _open_copy(self, request: HttpRequest, extra_context: Any) -> HttpResponse:
+        """The form of a new rule with what is typed; it has yet to get a name, which the form of a saved rule does not send."""
+        form = self.get_form(request, None)(request.POST)
+        address = reverse("admin:ratewindow_raterule_add")
+        return super().changeform_view(opening.copying(request, form), None, address, extra_context)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)

@@ -68,9 +68,10 @@ class TestList:
         assert "code.and.row" not in below
         (url,) = re.findall(r'href="([^"]*name=code.only[^"]*)"', page.get(LIST).content.decode())
         form = page.get(url.replace("&amp;", "&")).content.decode()
-        for field, value in {"name": "code.only", "key": "user", "methods": "POST", "windows-0-limit": "7",
+        for field, value in {"name": "code.only", "methods": "POST", "windows-0-limit": "7",
                              "windows-0-period": "1m", "windows-1-limit": "70", "windows-1-period": "1h"}.items():  # fmt: skip
             assert re.search(rf'name="{field}"[^>]*value="{value}"|value="{value}"[^>]*name="{field}"', form), field
+        assert re.findall(r'<option value="(\w+)" selected', form.partition("windows-group")[0]) == ["named", "user", "ip"]
         sent = typed(("7", "1m"), ("70", "1h"), name="code.only", applies_to="named", pattern="", key="user")
         assert page.post(url.replace("&amp;", "&"), sent).status_code == 302
         assert RateRule.objects.get(name="code.only").windows.count() == 2

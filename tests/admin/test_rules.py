@@ -33,7 +33,7 @@ class TestForm:
 
     def test_the_limits_stand_before_what_few_rules_need(self, page: Client) -> None:
         words = said(page.get(ADD))
-        assert 0 < words.index("Count per:") < words.index("Limits (a request must be") < words.index("Counting Cost:")
+        assert 0 < words.index("Count per:") < words.index("How much (all of these limits") < words.index("Counting Cost:")
         assert page.get(ADD).content.decode().count('id="windows-group"') == 1
 
     def test_a_pattern_that_no_column_can_hold_is_told_of_once(self, page: Client) -> None:
@@ -123,14 +123,18 @@ class TestForm:
         for response in (page.get(change(rule)), page.post(change(rule), typed(("5", "1m"), stored=rule, pattern="login"))):
             assert "Each address: at most 5 in 1 minute, on /login/." in response.content.decode()
 
-    def test_save_as_new_asks_for_a_name_and_then_leaves_the_old_rule_alone(self, page: Client) -> None:
-        rule = define(path="/login/")
-        data = {**typed(("8", "1m"), stored=rule), "_saveasnew": "1"}
+    def test_save_as_new_opens_a_copy_without_a_name_and_without_errors(self, page: Client) -> None:
+        rule = define(path="/login/", mode="enforce", key="jwt:tenant", methods="POST")
+        data = {**typed(("8", "1m"), stored=rule, mode="enforce", key="jwt:tenant", methods="POST"), "_saveasnew": "1"}
         del data["name"]
         response = page.post(change(rule), data)
-        assert errors(response) == ["Enter a name that no other rule has, such as login or api.minute."]
-        assert 'name="name"' in response.content.decode()
-        assert page.post(change(rule), {**data, "name": "login.copy"}).status_code == 302
+        assert (response.status_code, errors(response), RateRule.objects.count()) == (200, [], 1)
+        form, (formset,) = response.context["adminform"].form, response.context["inline_admin_formsets"]
+        assert (form["name"].value(), form["mode"].value()) == ("", "shadow")
+        assert (form["key"].value(), form["methods"].value(), form["pattern"].value()) == ("jwt:tenant", "POST", "/login/")
+        assert [(each["limit"].value(), each["period"].value()) for each in formset.formset.forms] == [("8", "1m")]
+        assert f'action="{ADD}"' in response.content.decode()
+        assert page.post(ADD, {**typed(("8", "1m"), name="login.copy")}).status_code == 302
         assert [str(window) for window in RateRule.objects.get(name="login.copy").windows.all()] == ["8 in 1m"]
         assert [str(window) for window in rule.windows.all()] == ["5 in 1m"]
 

@@ -54,3 +54,17 @@ def opened(browser: Any, live_server: Any, admin_client: Any, **options: Any) ->
     context = browser.new_context(**options)
     context.add_cookies([{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_server.url}])
     return context.new_page()
+
+
+def strict_policy(get_response: Any) -> Any:
+    """Middleware that allows files of the site alone, as Django's own does when told so."""
+
+    def middleware(request: Any) -> Any:
+        response = get_response(request)
+        response["Content-Security-Policy"] = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'"
+        return response
+
+    return middleware
+
+
+STRICT_POLICY = f"{__name__}.strict_policy"

@@ -7,28 +7,15 @@ from django.urls import reverse
 from django.utils import timezone
 
 from ratewindow.models import ThrottleStat
-from tests.browser.chromium import COLOURS, IN_A_BROWSER, SWATCHES
-
-POLICY = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'"
+from tests.browser.chromium import COLOURS, IN_A_BROWSER, STRICT_POLICY, SWATCHES
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
-
-
-def strict_policy(get_response):
-    """Middleware that allows files of the site alone, as Django's own does when told so."""
-
-    def middleware(request):
-        response = get_response(request)
-        response["Content-Security-Policy"] = POLICY
-        return response
-
-    return middleware
 
 
 @pytest.fixture
 def open_report(browser, live_server, admin_client, settings):
     """Opens the report as an administrator; an error in the console, such as a violated policy, is one here."""
-    settings.MIDDLEWARE = [f"{__name__}.strict_policy", *settings.MIDDLEWARE]
+    settings.MIDDLEWARE = [STRICT_POLICY, *settings.MIDDLEWARE]
     contexts, said = [], []
 
     def open_page(**options):

@@ -3,6 +3,8 @@
 from django.contrib import admin
 from django.urls import URLPattern, reverse
 
+POSTED_TO = ("/end/", "/extend/", "/undo/", "/validate/")  # addresses that end so take no GET
+
 
 def addresses() -> list[str]:
     """Every address that the admin of this app has."""

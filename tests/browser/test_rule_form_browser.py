@@ -1,0 +1,175 @@
+"""The form of a rule in a real browser: made by choices alone, by keyboard alone, and readable everywhere."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from ratewindow.models import RateRule
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, STRICT_POLICY, opened, sync_api
+
+pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
+
+ADD = reverse("admin:ratewindow_raterule_add")
+
+
+@pytest.fixture
+def page(browser: Any, live_server: Any, admin_client: Any, settings: Any) -> Iterator[Any]:
+    """The form of a new rule under a strict policy; an error in the console is one here."""
+    settings.MIDDLEWARE = [STRICT_POLICY, *settings.MIDDLEWARE]
+    page = opened(browser, live_server, admin_client)
+    said: list[str] = []
+    page.on("console", lambda message: message.type == "error" and said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(live_server.url + ADD, wait_until="load")
+    yield page
+    page.context.close()
+    assert said == []
+
+
+def tab_to(page: Any, name: str) -> None:
+    """Press Tab until the field of that name has the focus."""
+    for _ in range(60):
+        if page.evaluate("document.activeElement.name") == name:
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{name} cannot be reached")
+
+
+def test_a_rule_is_made_by_keyboard_without_a_key_or_an_algorithm_being_typed(page: Any) -> None:
+    tab_to(page, "name")
+    page.keyboard.type("login")
+    tab_to(page, "applies_to")
+    page.keyboard.type("One path")
+    tab_to(page, "pattern")
+    page.keyboard.type("/login/")
+    tab_to(page, "methods")
+    page.keyboard.press("Tab")  # from GET to POST
+    page.keyboard.press("Space")
+    tab_to(page, "key")
+    page.keyboard.type("Each login")
+    tab_to(page, "windows-0-limit")
+    page.keyboard.type("5")
+    tab_to(page, "windows-0-period")
+    page.keyboard.type("1m")
+    tab_to(page, "_save")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".messagelist .success")
+    rule = RateRule.objects.get()
+    assert (rule.name, rule.mode, rule.applies_to, rule.pattern) == ("login", "shadow", "path", "/login/")
+    assert (rule.methods, rule.key, str(rule.windows.get())) == ("POST", "ip+post:username", "5 in 1m")
+
+
+def test_only_what_fits_the_choices_is_shown(page: Any) -> None:
+    shown = {
+        "pattern": "[name=pattern]",
+        "percent": "[name=enforce_percent]",
+        "missing": "[name=on_missing]",
+        "text": "[name=key_other]",
+    }
+
+    def visible() -> set[str]:
+        return {name for name, field in shown.items() if page.locator(field).is_visible()}
+
+    assert visible() == set()
+    page.select_option("[name=applies_to]", "route")
+    assert visible() == {"pattern"}
+    label, part = page.locator("label[for=id_pattern]"), page.locator(".field-pattern .rw-part:visible")
+    assert (label.inner_text(), part.all_inner_texts()) == (
+        "URL name:",
+        ["A URL name is written as login or shop:checkout, a namespace as shop."],
+    )
+    page.select_option("[name=applies_to]", "prefix")
+    assert label.inner_text() == "Beginning:"
+    page.select_option("[name=applies_to]", "all")
+    page.select_option("[name=key]", "other")
+    assert visible() == {"missing", "text"}
+    assert page.evaluate("document.activeElement.name") == "key_other"
+    page.check("[name=mode][value=enforce]")
+    page.select_option("[name=key]", "ip")
+    assert visible() == {"percent"}
+
+
+def test_a_limit_has_the_columns_of_its_algorithm(page: Any) -> None:
+    columns = ("buckets", "burst", "aligned_to")
+
+    def usable(row: int) -> list[str]:
+        return [each for each in columns if page.locator(f"[name=windows-{row}-{each}]").is_visible()]
+
+    assert usable(0) == ["buckets"]
+    page.fill("[name=windows-0-buckets]", "10")
+    page.select_option("[name=windows-0-algorithm]", "token_bucket")
+    assert usable(0) == ["burst"]
+    sync_api.expect(page.locator("#windows-0 .rw-algorithm-help")).to_contain_text("Allows a burst at once")
+    page.locator("#windows-group .add-row a").click()
+    page.select_option("[name=windows-1-algorithm]", "fixed_window")
+    assert usable(1) == ["aligned_to"]
+    page.fill("[name=name]", "api")
+    page.select_option("[name=applies_to]", "all")
+    for row, (limit, period) in enumerate((("5", "1m"), ("20", "1h"))):
+        page.fill(f"[name=windows-{row}-limit]", limit)
+        page.fill(f"[name=windows-{row}-period]", period)
+    page.click("[name=_save]")
+    page.wait_for_selector(".messagelist .success")
+    assert [(each.algorithm, each.buckets) for each in RateRule.objects.get().windows.all()] == [
+        ("token_bucket", None),  # what it does not use is not sent
+        ("fixed_window", None),
+    ]
+
+
+def test_what_is_wrong_is_said_when_a_field_is_left(page: Any) -> None:
+    page.select_option("[name=key]", "other")
+    page.fill("[name=key_other]", "shoe_size")
+    page.keyboard.press("Tab")
+    said = page.locator(".field-key .rw-said")
+    sync_api.expect(said).to_contain_text("'shoe_size' is not a key: choose from ip, user,")
+    assert said.get_attribute("aria-live") == "polite"
+    assert page.get_attribute("[name=key_other]", "aria-invalid") == "true"
+    assert page.locator(".rw-said:not(:empty)").count() == 1  # fields that were not left yet have no error
+    page.fill("[name=key_other]", "jwt:tenant")
+    page.keyboard.press("Tab")
+    sync_api.expect(said).to_be_empty()
+    page.fill("[name=windows-0-period]", "1 month")
+    page.keyboard.press("Tab")
+    sync_api.expect(page.locator("#windows-0 .rw-said")).to_contain_text("'month' has no fixed length: write 30d.")
+    assert not RateRule.objects.exists()
+
+
+def test_without_javascript_a_rule_is_made_as_well(browser: Any, live_server: Any, admin_client: Any) -> None:
+    page = opened(browser, live_server, admin_client, java_script_enabled=False)
+    page.goto(live_server.url + ADD, wait_until="load")
+    page.fill("[name=name]", "tenants")
+    page.select_option("[name=applies_to]", "prefix")
+    page.fill("[name=pattern]", "/api/")
+    page.select_option("[name=key]", "other")
+    page.fill("[name=key_other]", "jwt:tenant")
+    page.fill("[name=windows-0-limit]", "5")
+    page.fill("[name=windows-0-period]", "1m")
+    page.click("[name=_save]")
+    assert page.locator(".messagelist .success").count() == 1
+    assert RateRule.objects.get().key == "jwt:tenant"
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_it_can_be_read_in_both_themes_and_on_a_phone(
+    browser: Any, live_server: Any, admin_client: Any, scheme: str, width: int
+) -> None:
+    page = opened(browser, live_server, admin_client, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page.goto(live_server.url + ADD, wait_until="load")
+    page.select_option("[name=applies_to]", "regex")
+    page.select_option("[name=key]", "other")
+    page.fill("[name=key_other]", "shoe_size")
+    page.keyboard.press("Tab")
+    page.wait_for_selector(".rw-said p")
+    page.evaluate("document.querySelectorAll('#raterule_form details').forEach((each) => { each.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for each in page.locator(
+        ":is(.rw-said p, .rw-other, .rw-algorithm-help, .rw-explained :is(dt, dd, summary), .rw-part):visible"
+    ).all():
+        assert each.evaluate(CONTRAST) >= 4.5, each.inner_text()
+    for each in page.locator("#raterule_form :is(input:not([type=submit]), select, textarea):visible").all():
+        assert each.evaluate("(field) => Boolean(field.labels?.length || field.getAttribute('aria-label'))"), each
+    page.context.close()
