@@ -51,9 +51,15 @@ class AskingAdmin(RecordedAdmin):
     def urls(self) -> list[URLPattern]:
         patterns = super().urls
         for pattern in patterns:
-            if isinstance(pattern, URLPattern):
+            if isinstance(pattern, URLPattern) and not hasattr(pattern.callback, "changes_nothing"):
                 pattern.callback = _asking(self, pattern.callback)
         return patterns
+
+
+def changes_nothing(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Mark a view that takes a POST and saves nothing: it needs no transaction, which others would wait for."""
+    view.changes_nothing = True  # type: ignore[attr-defined]
+    return view
 
 
 def _asking(model_admin: AskingAdmin, view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from ratewindow.admin import code_rates, last_hour, opening, said_at_once
-from ratewindow.admin.confirm_page import AskingAdmin
+from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.limit_rows import RuleWindowInline
 from ratewindow.admin.number_fields import BoundedField
 from ratewindow.admin.recorded import WHY_FIELDSET
@@ -55,8 +55,8 @@ class RateRuleAdmin(AskingAdmin):
         js = ["ratewindow/rule_form.js"]
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        return [path("validate/", view(self.validate_view), name="ratewindow_raterule_validate"), *super().get_urls()]
+        validate = changes_nothing(self.admin_site.admin_view(self.validate_view))
+        return [path("validate/", validate, name="ratewindow_raterule_validate"), *super().get_urls()]
 
     def validate_view(self, request: HttpRequest) -> HttpResponse:
         return said_at_once.answer(self, request)

@@ -50,8 +50,25 @@ CONTRAST = """(element) => {
 }"""
 
 
+# How many questions of a page's scripts the server has yet to answer.
+COUNT_QUESTIONS = """
+    window.unanswered = 0;
+    const ask = window.fetch;
+    window.fetch = (...question) => {
+        window.unanswered++;
+        return ask(...question).finally(() => window.unanswered--);
+    };
+"""
+
+
+def until_answered(page: Any) -> None:
+    """Wait for the answers to what scripts have asked: the next test would meet the server still at work."""
+    page.wait_for_function("() => window.unanswered === 0")
+
+
 def opened(browser: Any, live_server: Any, admin_client: Any, **options: Any) -> Any:
     context = browser.new_context(**options)
+    context.add_init_script(COUNT_QUESTIONS)
     context.add_cookies([{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_server.url}])
     return context.new_page()
 

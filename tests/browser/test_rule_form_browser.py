@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 
 from ratewindow.models import RateRule
-from tests.browser.chromium import CONTRAST, IN_A_BROWSER, STRICT_POLICY, opened, sync_api
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, STRICT_POLICY, opened, sync_api, until_answered
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
@@ -24,6 +24,7 @@ def page(browser: Any, live_server: Any, admin_client: Any, settings: Any) -> It
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(live_server.url + ADD, wait_until="load")
     yield page
+    until_answered(page)
     page.context.close()
     assert said == []
 
@@ -54,6 +55,7 @@ def test_a_rule_is_made_by_keyboard_without_a_key_or_an_algorithm_being_typed(pa
     tab_to(page, "windows-0-period")
     page.keyboard.type("1m")
     tab_to(page, "_save")
+    until_answered(page)
     page.keyboard.press("Enter")
     page.wait_for_selector(".messagelist .success")
     rule = RateRule.objects.get()
@@ -110,6 +112,7 @@ def test_a_limit_has_the_columns_of_its_algorithm(page: Any) -> None:
     for row, (limit, period) in enumerate((("5", "1m"), ("20", "1h"))):
         page.fill(f"[name=windows-{row}-limit]", limit)
         page.fill(f"[name=windows-{row}-period]", period)
+    until_answered(page)
     page.click("[name=_save]")
     page.wait_for_selector(".messagelist .success")
     assert [(each.algorithm, each.buckets) for each in RateRule.objects.get().windows.all()] == [
@@ -172,4 +175,5 @@ def test_it_can_be_read_in_both_themes_and_on_a_phone(
         assert each.evaluate(CONTRAST) >= 4.5, each.inner_text()
     for each in page.locator("#raterule_form :is(input:not([type=submit]), select, textarea):visible").all():
         assert each.evaluate("(field) => Boolean(field.labels?.length || field.getAttribute('aria-label'))"), each
+    until_answered(page)
     page.context.close()
