@@ -263,8 +263,15 @@ def _keep(who: Who, decision: Decision) -> Decision:
     if known is not None and known.is_open:
         known.replace(decision)
     else:
-        counters.record(decision.decisions, conf.current().stats)
+        counters.record(decision.decisions, conf.current().stats, _counted_for(who, decision))
     return _of_the_rule(decision)
+
+
+def _counted_for(who: Who, decision: Decision) -> HttpRequest | str | None:
+    """The client in the report. An identity is read again only if it was refused or blocked: else its check has it."""
+    if _is_request(who):
+        return original(who)
+    return parse_identity(cast("str | tuple[str, ...]", who)) if decision.reason else None
 
 
 def _admitted(decision: Decision, raise_exception: bool) -> Decision:

@@ -5,7 +5,7 @@ An identity is always typed, ``ip:203.0.113.9``: a user whose name is ``203.0.11
 
 from ratewindow.identity.address import ip
 from ratewindow.identity.custom_keys import paths_in, ratekey
-from ratewindow.identity.privacy import forms, hashed, is_hashed, shown, stored
+from ratewindow.identity.privacy import Kept, forms, hashed, is_hashed, kept, shown, stored
 from ratewindow.identity.recipe import Recipe, canonical, recipe
 from ratewindow.identity.request_attributes import had_failure, original
 from ratewindow.identity.scope import scope, scoped
@@ -14,6 +14,7 @@ from ratewindow.identity.who_argument import parse_identity
 from ratewindow.limiter.keys import joined
 
 __all__ = [
+    "Kept",
     "Recipe",
     "canonical",
     "forms",
@@ -22,6 +23,7 @@ __all__ = [
     "ip",
     "is_hashed",
     "joined",
+    "kept",
     "original",
     "parse_identity",
     "paths_in",

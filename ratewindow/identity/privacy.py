@@ -12,10 +12,11 @@ from django.conf import settings as django_settings
 from ratewindow import conf
 from ratewindow.identity.address import is_one_client
 from ratewindow.identity.typed_values import kind_and_name, split
-from ratewindow.limiter.keys import digest
+from ratewindow.limiter.keys import digest, joined
 
 ALWAYS_SECRET = frozenset(("session", "cookie", "jwt"))
 NEVER_SECRET = frozenset(("global", "group", "method", "route", "scope"))  # they identify no client
+MOST_KEPT = 255  # characters of an identity in a row
 MOST_SHOWN = 200  # characters of a value; a longer one is shown hashed
 LEAST_FOR_HINT = 12  # characters of a value; the last four of a shorter one would reveal too much
 _HASHED = re.compile(r"#[A-Za-z0-9_-]{16}(\.[!-~]{4})?\Z")
@@ -27,6 +28,23 @@ def shown(identity: str) -> str:
     The result is printable and of bounded length, whatever the client sent. Parts are joined by `` + ``.
     """
     return " + ".join([_shown(part) for part in split(identity)])
+
+
+class Kept(str):
+    """An identity in the form of rows already."""
+
+    __slots__ = ()
+
+
+def kept(identity: str) -> Kept:
+    """An identity of a request as rows keep it: as `shown`, but joined as identities are, so that a block can name it."""
+    if isinstance(identity, Kept):
+        return identity
+    parts = [_shown(part) for part in split(identity)]
+    text = joined(parts) if len(parts) > 1 else parts[0]
+    if len(text) > MOST_KEPT:
+        text = joined([hashed(part) for part in split(identity)])[:MOST_KEPT]
+    return Kept(text)
 
 
 def stored(part: str) -> str:

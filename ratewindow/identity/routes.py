@@ -25,12 +25,12 @@ def match_of(request: HttpRequest) -> ResolverMatch | None:
     target = (request.path_info, getattr(request, "urlconf", None))
     cached: tuple[Any, ResolverMatch | None] | None = getattr(request, "_ratewindow_match", None)
     if cached is None or cached[0] != target:  # a middleware may have given the request another URLconf since
-        cached = (target, _resolved(*target))
+        cached = (target, resolved(*target))
         request._ratewindow_match = cached  # type: ignore[attr-defined]
     return cached[1]
 
 
-def _resolved(path: str, urlconf: Any) -> ResolverMatch | None:
+def resolved(path: str, urlconf: Any) -> ResolverMatch | None:
     """Resolved in the language of the path, which Django's LocaleMiddleware may activate only after our middleware."""
     resolver, active = get_resolver(urlconf), translation.get_language()
     for language in dict.fromkeys((_language_of(path, urlconf) or active, active)):

@@ -115,6 +115,11 @@ class Window(metaclass=_OneOfEach):
         return None if self.aligned_to else b"".join(map(bulk, self.arguments(0)))
 
     @cached_property
+    def scarce(self) -> float:
+        """With fewer units left than this, over 80 % of the window is used; of a bucket, of what it admits at once."""
+        return (self.limit if self.burst is None else self.burst) / 5
+
+    @cached_property
     def text(self) -> str:
         """The window as a rate: ``"5/m"``, ``"100/2h"``."""
         period = format_duration(self.period_ms)
@@ -146,6 +151,7 @@ class Check(NamedTuple):
     lock: str = ""
     only_looks: bool = False
     lease: int = 1
+    identity: str = ""  # whose requests these are, for the caller's own counts: the limiter reads only `keys`
 
     @property
     def tells_verdict(self) -> bool:

@@ -3,7 +3,7 @@
 from ratewindow.models.edits import Edit
 from ratewindow.models.overrides import Override
 from ratewindow.models.rules import AppliesTo, Mode, OnError, OnMissing, RateRule
-from ratewindow.models.stats import ThrottleStat
+from ratewindow.models.stats import OffenderStat, ThrottleStat
 from ratewindow.models.switch import LimitSwitch
 from ratewindow.models.windows import RuleWindow
 
@@ -12,6 +12,7 @@ __all__ = [
     "Edit",
     "LimitSwitch",
     "Mode",
+    "OffenderStat",
     "OnError",
     "OnMissing",
     "Override",

@@ -1,4 +1,4 @@
-"""The model of collected statistics, which the report shows."""
+"""The models of collected statistics, which the report shows: what rules did, and for whom."""
 
 from django.db import models
 
@@ -25,6 +25,7 @@ class ThrottleStat(models.Model):
     fallback = models.PositiveBigIntegerField(
         "decided without Redis", default=0, help_text="Passed or refused without being counted in Redis."
     )
+    near = models.PositiveBigIntegerField("near a limit", default=0, help_text="Passed, with over 80 % of a limit used.")
     reasons = models.JSONField(default=dict, help_text="Refusals and decisions without Redis, by reason.")
     latency = models.JSONField(default=dict, help_text="How long decisions took: counts by upper bounds in milliseconds.")
 
@@ -35,3 +36,46 @@ class ThrottleStat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rule} {self.resolution} {self.start:%Y-%m-%d %H:%M}"
+
+
+class OffenderStat(models.Model):
+    """A client that one rule met in one minute, hour or day: one of those most refused, or of the busiest. Also a network, a
+    route or a user agent of refused requests.
+
+    Counts are never too large. The row of a kind without a value says by how much they may be too small, and how much a
+    value may have that has no row; without that row they are exact. The row of kind ``all`` counts all requests.
+    """
+
+    class Kind(models.TextChoices):
+        ALL = "all", "All"
+        CLIENT = "client", "Client"
+        NETWORK = "network", "Network"
+        ROUTE = "route", "Route"
+        AGENT = "agent", "User agent"
+
+    rule = models.CharField(max_length=64)
+    resolution = models.CharField(max_length=8, choices=ThrottleStat.Resolution.choices)
+    start = MomentField()
+    kind = models.CharField(max_length=8, choices=Kind.choices)
+    value = models.CharField(
+        max_length=255,
+        blank=True,
+        help_text="An identity as ANONYMIZE says it is stored, a route, or a user agent's family.",
+    )
+    refused = models.PositiveBigIntegerField(default=0)
+    would_refuse = models.PositiveBigIntegerField(default=0)
+    met = models.PositiveBigIntegerField("requests", default=0, help_text="All requests that met the rule, of clients alone.")
+    signed_in = models.BooleanField(default=False, help_text="A client that is known to have been signed in.")
+    network = models.CharField(max_length=255, blank=True, help_text="That of a client with an address.")
+    distinct = models.JSONField(default=dict, help_text="Of all: from which the number of different clients is estimated.")
+
+    class Meta:
+        verbose_name = "offender"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["resolution", "start", "rule", "kind", "value"], name="ratewindow_one_offender_per_start"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rule} {self.resolution} {self.start:%Y-%m-%d %H:%M} {self.kind} {self.value}"

@@ -1,21 +1,27 @@
 """Collect counts: minutes from Redis into rows, minutes into hours, hours into days."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
+from typing import TypeVar
+
+from django.db.models import Q, Sum
 
 from ratewindow import conf
-from ratewindow.models import ThrottleStat
-from ratewindow.models.batches import in_batches
-from ratewindow.reporting import minutes
-from ratewindow.reporting.stored import SPANS, Resolution, minute_start, set_rows, span_start
-from ratewindow.reporting.sums import NOTHING, Sums, of_columns
+from ratewindow.models import OffenderStat, ThrottleStat
+from ratewindow.reporting import minutes, offender_rows
+from ratewindow.reporting.stored import SPANS, Resolution, minute_start, rows_as_sums, set_rows, span_start
+from ratewindow.reporting.sums import NOTHING, Sums
+from ratewindow.reporting.who import NOBODY, Who
 from ratewindow.store import malformed, process_clients
 
 QUIET_S = 600  # a minute that no process has sent to for so long is collected no more, unless one does
 MINUTES_AT_ONCE = 30  # in one transaction, so that a long backlog is stored piece by piece
+
+
+Value = TypeVar("Value", Sums, Who)
 
 
 @dataclass(frozen=True)
@@ -64,26 +70,40 @@ def _chunks(numbers: Iterable[int]) -> Iterable[list[int]]:
 
 
 def _store(chunk: list[int]) -> int:
-    counted = minutes.read(chunk)
-    return set_rows(
-        Resolution.MINUTE,
-        {(minute_start(minute), rule): sums for minute, by_rule in counted.items() for rule, sums in by_rule.items()},
-    )
+    offender_rows.set_rows(Resolution.MINUTE, {key: who.cut() for key, who in _by_start(minutes.read_who(chunk)).items()})
+    return set_rows(Resolution.MINUTE, _by_start(minutes.read(chunk)))
+
+
+def _by_start(counted: Mapping[int, Mapping[str, Value]]) -> dict[tuple[datetime, str], Value]:
+    return {(minute_start(minute), rule): value for minute, by_rule in counted.items() for rule, value in by_rule.items()}
 
 
 def _fold(start: datetime, finer: Resolution, coarser: Resolution) -> int:
     """Add up the finer rows of one span. If some are deleted already, the sum is too small; `set_rows` lowers nothing."""
-    rows = ThrottleStat.objects.filter(resolution=finer, start__gte=start, start__lt=start + SPANS[coarser])
+    span = Q(resolution=finer, start__gte=start, start__lt=start + SPANS[coarser])
+    _fold_offenders(start, span, coarser)
     totals: dict[tuple[datetime, str], Sums] = {}
-    for _, rule, *columns in in_batches(rows, "rule", *Sums._fields):  # not added up there: databases cannot add JSON
-        sums = of_columns(dict(zip(Sums._fields, columns, strict=True)))
+    for (_, rule), sums in rows_as_sums(ThrottleStat.objects.filter(span)).items():  # databases cannot add up JSON
         totals[start, rule] = totals.get((start, rule), NOTHING).plus(sums)
     return set_rows(coarser, totals)
+
+
+def _fold_offenders(start: datetime, span: Q, coarser: Resolution) -> None:
+    """Add up the finer rows of the rules that have met more requests by these than by their coarser rows."""
+    heads = OffenderStat.objects.filter(kind=OffenderStat.Kind.ALL).order_by()
+    known = dict(heads.filter(resolution=coarser, start=start).values_list("rule", "met"))
+    counted = heads.filter(span).values_list("rule").annotate(Sum("met"))
+    behind = [rule for rule, met in counted if met > known.get(rule, 0)]
+    totals: dict[tuple[datetime, str], Who] = {}
+    for (_, rule), who in offender_rows.read(OffenderStat.objects.filter(span, rule__in=behind)).items():
+        totals[start, rule] = totals.get((start, rule), NOBODY).plus(who)
+    offender_rows.set_rows(coarser, {key: who.cut() for key, who in totals.items()})
 
 
 def _prune(now_s: float) -> int:
     now = datetime.fromtimestamp(now_s, UTC)
     deleted = 0
     for resolution, kept in conf.current().retention.items():
-        deleted += ThrottleStat.objects.filter(resolution=resolution, start__lt=now - kept).delete()[0]
+        for model in (ThrottleStat, OffenderStat):
+            deleted += model.objects.filter(resolution=resolution, start__lt=now - kept).delete()[0]
     return deleted

@@ -1,37 +1,46 @@
-"""The counts of this process: what each rule decided in each minute, sent to Redis about once a second."""
+"""The counts of this process: what each rule decided in each minute, and for whom, sent to Redis about once a second."""
 
 import itertools
 import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+
+from django.http import HttpRequest
 
 from ratewindow import conf
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import latency, minutes, tallies
+from ratewindow.reporting.about_request import NOBODY, about
 from ratewindow.reporting.sums import NUMBERS, Sums
+from ratewindow.reporting.who import CLIENT, MOST_REFUSED, Counted, Who
+from ratewindow.reporting.who_counts import REFUSING, Copy, WhoCounts
 from ratewindow.store import process_clients
 
 logger = logging.getLogger("ratewindow")
 
 FLUSH_S = 1.0
 MOST_RULES = 500  # different names in one minute
+MOST_CLIENTS = 600  # of one minute in all rules together, unless that is fewer than `LEAST_CLIENTS` of each
+LEAST_CLIENTS = 4
 MOST_MINUTES = 120  # kept unsent while Redis is away; with memory://, all that is kept
 
 # The fields of Sums that an outcome raises, by their index: a request that would be refused passes.
 _PLACES = {"passed": (0,), "refused": (1,), "other": (2,), "would_refuse": (0, 3)}
-_FALLBACK = 4
+_FALLBACK, _NEAR = 4, 5
 
 
 class _Line:
     """The sums of one rule in one minute, while they grow."""
 
-    __slots__ = ("numbers", "reasons", "spans")
+    __slots__ = ("met", "numbers", "reasons", "spans", "who")
 
     def __init__(self) -> None:
+        self.who = WhoCounts()
+        self.met = self.who.met
         self.numbers = [0] * len(NUMBERS)
         self.reasons: dict[str, int] = {}
         self.spans = [0] * latency.SPANS
@@ -49,6 +58,10 @@ class _Line:
         if reason in self.reasons or len(self.reasons) < tallies.MOST_NAMES:
             self.reasons[reason] = self.reasons.get(reason, 0) + 1
 
+    def copied(self) -> Copy:
+        passed, refused, other, would_refuse, *_ = self.numbers
+        return self.who.copied(Counted(refused, would_refuse, passed + refused + other))
+
     def frozen(self) -> Sums:
         return Sums.of(self.numbers, dict(self.reasons), latency.tally_of(self.spans))
 
@@ -64,6 +77,13 @@ class _Sheet:
 
     def frozen(self) -> dict[str, Sums]:
         return {rule: line.frozen() for rule, line in self.lines.items()}
+
+    def copied(self) -> dict[str, Copy]:
+        return {rule: line.copied() for rule, line in self.lines.items()}
+
+    def share(self) -> int:
+        """How many clients of each rule are kept once the minute is over, and sent."""
+        return max(LEAST_CLIENTS, min(MOST_REFUSED[CLIENT], MOST_CLIENTS // max(1, len(self.lines))))
 
 
 def count_time(spans: list[int], took_s: float) -> None:
@@ -96,11 +116,17 @@ class Counters:
         with self._lock:
             self._sheets = {}
 
-    def record(self, decisions: Iterable[Decision], stats: bool = True) -> None:
-        """Count the decisions about one request; without `stats` only what was decided without the store."""
+    def record(self, decisions: Collection[Decision], stats: bool = True, who: HttpRequest | str | None = None) -> None:
+        """Count the decisions about one request, or about an identity; without `stats` only what was decided without the
+        store."""
         if not stats:
             self._record_causes(decisions)
             return
+        known = NOBODY
+        for decision in decisions:
+            if decision.reason or decision.check is None:  # seldom: asked here, since it may be slow
+                known = about(who)
+                break
         minute = int(self._clock_s()) // minutes.MINUTE_S
         with self._lock:
             sheet = self._sheets.get(minute) or self._open(minute)
@@ -108,8 +134,22 @@ class Counters:
                 line = sheet.lines.get(decision.rule) or self._line(sheet, decision.rule)
                 if line is None:
                     continue
-                for place in _PLACES[decision.outcome]:
+                outcome, check = decision.outcome, decision.check
+                client = check.identity if check is not None else known.client
+                if client:
+                    try:
+                        line.met[client] += 1
+                    except KeyError:
+                        line.who.meet(client)
+                    if outcome in REFUSING:
+                        line.who.refuse(outcome, client, known)
+                for place in _PLACES[outcome]:
                     line.numbers[place] += 1
+                if outcome == "passed":
+                    for answer in decision.windows:
+                        if answer[1] < answer[0].scarce:
+                            line.numbers[_NEAR] += 1
+                            break
                 if decision.reason:
                     line.explain(decision)
                     if decision.cause:
@@ -118,7 +158,7 @@ class Counters:
                     count_time(line.spans, decision.took_s)
                 sheet.changes += 1
 
-    def _record_causes(self, decisions: Iterable[Decision]) -> None:
+    def _record_causes(self, decisions: Collection[Decision]) -> None:
         """Count decisions without the store even if statistics are off, for `health.status`."""
         for decision in decisions:
             if decision.cause:
@@ -152,7 +192,7 @@ class Counters:
             now_s = self._clock_s()
             with self._lock:
                 changed = [
-                    (minute, sheet, sheet.changes, sheet.frozen())
+                    (minute, sheet, sheet.changes, sheet.frozen(), sheet.copied())
                     for minute, sheet in self._sheets.items()
                     if sheet.changes > sheet.sent
                 ]
@@ -160,12 +200,16 @@ class Counters:
                 minutes.send(
                     {
                         minute: {f"{sheet.token}|{rule}": sums for rule, sums in frozen.items()}
-                        for minute, sheet, _, frozen in changed
+                        for minute, sheet, _, frozen, _ in changed
                     },
                     now_s,
+                    {
+                        minute: {f"{sheet.token}|{rule}": who.frozen(sheet.share()) for rule, who in copied.items()}
+                        for minute, sheet, _, _, copied in changed
+                    },
                 )
             with self._lock:
-                for _, sheet, changes, _ in changed:
+                for _, sheet, changes, *_ in changed:
                     sheet.sent = changes
                 for minute, sheet in list(self._sheets.items()):
                     if minute < now_s // minutes.MINUTE_S and sheet.changes <= sheet.sent:
@@ -175,6 +219,12 @@ class Counters:
         """The counts of this process by minute and rule; with memory://, these are all counts."""
         with self._lock:
             return {minute: sheet.frozen() for minute, sheet in self._sheets.items()}
+
+    def held_who(self) -> dict[int, dict[str, Who]]:
+        """Who met the rules, by minute and rule; with memory://, these are all."""
+        with self._lock:
+            copies = {minute: (sheet.share(), sheet.copied()) for minute, sheet in self._sheets.items()}
+        return {minute: {rule: copy.frozen(share) for rule, copy in copied.items()} for minute, (share, copied) in copies.items()}
 
     def causes(self) -> dict[str, int]:
         """How many decisions this process has made without the store, by cause."""
@@ -190,6 +240,9 @@ class Counters:
         self._dropped += self._sheets.pop(minute).changes
 
     def _open(self, minute: int) -> _Sheet:
+        for earlier in self._sheets.values():  # so that an outage of hours takes no more memory than its minutes would, sent
+            for line in earlier.lines.values():
+                line.who.shrink(earlier.share())
         sheet = self._sheets[minute] = _Sheet(f"{self._token}.{next(self._serial)}")
         while len(self._sheets) > MOST_MINUTES:
             self._drop(min(self._sheets))
@@ -207,6 +260,7 @@ _process = Counters()
 record = _process.record
 flush = _process.flush
 held = _process.held
+held_who = _process.held_who
 causes = _process.causes
 total = _process.total
 note = _process.note

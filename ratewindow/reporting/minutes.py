@@ -1,15 +1,19 @@
 """The counts of single minutes in Redis: processes send them, the collector reads them.
 
-Each process sets its own fields in the hash of a minute. A sorted set indexes the minutes by when a process last sent to
-them. Fields are set rather than incremented, so that counts that are sent twice count once.
+Each process sets its own fields in the two hashes of a minute: the sums of each rule, and who met it. A sorted set indexes
+the minutes by when a process last sent to them. Fields are set rather than incremented, so that counts that are sent twice
+count once.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import cast
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import TypeVar, cast
 
 from ratewindow.limiter.redis.faults import BadReply
 from ratewindow.limiter.redis.thread_deadline import limited
-from ratewindow.reporting.sums import NOTHING, Sums, from_text
+from ratewindow.reporting import sums, who
+from ratewindow.reporting.sums import Sums
+from ratewindow.reporting.who import Who
 from ratewindow.store import malformed, process_clients, state_keys
 from ratewindow.store.repair import with_repair
 
@@ -20,24 +24,32 @@ MOST_MINUTES = UNCOLLECTED_S // MINUTE_S + 10  # read at once, newest first; a c
 
 MOST_NAME = 64  # characters of a rule's name
 
-ByRule = dict[str, Sums]
+Value = TypeVar("Value", Sums, Who)
+FromText = Callable[[str], Value | None]
 
 
-def send(fields: Mapping[int, Mapping[str, Sums]], now_s: float) -> None:
-    """Set `fields`, by minute and name, in one transaction, so that no key is without its expiry."""
+def send(
+    fields: Mapping[int, Mapping[str, Sums]], now_s: float, names: Mapping[int, Mapping[str, Who]] = MappingProxyType({})
+) -> None:
+    """Set sums, and who was counted, by minute and field, in one transaction, so that no key is without its expiry."""
     client = process_clients.patient_client()
 
     def write() -> None:
         with limited(process_clients.PATIENT_S), client.pipeline(transaction=True) as pipe:
-            for minute, sums in fields.items():
-                pipe.hset(state_keys.minute(minute), mapping={name: value.to_text() for name, value in sums.items()})
+            for minute, by_name in fields.items():
+                pipe.hset(state_keys.minute(minute), mapping={name: value.to_text() for name, value in by_name.items()})
                 pipe.expire(state_keys.minute(minute), UNCOLLECTED_S)
+            for minute, who_by_name in names.items():
+                pipe.hset(state_keys.minute_who(minute), mapping={name: each.to_text() for name, each in who_by_name.items()})
+                pipe.expire(state_keys.minute_who(minute), UNCOLLECTED_S)
             # GT: a process whose clock is behind must not make a minute look older.
             pipe.zadd(state_keys.minutes(), {str(minute): now_s for minute in fields}, gt=True)
             pipe.expire(state_keys.minutes(), UNCOLLECTED_S)
             pipe.execute()
 
-    with_repair(client, {state_keys.minutes(): "zset", **_hashes(fields)}, write)
+    types = {state_keys.minutes(): "zset"}
+    types |= dict.fromkeys([*map(state_keys.minute, fields), *map(state_keys.minute_who, names)], "hash")
+    with_repair(client, types, write)
 
 
 def waiting(now_s: float) -> list[int]:
@@ -50,36 +62,41 @@ def waiting(now_s: float) -> list[int]:
     return sorted(minute for minute in numbers if abs(minute - now_s // MINUTE_S) <= 24 * 60)[-MOST_MINUTES:]
 
 
-def read(minutes: Iterable[int]) -> dict[int, ByRule]:
+def read(minutes: Iterable[int]) -> dict[int, dict[str, Sums]]:
     """The counts of all processes in `minutes`, by rule."""
-    minutes = list(minutes)
+    return _read(minutes, state_keys.minute, sums.from_text)
+
+
+def read_who(minutes: Iterable[int]) -> dict[int, dict[str, Who]]:
+    """Who met the rules in `minutes`, by rule."""
+    return _read(minutes, state_keys.minute_who, who.from_text)
+
+
+def _read(minutes: Iterable[int], key: Callable[[int], str], from_text: FromText[Value]) -> dict[int, dict[str, Value]]:
+    keys = {minute: key(minute) for minute in minutes}
     client = process_clients.patient_client()
 
     def ask() -> list[Mapping[bytes, bytes]]:
         with client.pipeline(transaction=False) as pipe:
-            for minute in minutes:
-                pipe.hgetall(state_keys.minute(minute))
+            for each in keys.values():
+                pipe.hgetall(each)
             return pipe.execute()
 
-    hashes = with_repair(client, _hashes(minutes), ask)
+    hashes = with_repair(client, dict.fromkeys(keys.values(), "hash"), ask)
     if not all(isinstance(each, dict) for each in hashes):
         raise BadReply(f"not the counts of a minute: {hashes!r:.100}")
-    return {minute: _by_rule(found) for minute, found in zip(minutes, hashes, strict=True)}
+    return {minute: _by_rule(found, from_text) for minute, found in zip(keys, hashes, strict=True)}
 
 
-def _hashes(minutes: Iterable[int]) -> dict[str, str]:
-    return dict.fromkeys(map(state_keys.minute, minutes), "hash")
-
-
-def _by_rule(fields: Mapping[bytes, bytes]) -> ByRule:
-    total: ByRule = {}
-    for name, value in fields.items():
+def _by_rule(fields: Mapping[bytes, bytes], from_text: FromText[Value]) -> dict[str, Value]:
+    total: dict[str, Value] = {}
+    for name, text in fields.items():
         rule = name.decode(errors="replace").partition("|")[2]
-        sums = from_text(value.decode(errors="replace"))
-        if sums is None or not 0 < len(rule) <= MOST_NAME or not rule.isprintable():
-            malformed.skip("count", name.decode(errors="replace"), value.decode(errors="replace"))
+        value = from_text(text.decode(errors="replace"))
+        if value is None or not 0 < len(rule) <= MOST_NAME or not rule.isprintable():
+            malformed.skip("count", name.decode(errors="replace"), text.decode(errors="replace"))
         else:
-            total[rule] = total.get(rule, NOTHING).plus(sums)
+            total[rule] = total[rule].plus(value) if rule in total else value
     return total
 
 
@@ -98,4 +115,5 @@ def settle(minutes: Iterable[int], quiet_since_s: float) -> None:
         for minute, score in zip(minutes, scores, strict=True):
             if score is not None and float(score) <= quiet_since_s:  # a cluster's transaction returns text
                 pipe.expire(state_keys.minute(minute), COLLECTED_S)
+                pipe.expire(state_keys.minute_who(minute), COLLECTED_S)
         pipe.execute()

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from ratewindow.models import ThrottleStat
+from ratewindow.models.batches import in_batches
 from ratewindow.reporting.sums import NOTHING, Sums, of_columns
 
 Resolution = ThrottleStat.Resolution
@@ -28,6 +30,12 @@ def span_start(moment: datetime, resolution: Resolution) -> datetime:
 
 def sums_of(row: ThrottleStat) -> Sums:
     return of_columns({name: getattr(row, name) for name in Sums._fields})
+
+
+def rows_as_sums(rows: "QuerySet[ThrottleStat]") -> dict[tuple[datetime, str], Sums]:
+    """The rows by start and rule."""
+    found = in_batches(rows, "start", "rule", *Sums._fields)
+    return {(start, rule): of_columns(dict(zip(Sums._fields, columns, strict=True))) for _, start, rule, *columns in found}
 
 
 def set_rows(resolution: Resolution, rows: Rows) -> int:

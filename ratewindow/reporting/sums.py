@@ -13,7 +13,7 @@ _NONE: Tally = MappingProxyType({})
 
 
 class Sums(NamedTuple):
-    """A request counts once as passed, refused or other; would_refuse and fallback say more about one of these.
+    """A request counts once as passed, refused or other; would_refuse, fallback and near say more about one of these.
 
     `reasons` counts why requests were refused and why decisions were made without the store, `latency` how long
     decisions took.
@@ -24,6 +24,7 @@ class Sums(NamedTuple):
     other: int = 0  # refused by another rule
     would_refuse: int = 0  # passed, but an enforced rule would have refused
     fallback: int = 0  # decided without the store
+    near: int = 0  # passed, with over 80 % of a limit used
     reasons: Tally = _NONE  # limit, penalty, ... of refusals; store:timeout, function:cost, ... of failures
     latency: Tally = _NONE  # by the upper bound of a span in milliseconds: `latency.BOUNDS`
 
@@ -35,12 +36,12 @@ class Sums(NamedTuple):
     @property
     def numbers(self) -> tuple[int, ...]:
         """The counts that a database can add up."""
-        return (self.passed, self.refused, self.other, self.would_refuse, self.fallback)
+        return (self.passed, self.refused, self.other, self.would_refuse, self.fallback, self.near)
 
     @classmethod
     def of(cls, numbers: Iterable[int], reasons: Tally = _NONE, latency: Tally = _NONE) -> "Sums":
-        passed, refused, other, would_refuse, fallback = numbers
-        return cls(passed, refused, other, would_refuse, fallback, reasons, latency)
+        passed, refused, other, would_refuse, fallback, near = numbers
+        return cls(passed, refused, other, would_refuse, fallback, near, reasons, latency)
 
     def plus(self, more: "Sums") -> "Sums":
         return Sums.of(
@@ -58,11 +59,12 @@ class Sums(NamedTuple):
         )
 
     def to_text(self) -> str:
-        """``[[4,2,0,0,1],{"limit":2,"store:timeout":1},{"0.128":6}]``"""
+        """``[[4,2,0,0,1,3],{"limit":2,"store:timeout":1},{"0.128":6}]``"""
         return json.dumps([self.numbers, dict(self.reasons), dict(self.latency)], separators=(",", ":"))
 
 
-NUMBERS = Sums._fields[:5]
+NUMBERS = Sums._fields[:6]
+TALLIES = Sums._fields[6:]
 NOTHING = Sums()
 
 
@@ -80,6 +82,6 @@ def from_text(text: str) -> Sums | None:
 
 
 def of_columns(columns: Mapping[str, Any]) -> Sums:
-    """Read a row, whose tallies may be any JSON, since people can edit rows."""
-    reasons, latency = (tallies.of_json(columns[name]) for name in ("reasons", "latency"))
-    return Sums.of((columns[name] for name in NUMBERS), reasons, latency)
+    """Read a row, or some of its columns. Its tallies may be any JSON, since people can edit rows."""
+    reasons, latency = (tallies.of_json(columns[name]) for name in TALLIES)
+    return Sums.of((columns.get(name, 0) for name in NUMBERS), reasons, latency)

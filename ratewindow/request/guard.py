@@ -150,7 +150,7 @@ class Passage:
 
     def leave(self) -> None:
         if self.outermost:
-            counters.record(self.visit.end(), self.settings.stats)
+            counters.record(self.visit.end(), self.settings.stats, self.request)
 
 
 def guarded(handler: Handler, door: Door) -> Handler:

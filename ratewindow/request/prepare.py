@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 from ratewindow import conf
 from ratewindow.conf import site_functions
-from ratewindow.identity import had_failure, ip, scope, scoped
+from ratewindow.identity import had_failure, ip, kept, scope, scoped
 from ratewindow.limiter.keys import MOST_REMEMBERED
 from ratewindow.limiter.limiter import MOST_UNITS, check_cost
 from ratewindow.limiter.merging import merged
@@ -104,10 +104,11 @@ def _check(rule: Rule, prefix: str, identity: str, factor: int) -> Check:
     client = (remembered_tag if len(identity) <= MOST_REMEMBERED else state_keys.client_tag)(identity)
     names = rule.state_names
     keys = (prefix + names[0] + client,) if len(names) == 1 else tuple([prefix + name + client for name in names])
+    who = identity if len(identity) <= MOST_REMEMBERED else kept(identity)
     if rule.is_usual:
-        return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce")
+        return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce", False, 0, "", False, 1, who)
     lock = prefix + rule.lock_name + client if rule.penalty_ms else ""
-    how = (rule.enforces(client), rule.count_refused, rule.penalty_ms, lock, rule.only_looks, rule.lease)
+    how = (rule.enforces(client), rule.count_refused, rule.penalty_ms, lock, rule.only_looks, rule.lease, who)
     return Check(rule.name, rule.windows, keys, cost, *how)
 
 

@@ -4,7 +4,7 @@ A visit begins at the outermost guard and ends where that is left. What comes la
 test that sends its request again, is not part of it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
@@ -95,7 +95,7 @@ class Visit:
         if self.decision.allowed and self.decision.parts:
             self.decision = Decision.of(self.decision.parts)
 
-    def end(self) -> Iterable[Decision]:
+    def end(self) -> Collection[Decision]:
         """End at the outermost guard; returns what the report counts."""
         self.is_open, self.is_over = False, True
         decision = self.decision
@@ -186,7 +186,7 @@ def _without(others: Iterable[Decision], decisions: Iterable[Decision]) -> list[
     return [part for part in decisions if not any(part is each for each in others)]
 
 
-def _once_for_each_rule(decisions: tuple[Decision, ...]) -> Iterable[Decision]:
+def _once_for_each_rule(decisions: tuple[Decision, ...]) -> Collection[Decision]:
     """A row in shadow shares its name with the rate in code that it runs in parallel to: what happened is the code's decision,
     what would have happened the row's."""
     by_rule: dict[str, Decision] = {}

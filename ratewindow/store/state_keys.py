@@ -13,6 +13,7 @@ name                                   type    what
 ``rw:{processes}:<name>``              string  the record of one process, as JSON; expires within seconds
 ``rw:{minutes}``                       zset    the minutes that have counts, for the collector; expires
 ``rw:{minutes}:<minute>``              hash    counts of one minute: field process|rule, value sums; expires
+``rw:{minutes}:<minute>:who``            hash    clients, networks, routes and agents of one minute: as above; expires
 ``rw:sites``                           hash    which sites use this prefix: fingerprint -> last seen
 =====================================  ======  ==========================================================
 
@@ -61,6 +62,11 @@ def minutes() -> str:
 def minute(number: int) -> str:
     """`number` is the minute since the epoch, time // 60."""
     return f"{minutes()}:{number}"
+
+
+def minute_who(number: int) -> str:
+    """Apart from the sums, which pages read more often."""
+    return f"{minute(number)}:who"
 
 
 def sites() -> str:

@@ -252,6 +252,6 @@ def test_a_clock_that_is_behind_does_not_make_a_minute_look_abandoned(redis_clie
 def test_foreign_fields_in_a_minute_are_passed_over(redis_client):
     redis_client.hset(
         state_keys.minute(NOW_MINUTE),
-        mapping={"p|login": "[[1,0,0,0,0],{},{}]", "p|api": "many", "x": "[[1,1,1,1,1],{},{}]", "p|b": "[1,2]"},
+        mapping={"p|login": "[[1,0,0,0,0,0],{},{}]", "p|api": "many", "x": "[[1,1,1,1,1,1],{},{}]", "p|b": "[1,2]"},
     )
     assert in_redis() == {"login": Sums(passed=1)}

@@ -19,15 +19,15 @@ from tests.support.made_counts import NOW_MINUTE, NOW_S, sent
 pytestmark = pytest.mark.django_db
 
 ODD = {
-    f"p9|{'a' * 65}": "[[1,0,0,0,0],{},{}]",
-    "p9|zero\x00": "[[1,0,0,0,0],{},{}]",
-    "p9|line\nbreak": "[[1,0,0,0,0],{},{}]",
-    "p9|": "[[1,0,0,0,0],{},{}]",
-    "p9": "[[1,0,0,0,0],{},{}]",
-    "p9|login": f"[[{'9' * 18},0,0,0,0],{{}},{{}}]",
-    "p8|login": f"[[{'9' * 400},0,0,0,0],{{}},{{}}]",
-    "p7|login": "[[-1,0,0,0,0],{},{}]",
-    "p6|login": '[[1,0,0,0,0],{"limit":1.5},{}]',
+    f"p9|{'a' * 65}": "[[1,0,0,0,0,0],{},{}]",
+    "p9|zero\x00": "[[1,0,0,0,0,0],{},{}]",
+    "p9|line\nbreak": "[[1,0,0,0,0,0],{},{}]",
+    "p9|": "[[1,0,0,0,0,0],{},{}]",
+    "p9": "[[1,0,0,0,0,0],{},{}]",
+    "p9|login": f"[[{'9' * 18},0,0,0,0,0,0],{{}},{{}}]",
+    "p8|login": f"[[{'9' * 400},0,0,0,0,0,0],{{}},{{}}]",
+    "p7|login": "[[-1,0,0,0,0,0],{},{}]",
+    "p6|login": '[[1,0,0,0,0,0],{"limit":1.5},{}]',
     b"p5|\xff\xfe": b"\xff",
 }
 
@@ -52,7 +52,7 @@ def test_minutes_with_odd_names_are_none(redis_client: redis.Redis) -> None:
 def test_the_report_shows_what_is_right(redis_client: redis.Redis, admin_client: Client) -> None:
     minute = int(time.time()) // 60
     redis_client.zadd(state_keys.minutes(), {str(minute): minute * 60})
-    redis_client.hset(state_keys.minute(minute), mapping={**ODD, "p1|login": "[[3,0,0,0,0],{},{}]"})
+    redis_client.hset(state_keys.minute(minute), mapping={**ODD, "p1|login": "[[3,0,0,0,0,0],{},{}]"})
     answer = admin_client.get(reverse("admin:ratewindow_report"))
     assert answer.status_code == 200 and b"login" in answer.content and b"aaaaaaa" not in answer.content
     assert admin_client.get(reverse("admin:ratewindow_state")).status_code == 200

@@ -7,26 +7,31 @@ import pytest
 from ratewindow.reporting.latency import BOUNDS, tally_of
 from ratewindow.reporting.sums import NOTHING, Sums, from_text
 
-FULL = Sums(4, 2, 0, 0, 1, {"limit": 2, "store:timeout": 1}, {"0.128": 6})
+FULL = Sums(4, 2, 0, 0, 1, 3, {"limit": 2, "store:timeout": 1}, {"0.128": 6})
 
 
-@pytest.mark.parametrize("sums", [NOTHING, Sums(1, 2, 3, 4, 5), FULL, FULL._replace(reasons={}), FULL._replace(latency={})])
+@pytest.mark.parametrize("sums", [NOTHING, Sums(1, 2, 3, 4, 5, 6), FULL, FULL._replace(reasons={}), FULL._replace(latency={})])
 def test_text_comes_back_as_it_was(sums):
     assert from_text(sums.to_text()) == sums
 
 
 def test_the_text_is_short_json():
-    assert FULL.to_text() == '[[4,2,0,0,1],{"limit":2,"store:timeout":1},{"0.128":6}]'
+    assert FULL.to_text() == '[[4,2,0,0,1,3],{"limit":2,"store:timeout":1},{"0.128":6}]'
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "1,2,3,4,5", "null", "5", "[]", "{}", '"abc"', "[" * 100_000, "[[1,2,3,4,5],{}]", "[[1,2,3,4,5],{},{},{}]"),
-        *("[5,{},{}]", "[[1,2,3,4],{},{}]", "[[1,2,3,4,5,6],{},{}]", '[["a",2,3,4,5],{},{}]', "[[true,2,3,4,5],{},{}]"),
-        *("[[-1,2,3,4,5],{},{}]", "[[1.0,2,3,4,5],{},{}]", "[[1e400,2,3,4,5],{},{}]", f"[[1,2,3,4,{'9' * 30}],{{}},{{}}]"),
-        *("[[1,2,3,4,5],[],{}]", '[[1,2,3,4,5],{"x":-1},{}]', '[[1,2,3,4,5],{"a b":1},{}]', '[[1,2,3,4,5],{},{"x":"1"}]'),
-        f"[[1,2,3,4,5],{json.dumps({f'r{n}': 1 for n in range(101)})},{{}}]",
+        *("", "1,2,3,4,5", "null", "5", "[]", "{}", '"abc"', "[" * 100_000, "[[1,2,3,4,5,6],{}]", "[[1,2,3,4,5,6],{},{},{}]"),
+        *("[5,{},{}]", "[[1,2,3,4,5],{},{}]", "[[1,2,3,4,5,6,7],{},{}]", '[["a",2,3,4,5,6],{},{}]', "[[true,2,3,4,5,6],{},{}]"),
+        *(
+            "[[-1,2,3,4,5,6],{},{}]",
+            "[[1.0,2,3,4,5,6],{},{}]",
+            "[[1e400,2,3,4,5,6],{},{}]",
+            f"[[1,2,3,4,5,{'9' * 30}],{{}},{{}}]",
+        ),
+        *("[[1,2,3,4,5,6],[],{}]", '[[1,2,3,4,5,6],{"x":-1},{}]', '[[1,2,3,4,5,6],{"a b":1},{}]', '[[1,2,3,4,5,6],{},{"x":"1"}]'),
+        f"[[1,2,3,4,5,6],{json.dumps({f'r{n}': 1 for n in range(101)})},{{}}]",
     ],
     ids=lambda text: f"{text:.40}",
 )
@@ -35,8 +40,8 @@ def test_any_other_text_is_none(text):
 
 
 def test_two_reports_of_the_same_are_the_larger_number_each():
-    other = Sums(3, 3, 0, 0, 0, {"limit": 3, "cost": 1}, {"0.128": 5, "1.02": 1})
-    assert FULL.at_least(other) == Sums(4, 3, 0, 0, 1, {"limit": 3, "store:timeout": 1, "cost": 1}, {"0.128": 6, "1.02": 1})
+    other = Sums(3, 3, 0, 0, 0, 4, {"limit": 3, "cost": 1}, {"0.128": 5, "1.02": 1})
+    assert FULL.at_least(other) == Sums(4, 3, 0, 0, 1, 4, {"limit": 3, "store:timeout": 1, "cost": 1}, {"0.128": 6, "1.02": 1})
     assert FULL.plus(other).reasons == {"limit": 5, "store:timeout": 1, "cost": 1}
 
 

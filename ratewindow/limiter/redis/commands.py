@@ -96,7 +96,7 @@ def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> tuple[
     if now_ms is not None:
         return None
     if len(checks) == 1:
-        _, windows, keys, cost, enforce, counts_refused, penalty_ms, lock, only_looks, _ = checks[0]
+        _, windows, keys, cost, enforce, counts_refused, penalty_ms, lock, only_looks, _, _ = checks[0]
         around = _around(what, windows, cost, enforce, counts_refused, penalty_ms, only_looks)
         if penalty_ms:
             keys = (lock, *keys)

@@ -1,0 +1,138 @@
+"""What the report keeps of a refused request beside its client: network, route, user agent, and whether somebody was signed in.
+
+Nothing here queries a database: whether the client was signed in is known if the request's user was looked at already.
+"""
+
+import ipaddress
+import re
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import ResolverMatch
+from django.utils.functional import LazyObject, empty
+
+from ratewindow import conf
+from ratewindow.identity import kept, split
+from ratewindow.identity.address import client_address, parse_address
+from ratewindow.identity.request_attributes import METHODS
+from ratewindow.identity.routes import resolved
+from ratewindow.limiter.keys import MOST_REMEMBERED
+
+MOST_AGENT = 200  # characters that are read
+MOST_ROUTE = 200
+LONGEST_PATH = 256  # characters of a path whose route is remembered
+NO_ROUTE = "no route"  # of a request whose path leads to no view
+
+
+class About(NamedTuple):
+    """A request in the report's words; all empty if it is not known."""
+
+    client: str = ""  # that was refused without a key: blocked, or without what the key needs
+    network: str = ""
+    route: str = ""
+    agent: str = ""
+    signed_in: bool = False
+
+
+NOBODY = About()
+
+
+def about(who: HttpRequest | str | None) -> About:
+    """What is known of a request, or of an identity that code names."""
+    if who is None:
+        return NOBODY
+    if isinstance(who, str):
+        return About(kept(who) if len(who) > MOST_REMEMBERED else who, network_in(who))
+    return _about_request(who)
+
+
+def _about_request(request: HttpRequest) -> About:
+    address, meta = client_address(request), request.META
+    return About(
+        f"ip:{address}",
+        network_of(address),
+        _route(request),
+        family(str(meta.get("HTTP_USER_AGENT") or "")[:MOST_AGENT]),
+        _is_signed_in(request),
+    )
+
+
+def network_in(identity: str) -> str:
+    """The network of the address that an identity has, or empty."""
+    address = next((part[3:] for part in split(identity) if part.startswith("ip:")), "")
+    return network_of(address) if address else ""
+
+
+@lru_cache(maxsize=4096)
+def network_of(address: str) -> str:
+    """``ip:203.0.113.0/24``, or ``ip:2001:db8:1:2::/64``; the /48 where each /64 is one client. Empty without an address."""
+    parsed = parse_address(address.partition("/")[0])
+    if parsed is None:
+        return ""
+    length = 24 if parsed.version == 4 else 64 if conf.current().ipv6_prefix > 64 else 48
+    return f"ip:{ipaddress.ip_network((parsed, length), strict=False)}"
+
+
+def has_user(identity: str) -> bool:
+    return any(part.startswith("user:") for part in split(identity))
+
+
+def _route(request: HttpRequest) -> str:
+    """``POST /login/``, or ``GET /shop/<int:pk>/``: method and pattern."""
+    method = "GET" if request.method == "HEAD" else request.method
+    return f"{method if method in METHODS else 'OTHER'} {_pattern(request)}"
+
+
+def _pattern(request: HttpRequest) -> str:
+    if request.resolver_match is not None:
+        return _written(request.resolver_match)
+    path, urlconf = request.path_info, getattr(request, "urlconf", None) or settings.ROOT_URLCONF
+    if len(path) > LONGEST_PATH or not isinstance(urlconf, str):
+        return _written(resolved(path, urlconf))
+    return _pattern_of(path, urlconf)
+
+
+@lru_cache(maxsize=1024)
+def _pattern_of(path: str, urlconf: str) -> str:
+    return _written(resolved(path, urlconf))
+
+
+def _written(match: ResolverMatch | None) -> str:
+    return f"/{match.route.removeprefix('^')}"[:MOST_ROUTE] if match is not None else NO_ROUTE
+
+
+def _is_signed_in(request: HttpRequest) -> bool:
+    known = vars(request)
+    for name in ("_cached_user", "_acached_user", "user"):
+        user: Any = known.get(name)
+        if user is not None and not (isinstance(user, LazyObject) and user._wrapped is empty):
+            with suppress(Exception):  # the site's own class
+                return bool(user.is_authenticated)
+    return False
+
+
+_ROBOT = re.compile(r"[\w.-]*(?:bot|crawler|spider)[\w.-]*", re.IGNORECASE)
+_BROWSERS = {  # in this order, since each claims to be those after it
+    "Edg": "Edge",
+    "OPR": "Opera",
+    "Firefox": "Firefox",
+    "Chrome": "Chrome",
+    "Safari": "Safari",
+}
+_PRODUCT = re.compile(r"[\w.+-]{1,40}")
+
+
+@lru_cache(maxsize=1024)
+def family(agent: str) -> str:
+    """``Firefox``, ``Googlebot``, ``curl``: a user agent without its version; ``none`` for an empty one, or ``other``."""
+    if not agent.strip():
+        return "none"
+    if robot := _ROBOT.search(agent):
+        return robot[0][:40]
+    if agent.startswith("Mozilla/"):
+        return next((name for token, name in _BROWSERS.items() if f"{token}/" in agent), "other")
+    product = _PRODUCT.match(agent)
+    return product[0] if product else "other"

@@ -1,0 +1,193 @@
+"""Who is refused, and who asks most: clients, networks, routes and user agents of one rule or of all, in a period.
+
+The rows of OffenderStat and the minutes in Redis that are not collected yet, by as many queries whatever there is.
+
+* A count is never too large. `Names.bound` says by how much any may be too small, and what a name may have that is not
+  listed; it is 0 as long as few clients were refused, and at most about a hundredth of the rule's requests of a process.
+* A client that was refused without a key, by a block or since what the key needs was missing, is its address.
+* It is known that a client was signed in if its identity has a user, or if the request's user was looked at before the answer:
+  by the rule's key, by a view in shadow, or by another middleware.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import redis
+from django.db.models import Case, F, Max, QuerySet, Sum, When
+
+from ratewindow.models import OffenderStat
+from ratewindow.reporting import counters, distinct, minutes, offender_rows, open_spans
+from ratewindow.reporting.periods import Period
+from ratewindow.reporting.stored import minute_start
+from ratewindow.reporting.who import AGENT, CLIENT, KINDS, NETWORK, ROUTE, Counted, Group, Known, Who
+from ratewindow.store import process_clients
+
+MOST_READ = 500  # names of one kind: beyond them the bound grows
+MOST_REGISTERS = 200  # spans of time whose registers are read, those with most refusals
+
+Kind = OffenderStat.Kind
+
+
+@dataclass(frozen=True)
+class HowMany:
+    """A number of different clients, exact or at least so many."""
+
+    number: int
+    exact: bool = True
+
+    def __bool__(self) -> bool:
+        return self.number > 0
+
+
+@dataclass(frozen=True)
+class Name:
+    """A client, network, route or user agent. `value` is as rows have it: an identity may be a hash."""
+
+    value: str
+    refused: int
+    would_refuse: int
+    met: int  # requests of a client, passed or not; 0 of other kinds
+    signed_in: bool = False
+    network: str = ""  # of a client that has an address
+    clients: HowMany = HowMany(0)  # of a network: how many of its clients were refused, or would have been
+
+
+@dataclass(frozen=True)
+class Names:
+    """Those of one kind that were refused most, or would have been; any may have up to `bound` more of each number."""
+
+    most: tuple[Name, ...]
+    bound: Counted
+
+
+@dataclass(frozen=True)
+class Offenders:
+    """Who one rule, or all, refused and met in a period."""
+
+    total: Counted  # all requests
+    clients: Names
+    networks: Names
+    routes: Names
+    agents: Names
+    busiest: tuple[Name, ...]  # clients, by their requests
+    refused: HowMany  # clients that were refused
+    would_refuse: HowMany
+    refused_signed_in: HowMany  # those of them that were signed in
+    would_refuse_signed_in: HowMany
+    live: bool  # False if Redis could not be read: the last minutes may be missing
+
+
+def offenders(period: Period, rule: str = "", now_s: float | None = None, ask_redis: bool = True, most: int = 10) -> Offenders:
+    """Read the `most` of each kind of one rule, or of all, from the rows alone if not `ask_redis`."""
+    live, waiting = ask_redis, dict[offender_rows.Key, Who]()
+    try:
+        if ask_redis:
+            waiting = _waiting(time.time() if now_s is None else now_s)
+    except (redis.RedisError, OSError):
+        live = False
+    rows = OffenderStat.objects.filter(rule=rule) if rule else OffenderStat.objects.all()
+    waiting = {key: who for key, who in waiting.items() if not rule or key[1] == rule}
+    opened = open_spans.complete(waiting, period.resolution, lambda condition: offender_rows.read(rows.filter(condition)))
+    found = _settled(rows.filter(open_spans.settled_in_hours(period, opened)))
+    for (start, _), who in opened.items():
+        if period.start <= start < period.end:
+            found = found.plus(who)
+    groups = {kind: found.groups.get(kind, Group()) for kind in KINDS}
+    clients = groups[CLIENT]
+    return Offenders(
+        total=found.total,
+        clients=_most(clients, most),
+        networks=_networks(groups[NETWORK], clients, most),
+        routes=_most(groups[ROUTE], most),
+        agents=_most(groups[AGENT], most),
+        busiest=tuple(_name(*each) for each in sorted(clients.named.items(), key=_by_met)[:most]),
+        refused=_how_many(clients, "refused", found.refused),
+        would_refuse=_how_many(clients, "would_refuse", found.would_refuse),
+        refused_signed_in=_how_many(clients, "refused", signed_in=True),
+        would_refuse_signed_in=_how_many(clients, "would_refuse", signed_in=True),
+        live=live,
+    )
+
+
+def _waiting(now_s: float) -> dict[offender_rows.Key, Who]:
+    """The minutes in Redis, collected or not; with memory://, those of this process."""
+    by_minute = counters.held_who() if process_clients.in_memory() else minutes.read_who(minutes.waiting(now_s))
+    return {(minute_start(minute), rule): who for minute, by_rule in by_minute.items() for rule, who in by_rule.items()}
+
+
+def _settled(rows: "QuerySet[OffenderStat]") -> Who:
+    """The rows added up by the database: the names with the largest numbers, and what the others may have."""
+    rows = rows.order_by()
+    bounds = {kind: Counted(*numbers) for kind, *numbers in _summed(rows.filter(value=""), "kind")}
+    groups = {}
+    for kind in KINDS:
+        named = _summed(rows.filter(kind=kind).exclude(value=""), "value", signed_in=_SIGNED_IN, its_network=Max("network"))
+        lists = [named.order_by(-(F("refused__sum") + F("would_refuse__sum")), "value")]
+        lists += [named.order_by("-met__sum", "value")] if kind == CLIENT else []
+        groups[kind] = _group([list(each[: MOST_READ + 1]) for each in lists], bounds.get(kind, Counted()))
+    refused = would_refuse = ""
+    heads = rows.filter(kind=Kind.ALL).order_by(-(F("refused") + F("would_refuse")), "pk").values_list("distinct", flat=True)
+    for registers in heads[:MOST_REGISTERS]:
+        of_refused, of_others = offender_rows.registers_of(registers)
+        refused, would_refuse = distinct.united(refused, of_refused), distinct.united(would_refuse, of_others)
+    return Who(bounds.get(Kind.ALL, Counted()), groups, refused, would_refuse)
+
+
+_SIGNED_IN = Max(Case(When(signed_in=True, then=1), default=0))  # PostgreSQL has no largest boolean
+
+
+def _summed(rows: "QuerySet[OffenderStat]", by: str, **more: Any) -> "QuerySet[Any, Any]":
+    found: QuerySet[Any, Any] = rows.values_list(by).annotate(Sum("refused"), Sum("would_refuse"), Sum("met"), **more)
+    return found
+
+
+def _group(lists: list[list[tuple[Any, ...]]], bound: Counted) -> Group:
+    """The names on any of the lists, by refusals and perhaps by requests. Whoever is on none has less than the last of each."""
+    named = {}
+    for found in lists:
+        for name, refused, would_refuse, met, signed_in, network in found[:MOST_READ]:
+            named[name] = Known(Counted(refused, would_refuse, met), bool(signed_in), network)
+    cut = [Counted(*found[MOST_READ][1:4]) if len(found) > MOST_READ else Counted() for found in lists]
+    rank = cut[0].rank
+    return Group(named, bound.plus(Counted(rank, rank, cut[-1].met)))
+
+
+def _most(group: Group, most: int) -> Names:
+    return Names(tuple(_name(*each) for each in _refused(group)[:most]), group.bound)
+
+
+def _refused(group: Group) -> list[tuple[str, Known]]:
+    """Those that were refused, or would have been, the most frequent first."""
+    found = [(name, known) for name, known in group.named.items() if known.counted.rank]
+    return sorted(found, key=lambda each: (-each[1].counted.rank, each[0]))
+
+
+def _by_met(each: tuple[str, Known]) -> tuple[int, str]:
+    return -each[1].counted.met, each[0]
+
+
+def _name(value: str, known: Known) -> Name:
+    return Name(value, *known.counted, known.signed_in, known.network)
+
+
+def _networks(group: Group, clients: Group, most: int) -> Names:
+    """The networks, without those in which one client alone was refused: that client says it already."""
+    refused: dict[str, list[int]] = {}
+    for _, known in _refused(clients):
+        refused.setdefault(known.network, []).append(known.counted.rank)
+    exact = not clients.bound.rank
+    found = []
+    for value, known in _refused(group):
+        of_clients = refused.get(value, [])
+        if len(of_clients) != 1 or of_clients[0] < known.counted.rank:
+            found.append(replace(_name(value, known), clients=HowMany(len(of_clients), exact)))
+    return Names(tuple(found[:most]), group.bound)
+
+
+def _how_many(clients: Group, column: str, registers: str = "", signed_in: bool = False) -> HowMany:
+    """How many clients have any of that number; all of them are listed unless something was dropped."""
+    found = sum(1 for _, known in clients.named.items() if getattr(known.counted, column) and known.signed_in >= signed_in)
+    if not getattr(clients.bound, column):
+        return HowMany(found)
+    return HowMany(max(found, distinct.at_least(registers)), exact=False)
