@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard, Unpack, cast
 
 from django.http import HttpRequest
 
@@ -29,6 +29,7 @@ from ratewindow.request.steps import Steps, arun, run
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
+from ratewindow.rules.rate_options import CallOptions
 from ratewindow.rules.rule import Rule, check_name
 from ratewindow.store import outage, stores
 
@@ -38,16 +39,23 @@ Who = HttpRequest | str | tuple[str, ...]
 
 
 def hit(
-    rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False, rate: str | None = None
+    rule: str,
+    who: Who,
+    cost: int = 1,
+    force: bool = False,
+    raise_exception: bool = False,
+    rate: str | None = None,
+    **options: Unpack[CallOptions],
 ) -> Decision:
     """Allow and charge `cost` units, or refuse and charge nothing.
 
     `force` allows whatever stands against it. With `raise_exception` a refusal is raised as `RateLimited`,
     which the middleware answers. `rate`, as ``"5/h"``, is the rule's until one of that name is enforced or switched off;
-    this process then knows it for calls without one, too. ValueError names a bad rate, or one that contradicts another
-    that code gives under that name.
+    this process then knows it for calls without one, too. `options` belong to it, and are those of the decorator except
+    `count_when` and `hold`. ValueError names a bad rate or option, or one that contradicts another that code gives under
+    that name.
     """
-    _give(rule, rate)
+    _give(rule, rate, options)
     question = _question(current.rulebook(), rule, who, cost, force)
     decision = _keep(who, decide.decide(question, "force" if force else "hit", _waited(who)))
     if not decision.allowed and _is_request(who):
@@ -55,9 +63,9 @@ def hit(
     return _admitted(decision, raise_exception)
 
 
-def peek(rule: str, who: Who, cost: int = 1, rate: str | None = None) -> Decision:
+def peek(rule: str, who: Who, cost: int = 1, rate: str | None = None, **options: Unpack[CallOptions]) -> Decision:
     """What `hit` would decide; charges nothing, locks nobody out, and is not counted in reports."""
-    return run(_peek(rule, who, cost, rate))
+    return run(_peek(rule, who, cost, rate, options))
 
 
 def refund(rule: str, who: Who, cost: int = 1) -> None:
@@ -73,19 +81,33 @@ def reset(rule: str, who: Who) -> None:
     run(_reset(rule, who))
 
 
-def acquire(rule: str, who: Who, cost: int = 1, *, timeout: str | timedelta, rate: str | None = None) -> Decision:
+def acquire(
+    rule: str,
+    who: Who,
+    cost: int = 1,
+    *,
+    timeout: str | timedelta,
+    rate: str | None = None,
+    **options: Unpack[CallOptions],
+) -> Decision:
     """`hit`, waiting for its turn, but no longer than `timeout`, such as ``"5s"``: refused if its turn is later.
 
     Only the last decision is shown by the request and counted in reports.
     """
-    return run(_acquire(rule, who, cost, timeout, rate))
+    return run(_acquire(rule, who, cost, timeout, rate, options))
 
 
 async def ahit(
-    rule: str, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False, rate: str | None = None
+    rule: str,
+    who: Who,
+    cost: int = 1,
+    force: bool = False,
+    raise_exception: bool = False,
+    rate: str | None = None,
+    **options: Unpack[CallOptions],
 ) -> Decision:
     """`hit`, awaited."""
-    _give(rule, rate)
+    _give(rule, rate, options)
     question = _question(await _abook(rule, who), rule, who, cost, force)
     decision = _keep(who, await decide.adecide(question, "force" if force else "hit", _waited(who)))
     if not decision.allowed and _is_request(who):
@@ -93,9 +115,9 @@ async def ahit(
     return _admitted(decision, raise_exception)
 
 
-async def apeek(rule: str, who: Who, cost: int = 1, rate: str | None = None) -> Decision:
+async def apeek(rule: str, who: Who, cost: int = 1, rate: str | None = None, **options: Unpack[CallOptions]) -> Decision:
     """`peek`, awaited."""
-    return await arun(_peek(rule, who, cost, rate))
+    return await arun(_peek(rule, who, cost, rate, options))
 
 
 async def arefund(rule: str, who: Who, cost: int = 1) -> None:
@@ -115,13 +137,14 @@ async def aacquire(
     *,
     timeout: str | timedelta,  # noqa: ASYNC109  as `acquire`
     rate: str | None = None,
+    **options: Unpack[CallOptions],
 ) -> Decision:
     """`acquire`, awaited."""
-    return await arun(_acquire(rule, who, cost, timeout, rate))
+    return await arun(_acquire(rule, who, cost, timeout, rate, options))
 
 
-def _peek(name: str, who: Who, cost: int, rate: str | None) -> Steps[Decision]:
-    _give(name, rate)
+def _peek(name: str, who: Who, cost: int, rate: str | None, options: CallOptions) -> Steps[Decision]:
+    _give(name, rate, options)
     book = yield _book, _abook, name, who
     question = _question(book, name, who, cost)
     return _of_the_rule((yield decide.decide, decide.adecide, question, "peek", _waited(who)))
@@ -141,8 +164,8 @@ def _reset(name: str, who: Who) -> Steps[None]:
         outage.refusals.forget()
 
 
-def _acquire(name: str, who: Who, cost: int, timeout: str | timedelta, rate: str | None) -> Steps[Decision]:
-    _give(name, rate)
+def _acquire(name: str, who: Who, cost: int, timeout: str | timedelta, rate: str | None, options: CallOptions) -> Steps[Decision]:
+    _give(name, rate, options)
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
     while True:
         book = yield _book, _abook, name, who
@@ -165,9 +188,11 @@ async def _aremove(keys: list[str]) -> None:
     await stores.answered((await stores.astore()).reset(keys))
 
 
-def _give(name: str, rate: str | None) -> None:
+def _give(name: str, rate: str | None, options: CallOptions) -> None:
     if rate is not None:
-        code_rates.register_call(name, rate)
+        code_rates.register_call(name, rate, **options)
+    elif options:
+        raise ValueError(f"{next(iter(options))} belongs to a rate in code: give a rate, or set it at the rule in the admin")
 
 
 def _book(name: str, who: Who) -> Rulebook:
@@ -245,7 +270,7 @@ def _rule(book: Rulebook, name: str) -> Rule | None:
         row = code
         if code is None and not code_rates.has_rate(name) and conf.current().enabled:
             book.log_missing(name)
-    elif row.mode == "shadow" and not book.alone and code_rates.has_rate(name):
+    elif row.mode == "shadow" and not book.alone and code_rates.enforces(name):
         row = code or row.counting_beside_code  # a rate by a function is known to its view alone
     if row is None or not row.windows or row.mode == "off" or not conf.current().enabled:
         return None

@@ -6,7 +6,7 @@ It also takes the arguments of django-ratelimit, so that a site migrates by chan
 from collections.abc import Callable, Iterable
 from functools import wraps
 from types import MethodType
-from typing import Any, Never, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Never, ParamSpec, Protocol, TypeVar, Unpack, cast
 from weakref import WeakKeyDictionary
 
 from django.http import HttpRequest
@@ -19,13 +19,14 @@ from ratewindow.limiter.limiter import check_cost
 from ratewindow.request import handlers
 from ratewindow.request.guard import guarded
 from ratewindow.request.prepare import Cost
-from ratewindow.rulebook.current import Rulebook
+from ratewindow.request.view_door import AwaitingDoor, ViewDoor, must_be_async
 from ratewindow.rules import code_rates
 from ratewindow.rules import decorated_methods as methods_of
 from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.decorated_methods import Place
 from ratewindow.rules.rate_argument import GivenRate, Rate
-from ratewindow.rules.rule import Rule, check_methods, check_name
+from ratewindow.rules.rate_options import Options, ViewOptions, parse_options
+from ratewindow.rules.rule import check_methods, check_name
 
 View = TypeVar("View", bound=Callable[..., Any])
 Given = ParamSpec("Given")
@@ -64,6 +65,7 @@ def ratelimit(
     normalise: bool = False,
     group: str | None = None,
     method: Methods | None = None,
+    **options: Unpack[ViewOptions],
 ) -> Callable[[View], View]:
     """Limit a view, sync or async, or all methods of a class-based view.
 
@@ -71,10 +73,11 @@ def ratelimit(
     "5/m; 20/h", key="user")`` enforces the rate until a rule of that name is enforced or switched off; a rule
     in shadow counts in parallel. ``@ratelimit(rate="10/h")`` derives a name from the view's. `rate` and `cost`
     may be functions of the request; a rate of None does not limit it. `key` may be one, too: it returns what identifies
-    the client, or None. `normalise` treats different spellings of what clients type as one client. With ``block=False``
-    the view decides, by ``request.ratewindow.allowed``, or by ``request.limited``. `group` and `method` are
-    django-ratelimit's names of `name` and `methods`. A bad name, rate, key, cost or method raises ValueError at import,
-    and what is not a view TypeError.
+    the client, or None. For an async view they may be async. `normalise` treats different spellings of what clients type
+    as one client. With ``block=False`` the view decides, by ``request.ratewindow.allowed``, or by ``request.limited``.
+    `group` and `method` are django-ratelimit's names of `name` and `methods`. `options` belong to the rate, and are named
+    as the fields of a rule in the admin: ``burst=20``, ``mode="shadow"``, ``penalty="15m"``; `ViewOptions` lists them. A bad
+    value raises ValueError at import; an unknown option, and what is not a view, TypeError.
     """
     if misplaced:
         raise TypeError(
@@ -90,12 +93,13 @@ def ratelimit(
     key = key_argument.as_text(key, called or "")
     recipe(key, normalise)
     allowed_methods = _methods(_one_of("methods", methods, "method", method))
-    if site_functions.is_async(cost):
-        raise ValueError(f"{cost!r} is async, and cost functions are not awaited: give a plain function")
     if not callable(cost):
         check_cost(cost)
-    given = GivenRate(None if rate is _UNSAID else rate, key, allowed_methods, normalise)
-    limit = _Limit(called, given, key, allowed_methods, normalise, cost, block)
+    if options and rate is _UNSAID:
+        raise ValueError(f"{next(iter(options))} belongs to a rate in code: give a rate, or set it at the rule in the admin")
+    of_rate = parse_options(options)
+    given = GivenRate(None if rate is _UNSAID else rate, key, allowed_methods, normalise, of_rate)
+    limit = _Limit(called, given, key, allowed_methods, normalise, of_rate, cost, block)
 
     def decorate(view: View) -> View:
         return cast("View", limit.around(view))
@@ -107,14 +111,23 @@ class _Limit:
     """The arguments of one decorator, whatever it decorates."""
 
     def __init__(
-        self, called: str | None, given: GivenRate, key: str, methods: frozenset[str], normalise: bool, cost: Cost, block: bool
+        self,
+        called: str | None,
+        given: GivenRate,
+        key: str,
+        methods: frozenset[str],
+        normalise: bool,
+        options: Options,
+        cost: Cost,
+        block: bool,
     ) -> None:
         self._called, self._given, self._key, self._methods, self._normalise = called, given, key, methods, normalise
-        self._cost, self._block = cost, block
+        self._options, self._cost, self._block = options, cost, block
+        self._async = _async_ones(given, key, cost)
         # The same for each of the decorators that a decorator of the site's makes, one at each request.
-        arguments = (called, given.registered, key, sorted(methods), normalise, cost, block)
+        arguments = (called, given.registered, key, sorted(methods), normalise, options.words, cost, block)
         self._mark = methods_of.MARK + digest(repr(arguments), 12)
-        self._doors: WeakKeyDictionary[type, _Door] = WeakKeyDictionary()  # of classes whose methods are limited
+        self._doors: WeakKeyDictionary[type, ViewDoor] = WeakKeyDictionary()  # of classes whose methods are limited
 
     def around(self, view: Any) -> Any:
         """The view, limited; of a class all its methods."""
@@ -126,11 +139,13 @@ class _Limit:
                 self._register(self._called, code_rates.SOME_METHOD)
             setattr(view, self._mark, self._register_at)
             return view
+        if self._async and _is_sync(view):
+            raise ValueError(must_be_async(self._async, handlers.place_of(view)))
         door = self._door(self._called or _name_of(view))
         self._register(door.name, handlers.place_of(view), view)
         return _guard_class(view, door) if isinstance(view, type) else _guarded(view, door)
 
-    def _door_of(self, owner: type, view: Any) -> "_Door":
+    def _door_of(self, owner: type, view: Any) -> ViewDoor:
         """The door of a class's method, which each request brings bound to another view of the class."""
         if (door := self._doors.get(owner)) is None:
             name, place = self._called, methods_of.place(owner, self._mark)
@@ -144,8 +159,9 @@ class _Limit:
             door = self._doors[owner] = self._door(name)
         return door
 
-    def _door(self, name: str) -> "_Door":
-        return _Door(name, self._given, self._cost, self._block, warn=bool(self._called) and self._given.registered is None)
+    def _door(self, name: str) -> ViewDoor:
+        of_this = (name, self._given, self._cost, self._block, bool(self._called) and self._given.registered is None)
+        return AwaitingDoor(*of_this, self._async) if self._async or self._given.may_be_async else ViewDoor(*of_this)
 
     def _register_at(self, place: Place) -> None:
         where = f"{place.view.__module__}.{place.view.__qualname__}.{place.method}"
@@ -155,9 +171,8 @@ class _Limit:
         if self._given.registered is None and not self._called:
             return  # it limits nobody, and needs no rule
         made_of = id(view) if view is not None and not self._called else None
-        code_rates.register(
-            CodeRate(name, self._given.registered, self._key, self._methods, place, self._normalise, made_of=made_of)
-        )
+        of_rate = (self._given.registered, self._key, self._methods, place, self._normalise)
+        code_rates.register(CodeRate(name, *of_rate, made_of=made_of, options=self._options))
 
 
 def _register_methods() -> None:
@@ -168,7 +183,7 @@ def _register_methods() -> None:
 code_rates.add_finder(_register_methods)
 
 
-def _guarded(view: Any, door: "_Door") -> Any:
+def _guarded(view: Any, door: ViewDoor) -> Any:
     wrapped: Any = guarded(view, door)
     if not hasattr(view, "__name__"):  # Django names a route without a name after its view
         for each in ("__module__", "__name__", "__qualname__"):
@@ -177,23 +192,21 @@ def _guarded(view: Any, door: "_Door") -> Any:
     return wrapped
 
 
-class _Door:
-    at_view = True
-
-    def __init__(self, name: str, given: GivenRate, cost: Cost, block: bool, warn: bool) -> None:
-        self.name, self.cost, self.block, self._given, self._warn = name, cost, block, given, warn
-
-    def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
-        try:
-            method = request.method
-        except AttributeError:
-            problem = f"rule {self.name} got an object of class {type(request).__name__} instead of a request"
-            raise TypeError(f"{problem}: on methods of a class use @method_decorator(ratelimit(...))") from None
-        code = None if book.alone else self._given.rule(self.name, request)
-        return book.named(self.name, code, method, warn=self._warn)
+def _async_ones(given: GivenRate, key: str, cost: Cost) -> str:
+    """Which arguments are async: ``rate and cost``, or empty."""
+    found = {"rate": given.is_async, "key": key_argument.is_async(key), "cost": site_functions.is_async(cost)}
+    return " and ".join(name for name, is_async in found.items() if is_async)
 
 
-def _guard_class(view: Any, door: _Door) -> Any:
+def _is_sync(view: Any) -> bool:
+    """Whether a view is known not to be awaited: subclasses of a class without handlers may be async."""
+    if isinstance(view, type):
+        named = getattr(view, "http_method_names", ())
+        return any(hasattr(view, each) for each in named if each != "options") and not getattr(view, "view_is_async", False)
+    return not handlers.is_async(view)
+
+
+def _guard_class(view: Any, door: ViewDoor) -> Any:
     """Limit every method of a view class at its `dispatch`. Each subclass decides whether they are async."""
     dispatch = view.dispatch
 

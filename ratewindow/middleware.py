@@ -26,6 +26,7 @@ class RateWindowMiddleware:
     cost: Cost = 1
     block = True
     at_view = False
+    awaited: guard.Awaited | None = None
     rules = staticmethod(Rulebook.match)
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:

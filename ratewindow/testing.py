@@ -204,7 +204,8 @@ def _in_code(name: str) -> rule.Rule | None:
     if name not in code_rates.uses() and getattr(settings, "ROOT_URLCONF", None):
         code_rates.names()
     for use in sorted(code_rates.uses().get(name, ()), key=lambda use: (use.rate is None, use.place)):
-        return code_rates.rule(name) or rule.Rule(name, (), key=use.key or "ip", methods=use.methods, normalise=use.normalise)
+        of_rule = (use.key or "ip", use.methods, use.normalise, use.options)
+        return code_rates.rule(name) or code_rates.rule_of(name, "", *of_rule)  # without limits
     return None
 
 

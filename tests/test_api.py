@@ -317,6 +317,30 @@ class TestARateThatACallGives:
         with pytest.raises(ValueError, match=r"code gives rule 'sms' two rates, 6/m and 5/m \(.*\): use two names, or one rate"):
             ratewindow.hit("sms", "user:42", rate="6/m")
 
+    @is_async
+    def test_has_options_as_at_a_view(self, is_async: bool) -> None:
+        bucket: Any = {"rate": "1/h", "algorithm": "token_bucket", "burst": 3}
+        assert [call(is_async, "hit", "sms", "user:42", **bucket).allowed for _ in range(4)] == [True] * 3 + [False]
+        assert call(is_async, "peek", "sms", "user:43", **bucket).remaining == 3
+        assert call(is_async, "acquire", "sms", "user:43", timeout="1s", **bucket).remaining == 2
+        tried = [call(is_async, "hit", "mail", "user:42", rate="1/h", mode="shadow") for _ in range(2)]
+        assert [(each.allowed, each.mode, each.reason) for each in tried] == [(True, "shadow", ""), (True, "shadow", "limit")]
+
+    def test_options_without_a_rate_belong_to_the_rule(self) -> None:
+        with pytest.raises(ValueError, match="penalty belongs to a rate in code: give a rate, or set it at the rule"):
+            ratewindow.hit("sms", "user:42", penalty="1h")
+
+    def test_the_status_and_message_of_a_rate_are_answered(self) -> None:
+        def view(request: HttpRequest) -> HttpResponse:
+            ratewindow.hit("sms", request, rate="0/h", raise_exception=True, status=503, message="No more today.")
+            raise NotImplementedError
+
+        with pytest.raises(RateLimited) as raised:
+            view(RequestFactory().get("/"))
+        answered = behind_middleware(view).process_exception(RequestFactory().get("/"), raised.value)  # type: ignore[attr-defined]
+        assert answered.status_code == 503
+        assert b"No more today." in answered.content
+
     def test_is_forgotten_where_names_have_no_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(code_rates, "MOST_BY_CALLS", 3)
         for number in range(9):

@@ -210,9 +210,10 @@ class AskedObject:
 
 
 @pytest.mark.parametrize("cost", [asked, AskedObject()])
-def test_a_cost_that_would_have_to_be_awaited_is_named_at_import(cost: Any) -> None:
-    with pytest.raises(ValueError, match="is async, and cost functions are not awaited"):
-        ratelimit(rate="5/m", cost=cost)
+def test_a_cost_that_a_sync_view_cannot_await_is_named_at_import(cost: Any) -> None:
+    with pytest.raises(ValueError, match=r"the cost is given by an async function, and .*view is not async: give a"):
+        decorated(False, rate="5/m", cost=cost)
+    assert statuses(decorated(True, rate="1/m", cost=cost), 2) == [200, 429]
 
 
 @pytest.mark.parametrize("methods", [5, [1], ["GET", b"POST"], "ALL", ["any"], "POTS", ["GET", "PSOT"]])

@@ -145,6 +145,19 @@ def test_a_whole_rule_of_the_tests_own_applies_where_it_says() -> None:
         assert statuses(site, 9, "/other/") == [200] * 8 + [429]
 
 
+def test_a_whole_rule_has_the_options_of_a_rate_in_code() -> None:
+    site = behind_middleware(plain(False))
+    with override_rules(Rule("api", "1/h", prefix="/", algorithm="token_bucket", burst=2, status=503)):
+        assert statuses(site, 3) == [200, 200, 503]
+
+
+def test_a_rate_by_a_function_keeps_its_options() -> None:
+    for rate in ("5/m", lambda request: "5/m"):
+        view = decorated(False, "export", rate, status=503)
+        with override_rules(export="1/m"):
+            assert statuses(view, 2) == [200, 503]
+
+
 @pytest.mark.parametrize(
     ("arguments", "fields", "told"),
     [

@@ -14,7 +14,10 @@ from ratewindow.admin import last_hour as hour
 from ratewindow.admin.wording import sentence_in_code
 from ratewindow.limiter.types import Window
 from ratewindow.models import RateRule
+from ratewindow.models.fields import to_text
 from ratewindow.rules import code_rates
+from ratewindow.rules.code_rates import CodeRate
+from ratewindow.rules.rate_options import USUAL, said
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,23 @@ def lines(request: HttpRequest, may_add: bool) -> Iterator[CodeLine]:
     for name in sorted(names):
         rated = sorted((use for use in uses[name] if use.rate is not None), key=lambda use: use.place)
         first = rated[0]
-        fields = {"name": name, "applies_to": "named", "key": first.key, "methods": ",".join(sorted(first.methods))}
         yield CodeLine(
             name,
             sentence_in_code(first),
             ", ".join(dict.fromkeys(use.place for use in rated)),
             hour.cell(request, name),
-            f"{reverse('admin:ratewindow_raterule_add')}?{urlencode(fields)}" if may_add else "",
+            f"{reverse('admin:ratewindow_raterule_add')}?{urlencode(_fields(first))}" if may_add else "",
         )
+
+
+def _fields(use: CodeRate) -> dict[str, str]:
+    """What the rate says, as fields of the form, which begins in shadow: people enforce a rule when they have looked at it."""
+    fields = {"name": use.name, "applies_to": "named", "key": use.key, "methods": ",".join(sorted(use.methods))}
+    if use.normalise:
+        fields["normalise"] = "True"
+    usual = USUAL.of_rule
+    more = {field: to_text(value) for field, value in use.options.of_rule.items() if field != "mode" and value != usual[field]}
+    return {**fields, **more}
 
 
 def initial_windows(request: HttpRequest) -> list[dict[str, Any]]:
@@ -51,4 +63,4 @@ def initial_windows(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def _initial(window: Window) -> dict[str, Any]:
-    return {"limit": window.limit, "period": timedelta(milliseconds=window.period_ms), "algorithm": window.algorithm}
+    return {"limit": window.limit, "period": timedelta(milliseconds=window.period_ms), **said(window)}

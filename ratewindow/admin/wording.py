@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from ratewindow.conf import time_zone
-from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override, RateRule
 from ratewindow.models.fields import to_text
@@ -27,6 +26,20 @@ _FIELDS = {
 
 def sentence(rule: RateRule) -> str:
     """``Each address: at most 5 in 1 minute and 20 in 1 hour, on POST /login/.``"""
+    return "; ".join([f"{_clients(rule.key)}: {_amount(rule)}, {_requests(rule)}", *_details(rule)]) + "."
+
+
+def sentence_in_code(use: CodeRate) -> str:
+    """The sentence of a rate in code: ``Each address: at most 5 in 1 minute, where code names it.``"""
+    amount = _limits(use.options.windows(use.rate)) if isinstance(use.rate, str) else use.words
+    methods = f" on {' or '.join(sorted(use.methods))}" if use.methods else ""
+    details = _details(RateRule(name=use.name, key=use.key, **use.options.of_rule))
+    shadow = ["in shadow: counts, and refuses nobody"] if use.options.mode == "shadow" else []
+    return "; ".join([f"{_clients(use.key)}: {amount},{methods} where code names it", *details, *shadow]) + "."
+
+
+def _details(rule: RateRule) -> list[str]:
+    """What differs from an ordinary rule."""
     more = [
         _costs(rule.cost),
         _MISSING.get(rule.on_missing, ""),
@@ -39,16 +52,7 @@ def sentence(rule: RateRule) -> str:
         f"refused with status {rule.response_status}" if rule.response_status != 429 else "",
         f"enforced for {rule.enforce_percent} % of clients" if _is_partial(rule) else "",
     ]
-    return "; ".join([f"{_clients(rule.key)}: {_amount(rule)}, {_requests(rule)}", *filter(None, more)]) + "."
-
-
-def sentence_in_code(use: CodeRate) -> str:
-    """The sentence of a rate in code: ``Each address: at most 5 in 1 minute, where code names it.``"""
-    amount = use.words
-    if isinstance(use.rate, str):
-        amount = _limits(parse_rates(use.rate))
-    methods = f" on {' or '.join(sorted(use.methods))}" if use.methods else ""
-    return f"{_clients(use.key)}: {amount},{methods} where code names it."
+    return [*filter(None, more)]
 
 
 def mode_in_words(rule: RateRule) -> str:

@@ -9,7 +9,6 @@ from django.core import checks
 
 from ratewindow import identity
 from ratewindow.checks.messages import TAG, Messages, error, warning
-from ratewindow.limiter.rates import parse_rates
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
 
@@ -50,11 +49,10 @@ def _names_of_several_views() -> Iterator[checks.CheckMessage]:
 
 
 def _rates(uses: set[CodeRate]) -> set[str]:
-    """The different rates, each with its key; one rate written in several ways is one."""
-    rates: dict[tuple[Any, str], str] = {}
+    """The different rates, each with its key and options; one rate written in several ways is one."""
+    rates: dict[tuple[Any, ...], str] = {}
     for use in sorted(uses, key=lambda use: (use.words, use.key)):
-        limits = frozenset(parse_rates(use.rate)) if isinstance(use.rate, str) else use.words
-        rates.setdefault((limits, identity.canonical(use.key)), f"{use.words} per {use.key}")
+        rates.setdefault((use.limits, identity.canonical(use.key), use.normalise, use.options), use.all_words)
     return set(rates.values())
 
 

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -13,7 +13,7 @@ from django.http import HttpRequest
 
 from ratewindow.conf import site_functions
 from ratewindow.identity.normalise import Normaliser
-from ratewindow.identity.request_attributes import report_failure
+from ratewindow.identity.request_attributes import load_user, report_failure
 from ratewindow.identity.sent_fields import Extractor
 from ratewindow.identity.typed_values import typed
 
@@ -77,6 +77,8 @@ def find(name: str) -> CustomKey | None:
     if not is_path(name):
         return None
     function = imported(name)
+    if name in _registered:  # by a view of that module
+        return _registered[name]
     check(name, function)
     return CustomKey(name, function)
 
@@ -123,6 +125,39 @@ def extractor(key: CustomKey, normaliser: Normaliser) -> Extractor:
     return value
 
 
+def awaited(key: CustomKey, normaliser: Normaliser) -> tuple[Extractor, Callable[[HttpRequest], Awaitable[None]]]:
+    """An async function as a part of a recipe, and what awaits it before that part is read."""
+    prefix, where = f"{key.name}:", f"{key.name} ({place_of(key.function)})"
+
+    async def load(request: HttpRequest) -> None:
+        if key.needs_user:
+            await load_user(request)
+        try:
+            returned = await key.function(request)
+            if returned is not None and not isinstance(returned, str):
+                returned = _as_text(returned)
+        except Exception as error:
+            report_failure(request, where, error)
+            returned = None
+        else:
+            if site_functions.failing:
+                site_functions.worked("key", where)
+        request.__dict__.setdefault(_AWAITED, {})[key.name] = returned
+
+    def value(request: HttpRequest) -> str | None:
+        try:
+            returned = vars(request)[_AWAITED][key.name]
+        except KeyError:
+            report_failure(request, where, ValueError("it is async, and awaited for async views only: name a plain function"))
+            return None
+        return typed(prefix, returned, normaliser)
+
+    return value, load
+
+
+_AWAITED = "_ratewindow_awaited_keys"
+
+
 def register_key(key: CustomKey, name: str = "") -> None:
     """Register a key under its name, or under another."""
     global _version
@@ -137,13 +172,13 @@ def _as_text(value: Any) -> str:
     raise TypeError(f"it returned {type(value).__name__}: return text, a whole number, a UUID or None")
 
 
-def check(name: str, function: Any) -> None:
-    """Raise ValueError unless this is a function of a request that can be called without awaiting it."""
+def check(name: str, function: Any, may_be_async: bool = False) -> None:
+    """Raise ValueError unless this is a function of a request that can be called, without awaiting it unless it may be async."""
     if not callable(function) or isinstance(function, type) or inspect.isbuiltin(function):
         raise ValueError(f"{name!r} is not a key: {function!r} is not a function of the request")
     if arguments_of(function) > 1:
         raise ValueError(f"{name!r} is not a key: {place_of(function)} needs more than the request")
-    if site_functions.is_async(function):
+    if not may_be_async and site_functions.is_async(function):
         raise ValueError(f"{name!r} is not a key: {place_of(function)} is async, and keys are called without await")
 
 

@@ -4,17 +4,19 @@ A function that needs two arguments is called as django-ratelimit does, with gro
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest
 
+from ratewindow.conf import site_functions
 from ratewindow.identity import custom_keys
 from ratewindow.identity.custom_keys import CustomKey, arguments_of, place_of
 
-Key = str | Callable[..., str | int | UUID | None]
+Identified = str | int | UUID | None
+Key = str | Callable[..., Identified] | Callable[..., Awaitable[Identified]]
 
 
 def as_text(key: Key, group: str) -> str:
@@ -22,6 +24,12 @@ def as_text(key: Key, group: str) -> str:
     if isinstance(key, str):
         return "+".join([_resolved(part.strip(), group) for part in key.split("+")])
     return _registered(key, group) if callable(key) else key
+
+
+def is_async(key: str) -> bool:
+    """Whether a function that the key names must be awaited."""
+    known = custom_keys.known()
+    return any(site_functions.is_async(known[part.strip()].function) for part in key.split("+") if part.strip() in known)
 
 
 class LateFunction:
@@ -37,6 +45,8 @@ class LateFunction:
             function = custom_keys.imported(self._path)
             if callable(function) and arguments_of(function) == 2:
                 function = partial(function, self._group)
+            if site_functions.is_async(function):
+                raise ValueError(f"{self._path!r} is async, and was not known to be: define it above the view")
             custom_keys.check(self._path, function)
             self._function = function
         return self._function(request)
@@ -54,7 +64,8 @@ def _resolved(part: str, group: str) -> str:
         name = f"{part}@{group or 'code'}"
         custom_keys.register_key(CustomKey(part, LateFunction(part, group)), name)
         return name
-    return _registered(function, group) if callable(function) and arguments_of(function) == 2 else part
+    is_special = callable(function) and (arguments_of(function) == 2 or site_functions.is_async(function))
+    return _registered(function, group) if is_special else part
 
 
 def _is_still_importing(path: str, error: ValueError) -> bool:
@@ -71,7 +82,7 @@ def _registered(function: Callable[..., Any], group: str) -> str:
     of_request: Callable[[HttpRequest], Any] = function
     if arguments_of(function) == 2:
         name, of_request = f"{name}@{group}", partial(function, group)
-    custom_keys.check(name, of_request)
+    custom_keys.check(name, of_request, may_be_async=True)
     base, number = name, 1  # several lambdas may stand in one line
     while name in custom_keys.known() and _unbound(custom_keys.known()[name].function) != function:
         number += 1

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from django.http import HttpRequest
 
+from ratewindow.conf import site_functions
 from ratewindow.identity import address, custom_keys, request_attributes
 from ratewindow.identity.body_fields import either, in_json, post
 from ratewindow.identity.jwt_claims import claim
@@ -106,6 +107,8 @@ def _extractor(part: str, normaliser: Normaliser) -> tuple[Extractor, Loader | N
             raise ValueError(f"{part!r} has no valid name: write for example {kind}:{example}")
         return make(name.lower() if kind == "header" else name, normaliser), None
     key = custom_keys.find(part)
+    if key is not None and site_functions.is_async(key.function):
+        return custom_keys.awaited(key, normaliser)
     if key is not None:
         return custom_keys.extractor(key, normaliser), request_attributes.load_user if key.needs_user else None
     known = ", ".join(

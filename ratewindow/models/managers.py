@@ -9,9 +9,9 @@ from django.utils.functional import Promise
 
 from ratewindow.identity import recipe
 from ratewindow.limiter.durations import parse_duration
-from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.models import origin
+from ratewindow.rules import rate_options
 from ratewindow.rules.count_when import ALWAYS, parse_count_when, written
 from ratewindow.rules.regex import try_regex
 from ratewindow.rules.rule import (
@@ -63,7 +63,7 @@ class RateRuleManager(models.Manager["RateRule"]):
                 rule.windows.all().delete()
                 for window in windows:
                     period = timedelta(milliseconds=window.period_ms)
-                    rule.windows.create(limit=window.limit, period=period, algorithm=window.algorithm)
+                    rule.windows.create(limit=window.limit, period=period, **rate_options.said(window))
         return rule, created
 
     def checked(self, name: str, rate: str, places: dict[str, str | None], fields: dict[str, Any]) -> tuple[Window, ...]:
@@ -74,7 +74,11 @@ class RateRuleManager(models.Manager["RateRule"]):
         for kind, pattern in given.items():
             fields |= {"applies_to": kind, "pattern": pattern}
         check_name(name)
-        windows = parse_rates(rate)
+        if "status" in fields:  # as in code
+            if "response_status" in fields:
+                raise ValueError(f"rule {name!r}: status is another name of response_status: give one of them")
+            fields["response_status"] = fields.pop("status")
+        windows = rate_options.windows(rate, **{each: fields.pop(each) for each in rate_options.OF_LIMITS if each in fields})
         if not windows:
             raise ValueError(f"rule {name!r}: an empty rate limits nothing: write for example 5/m")
         self._check_fields(name, fields)

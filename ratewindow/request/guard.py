@@ -13,7 +13,7 @@ inside it decide rules that have not been met yet. If one refuses, what guards o
 """
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol
 
 from django.http import HttpRequest, HttpResponseBase
@@ -28,10 +28,12 @@ from ratewindow.request.prepare import Cost, Question, ask
 from ratewindow.request.steps import Steps, arun, run
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
+from ratewindow.rules import rate_options
 from ratewindow.rules.rule import Rule
 from ratewindow.signals import throttled
 
 Handler = Callable[..., Any]
+Awaited = Callable[[Rulebook, HttpRequest], Awaitable["Door"]]
 
 
 class Door(Protocol):
@@ -40,6 +42,7 @@ class Door(Protocol):
     cost: Cost
     block: bool
     at_view: bool  # sets ``request.limited``, as django-ratelimit does, and may be given the request of DRF
+    awaited: Awaited | None  # the door for one request, where functions of the site's must be awaited for it
 
     def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
         """The rules that hold for this request here."""
@@ -102,7 +105,7 @@ class Passage:
     def keep(self, decision: Decision) -> None:
         """Keep a decision by which the request goes on to the handler."""
         self.visit.add(decision, self.door.block)
-        if self.counts_by_answer:
+        if self.counts_by_answer or rate_options.seen.counts_by_answer:
             count_by_answer.defer(self.visit, decision)
 
     def refuse(self, decision: Decision) -> Steps[None]:
@@ -136,8 +139,8 @@ class Passage:
 
     @property
     def has_deferred(self) -> bool:
-        """Whether rules wait for the answer, to know if this request counts."""
-        return self.counts_by_answer and self.outermost and self.visit.deferred is not None
+        """Whether rules wait for the answer, to know if this request counts. Views may have been imported during it."""
+        return self.outermost and self.visit.deferred is not None
 
     def answer(self, response: HttpResponseBase) -> HttpResponseBase:
         """The response with the headers of all rules that the request has met."""
@@ -156,12 +159,16 @@ class Passage:
 def guarded(handler: Handler, door: Door) -> Handler:
     """The handler, called only for requests that pass; a coroutine function if it is awaited."""
     if handlers.is_async(handler):
+        awaited = door.awaited
 
         @functools.wraps(handler)
         async def aguard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             passage = Passage(request, door)
             try:
-                if passage.prepare(await current.arulebook()):
+                book = await current.arulebook()
+                if awaited is not None and passage.settings.enabled:
+                    passage.door = await awaited(book, request)
+                if passage.prepare(book):
                     await _load(passage)
                     decision = await decide.adecide(passage.question(), "hit", passage.waited)
                     if decision.allowed:

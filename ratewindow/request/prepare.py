@@ -1,6 +1,6 @@
 """What the store is asked about a request: rules and a request become checks, independent of any answer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from django.http import HttpRequest
@@ -19,7 +19,7 @@ from ratewindow.store.state_keys import remembered_tag
 
 BROKEN_S = 60.0  # what a client is to wait until a function has been corrected
 
-Cost = int | Callable[[HttpRequest], int]
+Cost = int | Callable[[HttpRequest], int] | Callable[[HttpRequest], Awaitable[int]]  # awaited for async views
 
 
 class Question(NamedTuple):

@@ -23,6 +23,7 @@ from ratewindow.rest_framework import decide_together
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
+from ratewindow.rules.rate_options import USUAL, Options, ViewOptions, parse_options
 from ratewindow.rules.rule import Rule, check_name
 
 
@@ -84,6 +85,16 @@ class SimpleRateThrottle(_Throttle):
     num_requests: int | None
     duration: float | None
     counts_per = "user_or_ip"  # for messages: what identifies clients here
+    rate_options: ViewOptions = {}  # of the rate, as those of the decorator; a subclass that has others says all of them
+    _options = USUAL
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "rate_options" in vars(cls):
+            try:
+                cls._options = parse_options(cls.rate_options, "rate_options")
+            except (TypeError, ValueError) as error:
+                raise ImproperlyConfigured(f"{place_of(cls)}: {error}") from None
 
     @classproperty
     def THROTTLE_RATES(cls) -> Mapping[str, Any]:  # noqa: N802, N805
@@ -141,13 +152,16 @@ class SimpleRateThrottle(_Throttle):
         own_words = type(self).parse_rate is not SimpleRateThrottle.parse_rate
         rate = type(self).parse_rate if own_words and self.rate is not None else self.rate
         if rate is not None or not self.is_unlimited:
-            code_rates.register(CodeRate(name, rate, self.counts_per, frozenset(), place_of(type(self)), shared=True))
+            place, options = place_of(type(self)), self._options
+            code_rates.register(CodeRate(name, rate, self.counts_per, frozenset(), place, shared=True, options=options))
         if self.rate is None:
             return None
         if not own_words:
-            return code_rates.rule_of(name, self.rate, self.counts_per, frozenset())
+            return code_rates.rule_of(name, self.rate, self.counts_per, frozenset(), options=self._options)
         limit, period_s = self.parse_rate(self.rate)
-        return None if limit is None or period_s is None else _rule_of(name, self.counts_per, limit, period_s)
+        if limit is None or period_s is None:
+            return None
+        return _rule_of(name, self.counts_per, limit, period_s, self._options)
 
     @property
     def is_unlimited(self) -> bool:
@@ -241,10 +255,10 @@ def _checked(name: Any, place: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _rule_of(name: str, key: str, limit: int, period_s: float) -> Rule:
+def _rule_of(name: str, key: str, limit: int, period_s: float, options: Options) -> Rule:
     """The rate of a class with a `parse_rate` of its own."""
     try:
-        return Rule(name, (Window(limit, round(period_s * 1000)),), key=key)
+        return code_rates.rule_of(name, f"{limit}/{round(period_s * 1000)}ms", key, frozenset(), options=options)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name}: parse_rate gave {limit!r} in {period_s!r} s: {error}") from None
 

@@ -45,21 +45,22 @@ class Rulebook:
         self._index = Index(self.by_name.values())
 
     def match(self, request: HttpRequest) -> list[Rule]:
-        """The rules that apply by path. Whether code gives a rate is checked here, since views are imported late."""
+        """The rules that apply by path. Whether code enforces a rate is checked here, since views are imported late."""
         rules = self._index.match(request)
         if not self._has_shadow:
             return rules
-        return [rule.counting_beside_code if rule.mode == "shadow" and code_rates.has_rate(rule.name) else rule for rule in rules]
+        return [rule.counting_beside_code if rule.mode == "shadow" and code_rates.enforces(rule.name) else rule for rule in rules]
 
     def named(self, name: str, code: Rule | None, method: str | None, warn: bool) -> list[Rule]:
         """The rules where code names one: the row once it is enforced or off, else the rate in code, beside a row in
-        shadow. `warn` if code gives no rate, so that without a row nothing holds."""
+        shadow. A row replaces a rate that is in shadow in any mode. `warn` if code gives no rate, so that without a row
+        nothing holds."""
         row = self.by_name.get(name)
         if row is None:
             found = [code] if code is not None else []
             if warn:
                 self.log_missing(name)
-        elif row.mode == "shadow" and code is not None:
+        elif row.mode == "shadow" and code is not None and code.mode == "enforce":
             found = [code, row.counting_beside_code]
         else:
             found = [row] if row.mode != "off" else []

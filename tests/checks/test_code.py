@@ -90,6 +90,31 @@ def test_one_name_with_two_rates_in_code_is_an_error_that_names_both_places() ->
     assert told.endswith("Use two names, or one rate.")
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"mode": "shadow"}, "mode='shadow'"),
+        ({"algorithm": "token_bucket", "burst": 20}, "algorithm='token_bucket', burst=20"),
+        ({"penalty": "15m", "status": 503}, "status=503, penalty='15m'"),
+        ({"normalise": True}, "normalise=True"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("rate", ["5/m", lambda request: "5/m"], ids=["text", "function"])
+def test_one_name_with_two_options_is_an_error_too(options: Any, words: str, rate: Any) -> None:
+    ratelimit("login", rate)(view)
+    ratelimit("login", rate, **options)(other_view)
+    told = found()["ratewindow.E003"]
+    first = "5/m" if rate == "5/m" else "a rate by a function"
+    assert f"Code gives the name 'login' two rates: {first} per ip, {first} per ip, {words} (" in told
+
+
+def test_options_that_are_the_usual_ones_are_none() -> None:
+    ratelimit("login", "5/m")(view)
+    ratelimit("login", "5/m", mode="enforce", status=429, penalty=None, burst=None, count_when="ALWAYS")(other_view)
+    assert found() == {}
+
+
 def test_one_rate_in_two_places_is_one_rule() -> None:
     ratelimit("login", "5/m")(view)
     ratelimit("login", "5/m")(other_view)

@@ -24,6 +24,17 @@ class TestDefine:
         assert (row.mode, row.applies_to, row.pattern, row.key, row.methods) == ("enforce", "path", "/login/", "ip", "POST")
         assert [str(each) for each in row.windows.all()] == ["5 in 1m", "20 in 1h"]
 
+    def test_it_has_the_options_of_a_rate_in_code(self) -> None:
+        row, _ = RateRule.objects.define("export", "5/m", algorithm="token_bucket", burst=20, status=503)
+        (window,) = row.windows.all()
+        assert (window.algorithm, window.burst, window.buckets, row.response_status) == ("token_bucket", 20, None, 503)
+        (usual,) = RateRule.objects.define("usual", "5/m", algorithm="sliding_log")[0].windows.all()
+        assert (usual.algorithm, usual.burst, usual.buckets, usual.aligned_to) == ("sliding_log", None, None, "")
+        with pytest.raises(ValueError, match="sliding_window has none"):
+            RateRule.objects.define("wrong", "5/m", burst=20)
+        with pytest.raises(ValueError, match="status is another name of response_status: give one of them"):
+            RateRule.objects.define("wrong", "5/m", status=429, response_status=503)
+
     def test_it_leaves_alone_what_people_have_edited(self) -> None:
         RateRule.objects.define("login", "5/m", key="user")
         row, created = RateRule.objects.define("login", "9/h", key="ip", mode="enforce")

@@ -101,9 +101,36 @@ def test_a_pair_of_other_things_is_no_rate() -> None:
         GivenRate(("5", "m"), "ip", frozenset())  # type: ignore[arg-type]
 
 
-def test_an_async_function_is_told_at_import() -> None:
-    async def rate(request: HttpRequest) -> str:
-        return "5/m"
+async def waited_for(request: HttpRequest) -> str:
+    return "1/m"
 
-    with pytest.raises(ValueError, match="is async, and rates are called without await"):
-        decorated(False, "export", rate)
+
+async def waited_for_by_group(group: str, request: HttpRequest) -> str:
+    return {"paid": "2/m"}.get(group, "1/m")
+
+
+def test_an_async_function_is_awaited_for_an_async_view_and_named_at_import_at_another() -> None:
+    assert statuses(decorated(True, "export", waited_for), 2) == [200, 429]
+    assert statuses(decorated(True, "paid", waited_for_by_group), 3) == [200, 200, 429]
+    with pytest.raises(ValueError, match=r"the rate is given by an async function, and .* is not async: give a plain function"):
+        decorated(False, "export", waited_for)
+
+
+def test_an_async_function_by_its_path_is_awaited_and_at_a_sync_view_logged(caplog: pytest.LogCaptureFixture) -> None:
+    assert statuses(decorated(True, "export", f"{__name__}.waited_for"), 2) == [200, 429]
+    assert not caplog.records
+    assert statuses(decorated(False, "other", f"{__name__}.waited_for"), 2) == [200, 200]
+    assert "it is async, and the view is not: name a plain function" in caplog.text
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=lambda each: ascii(each)[:20])
+def test_the_last_good_rate_of_an_async_function_holds_too(junk: Any) -> None:
+    given: list[Any] = ["2/m", junk, KeyError("x")]
+
+    async def rate(request: HttpRequest) -> Any:
+        told = given.pop(0) if len(given) > 1 else given[0]
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+    assert statuses(decorated(True, "export", rate), 4) == [200, 200, 429, 429]

@@ -125,9 +125,35 @@ async def decides_later(request: LimitedRequest) -> HttpResponse:
 assert_type(ratelimit.UNSAFE, tuple[str, ...])
 assert_type(ratelimit.ALL, tuple[None])
 ratelimit("login", "5/m", kee="ip")  # type: ignore[call-arg]
+ratelimit("login", "5/m", status="503")  # type: ignore[arg-type]
+ratelimit("login", "5/m", response_status=503)  # type: ignore[call-arg]
+hit("sms", "user:42", rate="5/m", count_when="401")  # type: ignore[call-arg]
 ratelimit("login", 5)  # type: ignore[arg-type]
 ratelimit("login", cost="5")  # type: ignore[arg-type]
 ratelimit("login", "5/m", "ip")  # type: ignore[arg-type]
+
+
+async def acost(request: HttpRequest) -> int:
+    return 5
+
+
+async def arate(request: HttpRequest) -> str | None:
+    return "5/m"
+
+
+async def atenant(request: HttpRequest) -> str | None:
+    return None
+
+
+@ratelimit("bursts", "5/m", algorithm="token_bucket", burst=20, mode="shadow", penalty=timedelta(minutes=5), on_error="local")
+@ratelimit("waits", arate, key=atenant, cost=acost, count_when="401,5xx", hold=True, status=503, message="Later.")
+async def waits(request: HttpRequest) -> HttpResponse:
+    assert_type(hit("sms", "user:42", rate="5/m", algorithm="token_bucket", burst=9), Decision)
+    return HttpResponse("waits")
+
+
+class Bursts(UserRateThrottle):
+    rate_options = {"algorithm": "token_bucket", "burst": 9}
 
 
 @ratelimit("whole", "5/m")

@@ -9,6 +9,7 @@ from django.db import DatabaseError
 from ratewindow.management.subcommands.table import table
 from ratewindow.models import RateRule, RuleWindow
 from ratewindow.rules import code_rates
+from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.count_when import counts_always
 
 NAME = "rules"
@@ -58,4 +59,10 @@ def mode_of(rule: RateRule) -> str:
 
 def _in_code() -> list[tuple[str, ...]]:
     names, uses = code_rates.names(), code_rates.uses()
-    return [(name, "in code", use.place, "", use.key, use.words) for name in names for use in uses[name] if use.rate]
+    rated = [use for name in names for use in uses[name] if use.rate]
+    return [(use.name, "in code", use.place, ",".join(sorted(use.methods)), use.key, _limits_in_code(use)) for use in rated]
+
+
+def _limits_in_code(use: CodeRate) -> str:
+    """``5/m, burst=20``, as it stands in the code."""
+    return ", ".join(filter(None, (use.words, use.options.words)))

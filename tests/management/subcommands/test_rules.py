@@ -5,6 +5,7 @@ import io
 import pytest
 from django.core.management import call_command
 
+from ratewindow import ratelimit
 from ratewindow.models import RateRule
 
 
@@ -20,6 +21,13 @@ def test_rules_of_the_database_and_rates_in_code_stand_in_one_list():
     lines = {line[0]: [cell.strip() for cell in line if cell.strip()] for line in rules()}
     assert lines["login"] == ["login", "enforce", "path /login/", "POST", "ip", "5/m; 20/h"]
     assert lines["demo.limited"] == ["demo.limited", "in code", "testproject.views.limited", "ip", "5/m"]
+
+
+@pytest.mark.django_db
+def test_a_rate_in_code_stands_there_with_its_options():
+    ratelimit("export", "5/m", methods=["POST"], algorithm="token_bucket", burst=20, mode="shadow")(lambda request: None)
+    (line,) = [[cell.strip() for cell in line if cell.strip()] for line in rules() if line[0].startswith("export")]
+    assert line[3:] == ["POST", "ip", "5/m, algorithm='token_bucket', burst=20, mode='shadow'"]
 
 
 @pytest.mark.django_db
