@@ -24,6 +24,8 @@ from ratewindow.rules.count_when import ALWAYS, LOGIN_FAILED
 
 BOUNDS = {"cost": (0, MOST_COST), "enforce_percent": (1, 100), "lease": (1, MOST_COST), "response_status": (400, 599)}
 
+SAVE_BUTTONS = {"_shadow": Mode.SHADOW, "_enforce": Mode.ENFORCE}  # of a new rule, each with the mode that it saves
+
 KEYS = [
     ("ip", "Each address"),
     ("user_or_ip", "Each user, or each address when nobody is logged in"),
@@ -167,12 +169,25 @@ class RuleForm(MergedErrorsForm):
 
     def clean_mode(self) -> str:
         """Enforcing a rule takes a permission; a rule that is already enforced may stay so."""
-        mode: str = self.cleaned_data["mode"]
+        mode: str = next((stage for button, stage in SAVE_BUTTONS.items() if button in self.data), self.cleaned_data["mode"])
         if mode == Mode.ENFORCE and not self.may_enforce and self.initial.get("mode") != Mode.ENFORCE:
             raise ValidationError(
                 "You may not enforce rules. Save this one in shadow, and ask somebody who may enforce it.", code="forbidden"
             )
         return mode
+
+    def clean_enforce_percent(self) -> int | None:
+        """So does enforcing it for more clients."""
+        percent: int | None = self.cleaned_data["enforce_percent"]
+        if (
+            self.initial.get("mode") == Mode.ENFORCE
+            and not self.may_enforce
+            and (percent or 100) > self.initial["enforce_percent"]
+        ):
+            raise ValidationError(
+                "You may not enforce rules for more clients. Ask somebody who may enforce them.", code="forbidden"
+            )
+        return percent
 
 
 def may_enforce(request: HttpRequest) -> bool:

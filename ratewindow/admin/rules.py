@@ -5,14 +5,13 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin, messages
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import code_rates, last_hour, opening, said_at_once
+from ratewindow.admin import code_rates, last_hour, opening, rollout, rollout_actions, said_at_once
 from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.limit_rows import RuleWindowInline
 from ratewindow.admin.number_fields import BoundedField
@@ -21,7 +20,7 @@ from ratewindow.admin.registering import register
 from ratewindow.admin.rule_form import BOUNDS, RuleForm, may_enforce
 from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.checks.rows import leading_nowhere
-from ratewindow.models import Mode, RateRule
+from ratewindow.models import RateRule
 from ratewindow.operations import lockout
 from ratewindow.rulebook import reading, rule_rows
 from ratewindow.rules.rule import Rule
@@ -37,7 +36,7 @@ class RateRuleAdmin(AskingAdmin):
     list_display_links = ["name_and_sentence"]
     list_filter = ["mode", "applies_to"]
     search_fields = ["name", "description", "pattern"]
-    actions = ["enforce", "shadow", "switch_off"]
+    actions = rollout_actions.ACTIONS
     inlines = [RuleWindowInline]
     radio_fields = {"mode": admin.VERTICAL}
     save_as = True
@@ -51,12 +50,13 @@ class RateRuleAdmin(AskingAdmin):
     search_help_text = "Search in name, description and pattern"
 
     class Media:
-        css = {"all": ["ratewindow/rules.css", "ratewindow/rule_form.css"]}
+        css = {"all": ["ratewindow/rules.css", "ratewindow/rollout.css", "ratewindow/rule_form.css"]}
         js = ["ratewindow/rule_form.js"]
 
     def get_urls(self) -> list[URLPattern]:
         validate = changes_nothing(self.admin_site.admin_view(self.validate_view))
-        return [path("validate/", validate, name="ratewindow_raterule_validate"), *super().get_urls()]
+        pages = [path("validate/", validate, name="ratewindow_raterule_validate"), *rollout.urls(self)]
+        return [*pages, *super().get_urls()]
 
     def validate_view(self, request: HttpRequest) -> HttpResponse:
         return said_at_once.answer(self, request)
@@ -83,7 +83,9 @@ class RateRuleAdmin(AskingAdmin):
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
         """Place the limits before the fieldset COUNTING, except under Jazzmin, which has tabs."""
         limits_before = "" if apps.is_installed("jazzmin") else COUNTING
-        return super().render_change_form(request, {**context, "limits_before": limits_before}, *args, **kwargs)
+        rule = kwargs.get("obj")
+        context |= {"limits_before": limits_before, "rollout": rollout.box(self, request, rule) if rule is not None else None}
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RateRule]:
         return super().get_queryset(request).prefetch_related("windows")
@@ -153,29 +155,3 @@ class RateRuleAdmin(AskingAdmin):
     def get_form(self, request: HttpRequest, obj: RateRule | None = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change=change, **kwargs)
         return type(form.__name__, (form,), {"may_enforce": may_enforce(request), "request": request})
-
-    @admin.action(description="Enforce selected rules", permissions=["enforce"])
-    def enforce(self, request: HttpRequest, rules: QuerySet[RateRule]) -> HttpResponse | None:
-        self._set_mode(request, rules, Mode.ENFORCE, "enforced")
-        return None
-
-    @admin.action(description="Put selected rules in shadow (count, refuse nobody)", permissions=["change"])
-    def shadow(self, request: HttpRequest, rules: QuerySet[RateRule]) -> None:
-        self._set_mode(request, rules, Mode.SHADOW, "in shadow")
-
-    @admin.action(description="Switch selected rules off", permissions=["change"])
-    def switch_off(self, request: HttpRequest, rules: QuerySet[RateRule]) -> None:
-        self._set_mode(request, rules, Mode.OFF, "off")
-
-    def _set_mode(self, request: HttpRequest, rules: QuerySet[RateRule], mode: Mode, words: str) -> None:
-        changed = []
-        with transaction.atomic():
-            for rule in rules.exclude(mode=mode):
-                before, rule.mode = rule.get_mode_display().partition(":")[0], mode
-                rule.save(update_fields=["mode"])
-                self.log_change(request, rule, [{"changed": {"fields": ["Mode"]}}])
-                changed.append(f"{rule.name} (was: {before.lower()})")
-        if changed:
-            messages.success(request, f"Now {words}: {', '.join(changed)}.")
-        else:
-            messages.info(request, f"Nothing to change: all selected rules are already {words}.")

@@ -8,15 +8,15 @@ from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.middleware.csrf import get_token
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
 
 from ratewindow import conf
 from ratewindow.admin.banner import OFF_TAG, SWITCH, off_message
+from ratewindow.admin.post_button import post_button
 from ratewindow.limiter.durations import format_duration
 from ratewindow.models import LimitSwitch
 from ratewindow.operations import switch_off
@@ -116,17 +116,7 @@ def _undo(request: HttpRequest, now: Switch, before: Switch | None) -> SafeStrin
 
 
 def _button(request: HttpRequest, label: str, fields: dict[str, str]) -> SafeString:
-    hidden = format_html_join(
-        "",
-        '<input type="hidden" name="{}" value="{}">',
-        {"csrfmiddlewaretoken": get_token(request), "next": request.POST.get("next", ""), **fields}.items(),
-    )
-    return format_html(
-        '<form class="rw-inline-form" method="post" action="{}">{}<button type="submit" class="rw-button">{}</button></form>',
-        reverse(SWITCH),
-        hidden,
-        label,
-    )
+    return post_button(request, reverse(SWITCH), label, {"next": request.POST.get("next", ""), **fields})
 
 
 def _back(request: HttpRequest) -> HttpResponse:

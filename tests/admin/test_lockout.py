@@ -82,20 +82,22 @@ class TestLockout:
         rules = [define("all", "5/m", applies_to="all"), define("search", "5/m", path="/search/")]
         count(all=Sums(passed=400, would_refuse=312))
         sent = {"action": "enforce", "_selected_action": [rule.pk for rule in rules]}
-        asked = page.post(LIST, sent)
-        ((heading, question, last_hour),) = asked.context["lockouts"]
-        assert heading == "Each address: at most 5 in 1 minute, on every request."
-        assert question.startswith("Rule all meets /admin/ and ")
-        assert last_hour == "In the last hour it met 400 requests, and would have refused 312."
-        assert "<code>manage.py ratewindow mode all off</code>" in asked.content.decode()
-        assert set(RateRule.objects.values_list("mode", flat=True)) == {"shadow"}
-        page.post(LIST, {**sent, "lockout_known": "on"})
+        for asked in (page.post(LIST, sent), page.post(LIST, {**sent, "rw_seen": "1"})):
+            ((heading, question, last_hour),) = asked.context["lockouts"]
+            assert heading == "Each address: at most 5 in 1 minute, on every request."
+            assert question.startswith("Rule all meets /admin/ and ")
+            assert last_hour == "In the last hour it met 400 requests, and would have refused 312."
+            assert "<code>manage.py ratewindow mode all off</code>" in asked.content.decode()
+            assert set(RateRule.objects.values_list("mode", flat=True)) == {"shadow"}
+        page.post(LIST, {**sent, "rw_seen": "1", "lockout_known": "on"})
         assert set(RateRule.objects.values_list("mode", flat=True)) == {"enforce"}
 
-    def test_other_actions_ask_nothing(self, page: Client) -> None:
+    def test_other_actions_have_nothing_to_be_known(self, page: Client) -> None:
         rule = define("all", "5/m", applies_to="all", mode="enforce")
         for action in ("shadow", "switch_off"):
-            assert page.post(LIST, {"action": action, "_selected_action": [rule.pk]}).status_code == 302
+            sent = {"action": action, "_selected_action": [rule.pk]}
+            assert "lockouts" not in page.post(LIST, sent).context
+            assert page.post(LIST, {**sent, "rw_seen": "1"}).status_code == 302
 
     def test_an_edit_of_an_enforced_rule_asks_when_it_refuses_more_than_before(self, page: Client) -> None:
         rule = define("all", "600/m", applies_to="all", mode="enforce")

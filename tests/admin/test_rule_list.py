@@ -93,21 +93,21 @@ class TestList:
     @pytest.mark.parametrize(
         ("action", "mode", "said"),
         [
-            ("enforce", "enforce", "Now enforced: login (was: shadow)."),
-            ("switch_off", "off", "Now off: login (was: shadow)."),
+            ("enforce", "enforce", "Now enforced for all clients: login (was: in shadow)."),
+            ("switch_off", "off", "Now off: login (was: in shadow)."),
             ("shadow", "shadow", "Nothing to change: all selected rules are already in shadow."),
         ],
     )
     def test_an_action_changes_the_mode_and_says_what_it_was(self, page: Client, action: str, mode: str, said: str) -> None:
         rule = define()
-        response = page.post(LIST, {"action": action, "_selected_action": [rule.pk]}, follow=True)
+        response = page.post(LIST, {"action": action, "_selected_action": [rule.pk], "rw_seen": "1"}, follow=True)
         rule.refresh_from_db()
         assert rule.mode == mode
         assert said in response.content.decode()
 
     def test_only_the_selected_rules_change_and_each_in_its_own_history(self, page: Client) -> None:
         chosen, other = define("chosen"), define("other")
-        page.post(LIST, {"action": "enforce", "_selected_action": [chosen.pk]})
+        page.post(LIST, {"action": "enforce", "_selected_action": [chosen.pk], "rw_seen": "1"})
         other.refresh_from_db()
         assert other.mode == "shadow"
         (entry,) = LogEntry.objects.all()

@@ -1,0 +1,103 @@
+"""What a rule did, or would have done, in the last day or since its mode was changed: counts, clients, and who changed it."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.http import HttpRequest
+
+from ratewindow import conf
+from ratewindow.admin.banner import glance
+from ratewindow.conf import time_zone
+from ratewindow.models import Edit, RateRule
+from ratewindow.reporting.periods import DAY, Period, between, last
+from ratewindow.reporting.report import Report, report
+from ratewindow.reporting.summary import number, percent
+from ratewindow.reporting.sums import Sums
+
+MOST_EDITS = 100  # that are searched for the last change of a mode
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How far a rule is enforced."""
+
+    mode: str
+    percent: int = 100  # of clients, where it is enforced
+
+    @classmethod
+    def of(cls, rule: RateRule) -> "Stage":
+        return cls(rule.mode, rule.enforce_percent if rule.mode == "enforce" else 100)
+
+    def __str__(self) -> str:
+        """``enforce-10``: as forms send it."""
+        return f"{self.mode}-{self.percent}"
+
+    @property
+    def words(self) -> str:
+        if self.mode == "enforce" and self.percent < 100:
+            return f"enforced for {self.percent} % of clients"
+        return {"enforce": "enforced for all clients", "shadow": "in shadow", "off": "off"}[self.mode]
+
+
+@dataclass(frozen=True)
+class Since:
+    """When and by whom a rule was brought to its stage."""
+
+    at: datetime
+    by: str
+
+    @property
+    def local(self) -> datetime:
+        return time_zone.local(self.at)
+
+
+def since(rule: RateRule) -> Since | None:
+    """The last change of mode or percentage that the history has."""
+    edits = Edit.objects.filter(kind=Edit.Kind.RULE, subject=rule.name).values_list("at", "by", "before", "after")[:MOST_EDITS]
+    for at, by, before, after in edits:
+        if _stage(before) != _stage(after):
+            return Since(at, by)
+    return None
+
+
+def _stage(values: dict[str, Any] | None) -> Stage | None:
+    """The stage in a document, which leaves out what is the default."""
+    if values is None:
+        return None
+    return Stage(values.get("mode", ""), values.get("enforce_percent", 100) if values.get("mode") == "enforce" else 100)
+
+
+def period(since: Since | None = None) -> Period:
+    """The last 24 hours, or only since the last change."""
+    now, kept = time_zone.now(), conf.current().retention
+    if since is None or now - since.at >= DAY:
+        return last("24h", now, kept)
+    return between(since.at, now + timedelta(seconds=1), now, kept)
+
+
+def counts(request: HttpRequest, period: Period, rule: str = "") -> Report:
+    """The counts of one rule or of all; from the database alone while Redis does not answer."""
+    return report(period, rule, ask_redis=glance(request).reachable)
+
+
+def sentence(stage: Stage, sums: Sums, live: bool, period: Period) -> str:
+    """``In the last 24 hours it met 41,230 requests and would have refused 312 (0.8 %).``"""
+    values = {
+        "met": number(sums.met),
+        "refused": number(sums.refused),
+        "share": percent(sums.refused, sums.met),
+        "would": number(sums.would_refuse),
+        "would_share": percent(sums.would_refuse, sums.met),
+    }
+    when = "In the last 24 hours" if period.words else "Since then"
+    if not sums.met:
+        return f"{when}, no request met it." if live else "Without Redis it is not known what it has met."
+    if stage.mode != "enforce":
+        return (
+            f"{when}, it met {values['met']} requests and would have refused {values['would']} of them ({values['would_share']})."
+        )
+    refused = f"{when}, it met {values['met']} requests and refused {values['refused']} of them ({values['share']})"
+    if stage.percent < 100:
+        return f"{refused}; of the other clients it would have refused {values['would']} ({values['would_share']})."
+    return f"{refused}."
