@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.models.fields import MomentField
 from ratewindow.models.origin import MOST_BY, MOST_REASON, MOST_WAY
@@ -19,33 +20,33 @@ class Edit(models.Model):
     """One edit: what one transaction did to one rule with its limits, one override or the switch; or one release."""
 
     class Kind(models.TextChoices):
-        RULE = "rule", "Rule"
-        OVERRIDE = "override", "Block or exemption"
-        SWITCH = "switch", "Switch of all limits"
-        RELEASE = "release", "Release"
+        RULE = "rule", _("Rule")
+        OVERRIDE = "override", _("Block or exemption")
+        SWITCH = "switch", _("Switch of all limits")
+        RELEASE = "release", _("Release")
 
     class Action(models.TextChoices):
-        ADDED = "added", "Added"
-        CHANGED = "changed", "Changed"
-        DELETED = "deleted", "Deleted"
-        RELEASED = "released", "Released"
+        ADDED = "added", _("Added")
+        CHANGED = "changed", _("Changed")
+        DELETED = "deleted", _("Deleted")
+        RELEASED = "released", _("Released")
 
-    at = MomentField("when", db_index=True)
-    kind = models.CharField("of", max_length=8, choices=Kind.choices)
+    at = MomentField(_("when"), db_index=True)
+    kind = models.CharField(_("of"), max_length=8, choices=Kind.choices)
     subject = models.CharField(max_length=MOST_CHARACTERS, blank=True)  # as `operations.history.recording.Subject` has it
     action = models.CharField(max_length=8, choices=Action.choices)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     by = models.CharField(max_length=MOST_BY, blank=True)  # also after the user is deleted
-    way = models.CharField("by way of", max_length=MOST_WAY)  # admin, code, define, command mode, ...
-    reason = models.CharField("why", max_length=MOST_REASON, blank=True)
+    way = models.CharField(_("by way of"), max_length=MOST_WAY)  # admin, code, define, command mode, ...
+    reason = models.CharField(_("why"), max_length=MOST_REASON, blank=True)
     before = models.JSONField(null=True, blank=True)  # None if there was nothing
     after = models.JSONField(null=True, blank=True)
 
     objects = EditManager()
 
     class Meta:
-        verbose_name = "edit"
-        verbose_name_plural = "history"
+        verbose_name = _("edit")
+        verbose_name_plural = _("history")
         default_permissions = ()  # whoever may view a rule or a block may view its edits
         ordering = ["-at", "-pk"]
         indexes = [models.Index(fields=["kind", "subject", "at"], name="ratewindow_edit_subject")]

@@ -8,6 +8,7 @@ from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
 from ratewindow.limiter.algorithms.base import DAY_MS, MOST_UNIT_MS
@@ -22,10 +23,10 @@ def to_timedelta(value: Any) -> timedelta | None:
     try:
         milliseconds = parse_duration(value)
     except ValueError as error:
-        raise ValidationError("%(error)s.", code="invalid", params={"error": str(error)}) from None
+        raise ValidationError(_("%(error)s."), code="invalid", params={"error": str(error)}) from None
     if milliseconds > MOST_UNIT_MS:  # a column holds at most twice as much
         params = {"value": str(value)[:64], "most": f"{MOST_UNIT_MS // DAY_MS}d"}
-        raise ValidationError("%(value)s is too long to be counted: write at most %(most)s.", code="invalid", params=params)
+        raise ValidationError(_("%(value)s is too long to be counted: write at most %(most)s."), code="invalid", params=params)
     return timedelta(milliseconds=milliseconds)
 
 
@@ -81,7 +82,7 @@ class PeriodField(_DurationField):
 
     def formfield(self, **kwargs: Any) -> Any:
         widget = forms.TextInput(attrs={"size": 10, "placeholder": "1m"})
-        options = {"form_class": PeriodFormField, "widget": widget, "help_text": f"For example {EXAMPLES}.", **kwargs}
+        options = {"form_class": PeriodFormField, "widget": widget, "help_text": _("For example %s.") % EXAMPLES, **kwargs}
         return models.Field.formfield(self, **options)
 
 

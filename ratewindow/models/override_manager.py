@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
+from django.utils.translation import gettext as _
 
 from ratewindow.conf import time_zone
 from ratewindow.limiter.durations import parse_duration
@@ -26,10 +27,17 @@ def after(duration: str | timedelta, begin: datetime | None = None) -> datetime:
     except ValueError as error:
         raise ValidationError({"expires_at": f"{error}."}) from None
     if lasting > MOST_DURATION:
-        raise ValidationError({"expires_at": f"{duration} is too long: write at most {MOST_DURATION.days}d, or no end at all."})
+        raise ValidationError(
+            {
+                "expires_at": _("%(duration)s is too long: write at most %(days)dd, or no end at all.")
+                % {"duration": duration, "days": MOST_DURATION.days}
+            }
+        )
     begin = begin or time_zone.now()
     if begin.year not in YEARS:
-        raise ValidationError({"expires_at": f"The year {begin:%Y} is out of bounds: choose another time to begin, or none."})
+        raise ValidationError(
+            {"expires_at": _("The year %d is out of bounds: choose another time to begin, or none.") % begin.year}
+        )
     return begin + lasting
 
 

@@ -8,6 +8,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
 from ratewindow.limiter.rates import EXAMPLES as RATES
@@ -25,28 +27,28 @@ class Override(models.Model):
     """One override of the rules: a client, or everybody, is let pass, refused, or limited by another rate."""
 
     class Action(models.TextChoices):
-        BLOCK = "block", "Block: refuse everything"
-        ALLOW = "allow", "Let pass: no rule applies"
-        RATE = "rate", "Another rate"
+        BLOCK = "block", _("Block: refuse everything")
+        ALLOW = "allow", _("Let pass: no rule applies")
+        RATE = "rate", _("Another rate")
 
     action = models.CharField(max_length=8, choices=Action.choices)
     rule = models.CharField(
         max_length=64,
         blank=True,
-        validators=[RegexValidator(NAME_PATTERN, f"This is not a rule name: use {NAME_WORDS}.")],
-        help_text="The name of the rule for which it holds. Leave empty for all rules.",
+        validators=[RegexValidator(NAME_PATTERN, format_lazy(_("This is not a rule name: use {words}."), words=NAME_WORDS))],
+        help_text=_("The name of the rule for which it holds. Leave empty for all rules."),
     )
     identity = SubjectField(
-        "who",
+        _("who"),
         max_length=MOST_CHARACTERS,
-        help_text="For example ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:VALUE; * means everybody.",
+        help_text=_("For example ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:VALUE; * means everybody."),
     )
-    rate = models.CharField(max_length=100, blank=True, help_text="Only for another rate, for example 100/m or 5/s; 1000/h.")
-    starts_at = MomentField("from", null=True, blank=True, help_text="Leave empty to begin now.")
-    expires_at = MomentField("until", null=True, blank=True, help_text="Leave empty for no end.")
-    reason = models.CharField(max_length=200, blank=True, help_text="Why, for your colleagues.")
+    rate = models.CharField(max_length=100, blank=True, help_text=_("Only for another rate, for example 100/m or 5/s; 1000/h."))
+    starts_at = MomentField(_("from"), null=True, blank=True, help_text=_("Leave empty to begin now."))
+    expires_at = MomentField(_("until"), null=True, blank=True, help_text=_("Leave empty for no end."))
+    reason = models.CharField(max_length=200, blank=True, help_text=_("Why, for your colleagues."))
     source = models.CharField(
-        max_length=32, default="code", editable=False, help_text="Where it was created: in the admin, by a command or by code."
+        max_length=32, default="code", editable=False, help_text=_("Where it was created: in the admin, by a command or by code.")
     )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
@@ -57,8 +59,8 @@ class Override(models.Model):
     objects = OverrideManager()
 
     class Meta:
-        verbose_name = "block or exemption"
-        verbose_name_plural = "blocks and exemptions"
+        verbose_name = _("block or exemption")
+        verbose_name_plural = _("blocks and exemptions")
         ordering = ["-pk"]  # the newest first, also among a hundred thousand
         indexes = [models.Index(fields=["expires_at"], name="ratewindow_override_expires")]
         permissions = [("view_identity", "Can see identities unmasked"), ("release_identity", "Can release clients")]
@@ -91,9 +93,9 @@ class Override(models.Model):
         if subject is not None and subject.meets_everybody:
             for field in ("rule", "expires_at"):
                 if not getattr(self, field):
-                    errors.setdefault(field, "This applies to all visitors of the site: name one rule and an end.")
+                    errors.setdefault(field, _("This applies to all visitors of the site: name one rule and an end."))
         if subject is not None and self.action == self.Action.BLOCK and self._contains_author(subject):
-            message = "This block contains you: you would lock yourself out."
+            message = _("This block contains you: you would lock yourself out.")
             errors.setdefault("identity", ValidationError(message, code=CONTAINS_AUTHOR))
         if errors:
             raise ValidationError(errors)
@@ -113,11 +115,11 @@ class Override(models.Model):
     def _clean_rate(self, errors: dict[str, Any]) -> None:
         if self.action != self.Action.RATE:
             if self.rate:
-                errors["rate"] = f"Only “Another rate” has a rate: clear {self.rate!r}, or choose that action."
+                errors["rate"] = _("Only “Another rate” has a rate: clear %r, or choose that action.") % self.rate
             return
         try:
             if not parse_rates(self.rate):
-                errors["rate"] = f"Write how much is allowed instead, such as {RATES}."
+                errors["rate"] = _("Write how much is allowed instead, such as %s.") % RATES
         except ValueError as error:
             errors["rate"] = f"{error}."
 
@@ -125,14 +127,17 @@ class Override(models.Model):
         for field in ("starts_at", "expires_at"):
             at = getattr(self, field)
             if at is not None and at.year not in YEARS:
-                errors[field] = f"This is not a valid time: choose one from {YEARS.start} to {YEARS.stop - 1}, or leave it empty."
+                errors[field] = _("This is not a valid time: choose one from %(first)d to %(last)d, or leave it empty.") % {
+                    "first": YEARS.start,
+                    "last": YEARS.stop - 1,
+                }
                 return
         if self.expires_at is None:
             return
         if self.starts_at is not None and self.expires_at <= self.starts_at:
-            errors["expires_at"] = "The end is not after the beginning: choose a later time."
+            errors["expires_at"] = _("The end is not after the beginning: choose a later time.")
         elif self._state.adding and self.expires_at <= time_zone.now():
-            errors["expires_at"] = ValidationError("This time has passed: choose a later one.", code=HAS_PASSED)
+            errors["expires_at"] = ValidationError(_(_("This time has passed: choose a later one.")), code=HAS_PASSED)
 
     def _contains_author(self, subject: Subject) -> bool:
         if self.created_by is None:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.identity import recipe
 from ratewindow.limiter.limiter import MOST_COST
@@ -26,31 +28,31 @@ from ratewindow.rules.rule import (
 
 
 class Mode(models.TextChoices):
-    SHADOW = "shadow", "Shadow: counts, refuses nobody"
-    ENFORCE = "enforce", "Enforce"
-    OFF = "off", "Off"
+    SHADOW = "shadow", _("Shadow: counts, refuses nobody")
+    ENFORCE = "enforce", _("Enforce")
+    OFF = "off", _("Off")
 
 
 class AppliesTo(models.TextChoices):
-    NAMED = "named", "Only where code names it"
-    ALL = "all", "Every request"
-    PATH = "path", "One path"
-    PREFIX = "prefix", "Every path that starts with"
-    REGEX = "regex", "Every path that matches a pattern"
-    ROUTE = "route", "One URL name, or a namespace"
+    NAMED = "named", _("Only where code names it")
+    ALL = "all", _("Every request")
+    PATH = "path", _("One path")
+    PREFIX = "prefix", _("Every path that starts with")
+    REGEX = "regex", _("Every path that matches a pattern")
+    ROUTE = "route", _("One URL name, or a namespace")
 
 
 class OnMissing(models.TextChoices):
-    IP = "ip", "Count by address"
-    ALLOW = "allow", "Let pass uncounted"
-    REFUSE = "refuse", "Refuse"
+    IP = "ip", _("Count by address")
+    ALLOW = "allow", _("Let pass uncounted")
+    REFUSE = "refuse", _("Refuse")
 
 
 class OnError(models.TextChoices):
-    DEFAULT = "", "As in the setting ON_ERROR"
-    ALLOW = "allow", "Let pass uncounted"
-    REFUSE = "refuse", "Refuse, with 503"
-    LOCAL = "local", "Count in each process, with its share of the limit"
+    DEFAULT = "", _("As in the setting ON_ERROR")
+    ALLOW = "allow", _("Let pass uncounted")
+    REFUSE = "refuse", _("Refuse, with 503")
+    LOCAL = "local", _("Count in each process, with its share of the limit")
 
 
 class RateRule(models.Model):
@@ -59,93 +61,106 @@ class RateRule(models.Model):
     name = models.CharField(
         max_length=64,
         unique=True,
-        validators=[RegexValidator(NAME_PATTERN, f"This is not a rule name: use {NAME_WORDS}.")],
-        help_text="Clients see this name in headers. It cannot be changed after the first save.",
+        validators=[RegexValidator(NAME_PATTERN, format_lazy(_("This is not a rule name: use {words}."), words=NAME_WORDS))],
+        help_text=_("Clients see this name in headers. It cannot be changed after the first save."),
     )
-    description = models.TextField(blank=True, help_text="A note for your colleagues: why this rule exists.")
+    description = models.TextField(blank=True, help_text=_("A note for your colleagues: why this rule exists."))
     mode = models.CharField(max_length=8, choices=Mode.choices, default=Mode.SHADOW)
     enforce_percent = models.PositiveSmallIntegerField(
         default=100,
         validators=[MinValueValidator(1), MaxValueValidator(100)],
-        help_text="The percentage of clients for whom the rule is enforced, always the same ones. For the others it stays in "
-        "shadow.",
+        help_text=_(
+            "The percentage of clients for whom the rule is enforced, always the same ones. For the others it stays in shadow."
+        ),
     )
     applies_to = models.CharField(max_length=8, choices=AppliesTo.choices, default=AppliesTo.NAMED)
     pattern = models.CharField(
         max_length=255,
         blank=True,
-        help_text="A path such as /login/, the beginning of paths such as /api/, a regular expression, or the name of a URL or "
-        "of a namespace.",
+        help_text=_(
+            "A path such as /login/, the beginning of paths such as /api/, a regular expression, or the name of a URL or "
+            "of a namespace."
+        ),
     )
-    methods = models.CharField(max_length=100, blank=True, help_text="For example POST or GET,HEAD. Leave empty for all methods.")
+    methods = models.CharField(
+        max_length=100, blank=True, help_text=_("For example POST or GET,HEAD. Leave empty for all methods.")
+    )
     key = models.CharField(
-        "count per",
+        _("count per"),
         max_length=255,
         default="ip",
-        help_text="What identifies a client: ip, user, user_or_ip, global, header:NAME, or several joined by +.",
+        help_text=_("What identifies a client: ip, user, user_or_ip, global, header:NAME, or several joined by +."),
     )
     on_missing = models.CharField(
-        "if that is missing",
+        _("if that is missing"),
         max_length=8,
         choices=OnMissing.choices,
         default=OnMissing.IP,
-        help_text="What happens to a request that has no such user or header.",
+        help_text=_("What happens to a request that has no such user or header."),
     )
     normalise = models.BooleanField(
-        "ignore case and blanks",
+        _("ignore case and blanks"),
         default=False,
-        help_text="Treat values as the same if they differ only in case, blanks or Unicode form.",
+        help_text=_("Treat values as the same if they differ only in case, blanks or Unicode form."),
     )
 
     cost = models.PositiveIntegerField(
         default=1,
         validators=[MaxValueValidator(MOST_COST)],
-        help_text="How many units each request uses. With 0 the limit is checked and nothing is counted.",
+        help_text=_("How many units each request uses. With 0 the limit is checked and nothing is counted."),
     )
     count_when = models.CharField(
-        "count when",
+        _("count when"),
         max_length=64,
         default="always",
-        help_text="Which requests count: always, login_failed, or statuses of the response such as 401,403,5xx. The limit "
-        "is checked before the view, and the request is counted after it.",
+        help_text=_(
+            "Which requests count: always, login_failed, or statuses of the response such as 401,403,5xx. The limit "
+            "is checked before the view, and the request is counted after it."
+        ),
     )
     hold = models.BooleanField(
-        "charge first, refund after",
+        _("charge first, refund after"),
         default=False,
-        help_text="Count each request before the view, and take that back if its response does not count. So the limit stays "
-        "exact when many requests arrive at the same moment; otherwise those may all pass.",
+        help_text=_(
+            "Count each request before the view, and take that back if its response does not count. So the limit stays "
+            "exact when many requests arrive at the same moment; otherwise those may all pass."
+        ),
     )
     count_refused = models.BooleanField(
-        "count refused requests too",
+        _("count refused requests too"),
         default=False,
-        help_text="A client that keeps trying stays refused, until it has sent nothing for a whole period.",
+        help_text=_("A client that keeps trying stays refused, until it has sent nothing for a whole period."),
     )
     penalty = PeriodField(
         null=True,
         blank=True,
-        help_text="How long a client that has exceeded the limit is refused, for example 15m. Leave empty for no penalty.",
+        help_text=_("How long a client that has exceeded the limit is refused, for example 15m. Leave empty for no penalty."),
     )
 
     lease = models.PositiveIntegerField(
         default=1,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_COST)],
-        help_text="For very busy clients: how many units a process takes from Redis at a time. Each process may admit that many "
-        "more in a period. With 1 Redis is asked for every request.",
+        help_text=_(
+            "For very busy clients: how many units a process takes from Redis at a time. Each process may admit that many "
+            "more in a period. With 1 Redis is asked for every request."
+        ),
     )
-    on_error = models.CharField("while Redis is away", max_length=8, choices=OnError.choices, blank=True, default=OnError.DEFAULT)
+    on_error = models.CharField(
+        _("while Redis is away"), max_length=8, choices=OnError.choices, blank=True, default=OnError.DEFAULT
+    )
     response_status = models.PositiveSmallIntegerField(
         default=429,
         validators=[MinValueValidator(400), MaxValueValidator(599)],
-        help_text="The HTTP status of a refusal. 429 tells clients to slow down.",
+        help_text=_("The HTTP status of a refusal. 429 tells clients to slow down."),
     )
     message = models.CharField(
-        max_length=300, blank=True, help_text="What a refused client reads. Leave empty for the default sentence."
+        max_length=300, blank=True, help_text=_("What a refused client reads. Leave empty for the default sentence.")
     )
 
     objects = RateRuleManager()
 
     class Meta:
-        verbose_name = "rule"
+        verbose_name = _("rule")
         ordering = ["name"]
         permissions = [("enforce_raterule", "Can enforce rules")]
 
@@ -156,7 +171,7 @@ class RateRule(models.Model):
         return (self.name,)
 
     def clean(self) -> None:
-        errors = {field: "None is not text: write an empty text." for field in _MAY_BE_EMPTY if getattr(self, field) is None}
+        errors = {field: _("None is not text: write an empty text.") for field in _MAY_BE_EMPTY if getattr(self, field) is None}
         checks: dict[str, Callable[[], object]] = {
             "name": lambda: check_name(self.name) if self.name == BLOCKS else None,  # the field's validator checks the rest
             "key": lambda: recipe(self.key),
@@ -175,7 +190,7 @@ class RateRule(models.Model):
             except ValueError as error:
                 errors[field] = f"{error}."
         if self.pk and not type(self).objects.filter(pk=self.pk, name=self.name).exists():
-            errors["name"] = "A rule cannot be renamed: counts and history are stored by name. Add a new rule instead."
+            errors["name"] = _("A rule cannot be renamed: counts and history are stored by name. Add a new rule instead.")
         if errors:
             raise ValidationError(errors)
         self.methods = ",".join(sorted(parse_methods(self.methods)))

@@ -1,6 +1,7 @@
 """The models of collected statistics, which the report shows: what rules did, and for whom."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.models.fields import MomentField
 
@@ -9,29 +10,29 @@ class ThrottleStat(models.Model):
     """What one rule did in one minute, hour or day. A request counts once in passed, refused or other."""
 
     class Resolution(models.TextChoices):
-        MINUTE = "minute", "Minute"
-        HOUR = "hour", "Hour"
-        DAY = "day", "Day"
+        MINUTE = "minute", _("Minute")
+        HOUR = "hour", _("Hour")
+        DAY = "day", _("Day")
 
-    rule = models.CharField(max_length=64, help_text="The name of the rule. Its history remains when the rule is deleted.")
+    rule = models.CharField(max_length=64, help_text=_("The name of the rule. Its history remains when the rule is deleted."))
     resolution = models.CharField(max_length=8, choices=Resolution.choices)
     start = MomentField()
     passed = models.PositiveBigIntegerField(default=0)
     refused = models.PositiveBigIntegerField(default=0)
-    other = models.PositiveBigIntegerField("refused by another rule", default=0)
+    other = models.PositiveBigIntegerField(_("refused by another rule"), default=0)
     would_refuse = models.PositiveBigIntegerField(
-        default=0, help_text="Passed in shadow, but would have been refused if the rule were enforced."
+        default=0, help_text=_("Passed in shadow, but would have been refused if the rule were enforced.")
     )
     fallback = models.PositiveBigIntegerField(
-        "decided without Redis", default=0, help_text="Passed or refused without being counted in Redis."
+        _("decided without Redis"), default=0, help_text=_("Passed or refused without being counted in Redis.")
     )
-    near = models.PositiveBigIntegerField("near a limit", default=0, help_text="Passed, with over 80 % of a limit used.")
-    reasons = models.JSONField(default=dict, help_text="Refusals and decisions without Redis, by reason.")
-    latency = models.JSONField(default=dict, help_text="How long decisions took: counts by upper bounds in milliseconds.")
+    near = models.PositiveBigIntegerField(_("near a limit"), default=0, help_text=_("Passed, with over 80 % of a limit used."))
+    reasons = models.JSONField(default=dict, help_text=_("Refusals and decisions without Redis, by reason."))
+    latency = models.JSONField(default=dict, help_text=_("How long decisions took: counts by upper bounds in milliseconds."))
 
     class Meta:
-        verbose_name = "report"
-        verbose_name_plural = "report"
+        verbose_name = _("report")
+        verbose_name_plural = _("report")
         constraints = [models.UniqueConstraint(fields=["resolution", "start", "rule"], name="ratewindow_one_stat_per_start")]
 
     def __str__(self) -> str:
@@ -47,11 +48,11 @@ class OffenderStat(models.Model):
     """
 
     class Kind(models.TextChoices):
-        ALL = "all", "All"
-        CLIENT = "client", "Client"
-        NETWORK = "network", "Network"
-        ROUTE = "route", "Route"
-        AGENT = "agent", "User agent"
+        ALL = "all", _("All")
+        CLIENT = "client", _("Client")
+        NETWORK = "network", _("Network")
+        ROUTE = "route", _("Route")
+        AGENT = "agent", _("User agent")
 
     rule = models.CharField(max_length=64)
     resolution = models.CharField(max_length=8, choices=ThrottleStat.Resolution.choices)
@@ -60,17 +61,19 @@ class OffenderStat(models.Model):
     value = models.CharField(
         max_length=255,
         blank=True,
-        help_text="An identity as ANONYMIZE says it is stored, a route, or a user agent's family.",
+        help_text=_("An identity as ANONYMIZE says it is stored, a route, or a user agent's family."),
     )
     refused = models.PositiveBigIntegerField(default=0)
     would_refuse = models.PositiveBigIntegerField(default=0)
-    met = models.PositiveBigIntegerField("requests", default=0, help_text="All requests that met the rule, of clients alone.")
-    signed_in = models.BooleanField(default=False, help_text="A client that is known to have been signed in.")
-    network = models.CharField(max_length=255, blank=True, help_text="That of a client with an address.")
-    distinct = models.JSONField(default=dict, help_text="Of all: from which the number of different clients is estimated.")
+    met = models.PositiveBigIntegerField(
+        _("requests"), default=0, help_text=_("All requests that met the rule, of clients alone.")
+    )
+    signed_in = models.BooleanField(default=False, help_text=_("A client that is known to have been signed in."))
+    network = models.CharField(max_length=255, blank=True, help_text=_("That of a client with an address."))
+    distinct = models.JSONField(default=dict, help_text=_("Of all: from which the number of different clients is estimated."))
 
     class Meta:
-        verbose_name = "offender"
+        verbose_name = _("offender")
         constraints = [
             models.UniqueConstraint(
                 fields=["resolution", "start", "rule", "kind", "value"], name="ratewindow_one_offender_per_start"

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
@@ -20,38 +21,38 @@ class RuleWindow(models.Model):
     """One limit of a rule: at most `limit` requests in any `period`."""
 
     rule = models.ForeignKey(RateRule, models.CASCADE, related_name="windows")
-    limit = models.PositiveBigIntegerField(help_text="How many requests are allowed in a period. 0 refuses all.")
+    limit = models.PositiveBigIntegerField(help_text=_("How many requests are allowed in a period. 0 refuses all."))
     period = PeriodField()
     algorithm = models.CharField(max_length=32, choices=algorithm_choices, default="sliding_window")
     buckets = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Sliding window only: how many parts a period is divided into. Leave empty for the default.",
+        help_text=_("Sliding window only: how many parts a period is divided into. Leave empty for the default."),
     )
 
     burst = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Token bucket and leaky bucket only: how many requests may come at once. Leave empty for the default.",
+        help_text=_("Token bucket and leaky bucket only: how many requests may come at once. Leave empty for the default."),
     )
     aligned_to = models.CharField(
         max_length=8,
         blank=True,
         choices=[(name, name.capitalize()) for name in ALIGNMENTS_MS],
-        help_text="Fixed windows only: begin with the clock instead of with the first request.",
+        help_text=_("Fixed windows only: begin with the clock instead of with the first request."),
     )
 
     objects = RuleWindowManager()
 
     class Meta:
-        verbose_name = "limit"
+        verbose_name = _("limit")
         constraints = [
             models.UniqueConstraint(
                 fields=["rule", "period", "algorithm"],
                 name="ratewindow_one_limit_per_period",
-                violation_error_message="This rule already has a limit for this period: change that one instead.",
+                violation_error_message=_("This rule already has a limit for this period: change that one instead."),
             )
         ]
         ordering = ["rule", "period"]
