@@ -137,7 +137,7 @@ class Override(models.Model):
         if self.starts_at is not None and self.expires_at <= self.starts_at:
             errors["expires_at"] = _("The end is not after the beginning: choose a later time.")
         elif self._state.adding and self.expires_at <= time_zone.now():
-            errors["expires_at"] = ValidationError(_(_("This time has passed: choose a later one.")), code=HAS_PASSED)
+            errors["expires_at"] = ValidationError(_("This time has passed: choose a later one."), code=HAS_PASSED)
 
     def _contains_author(self, subject: Subject) -> bool:
         if self.created_by is None:

@@ -1,6 +1,7 @@
 """The rules that staff edit: which requests they meet, what identifies a client, and what a refused client gets."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
@@ -171,7 +172,9 @@ class RateRule(models.Model):
         return (self.name,)
 
     def clean(self) -> None:
-        errors = {field: _("None is not text: write an empty text.") for field in _MAY_BE_EMPTY if getattr(self, field) is None}
+        errors: dict[str, Any] = {
+            field: _("None is not text: write an empty text.") for field in _MAY_BE_EMPTY if getattr(self, field) is None
+        }
         checks: dict[str, Callable[[], object]] = {
             "name": lambda: check_name(self.name) if self.name == BLOCKS else None,  # the field's validator checks the rest
             "key": lambda: recipe(self.key),
