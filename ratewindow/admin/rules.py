@@ -11,8 +11,9 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import code_rates, last_hour, opening, rollout, rollout_actions, said_at_once
+from ratewindow.admin import code_rates, documents_page, last_hour, opening, rollout, rollout_actions, said_at_once
 from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
+from ratewindow.admin.document_rights import may_export, may_import
 from ratewindow.admin.limit_rows import RuleWindowInline
 from ratewindow.admin.number_fields import BoundedField
 from ratewindow.admin.recorded import WHY_FIELDSET
@@ -36,7 +37,7 @@ class RateRuleAdmin(AskingAdmin):
     list_display_links = ["name_and_sentence"]
     list_filter = ["mode", "applies_to"]
     search_fields = ["name", "description", "pattern"]
-    actions = rollout_actions.ACTIONS
+    actions = [*rollout_actions.ACTIONS, documents_page.export]
     inlines = [RuleWindowInline]
     radio_fields = {"mode": admin.VERTICAL}
     save_as = True
@@ -56,7 +57,7 @@ class RateRuleAdmin(AskingAdmin):
     def get_urls(self) -> list[URLPattern]:
         validate = changes_nothing(self.admin_site.admin_view(self.validate_view))
         pages = [path("validate/", validate, name="ratewindow_raterule_validate"), *rollout.urls(self)]
-        return [*pages, *super().get_urls()]
+        return [*pages, *documents_page.urls(self), *super().get_urls()]
 
     def validate_view(self, request: HttpRequest) -> HttpResponse:
         return said_at_once.answer(self, request)
@@ -70,7 +71,13 @@ class RateRuleAdmin(AskingAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         may_add, unfiltered = self.has_add_permission(request), request.GET.keys() <= _UNFILTERED
         in_code = list(code_rates.lines(request, may_add)) if unfiltered and self.has_view_or_change_permission(request) else []
-        return super().changelist_view(request, {"in_code": in_code, "may_add": may_add, **(extra_context or {})})
+        context = {
+            "in_code": in_code,
+            "may_add": may_add,
+            "may_export": may_export(self, request),
+            "may_import": may_import(self, request),
+        }
+        return super().changelist_view(request, {**context, **(extra_context or {})})
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
         """The form of a new rule may begin with limits."""
@@ -155,3 +162,6 @@ class RateRuleAdmin(AskingAdmin):
     def get_form(self, request: HttpRequest, obj: RateRule | None = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change=change, **kwargs)
         return type(form.__name__, (form,), {"may_enforce": may_enforce(request), "request": request})
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        return may_export(self, request)

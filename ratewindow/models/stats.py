@@ -34,6 +34,7 @@ class ThrottleStat(models.Model):
         verbose_name = _("report")
         verbose_name_plural = _("report")
         constraints = [models.UniqueConstraint(fields=["resolution", "start", "rule"], name="ratewindow_one_stat_per_start")]
+        permissions = [("export_throttlestat", "Can export rules and reports")]
 
     def __str__(self) -> str:
         return f"{self.rule} {self.resolution} {self.start:%Y-%m-%d %H:%M}"

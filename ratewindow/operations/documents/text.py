@@ -18,6 +18,15 @@ class NoYaml(Exception):
         super().__init__("YAML needs PyYAML, which is not installed: run pip install 'ratewindow[yaml]', or use JSON.")
 
 
+def installed() -> tuple[str, ...]:
+    """The syntaxes that can be read and written here."""
+    try:
+        _yaml_text()
+    except NoYaml:
+        return (JSON,)
+    return SYNTAXES
+
+
 def to_bytes(document: Document, syntax: str) -> bytes:
     """The document as a file. Raises NoYaml."""
     document = in_order(document)

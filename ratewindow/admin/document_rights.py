@@ -1,0 +1,69 @@
+"""Who may export rules, and import which changes: the permissions that the forms would ask for, one by one."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from django.contrib.admin import ModelAdmin
+from django.http import HttpRequest
+
+from ratewindow.admin.masking import may_see
+from ratewindow.admin.switch_page import may_switch
+from ratewindow.identity import paths_in
+from ratewindow.models import Mode
+from ratewindow.operations.documents.differences import ADDED, OVERRIDE, REMOVED, RULE, Change
+from ratewindow.overrides.subjects import parse_subject
+
+_VERBS = {ADDED: "add", "changed": "change", REMOVED: "delete"}
+
+
+def may_export(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> bool:
+    return model_admin.has_view_permission(request) and bool(request.user.has_perm("ratewindow.export_throttlestat"))
+
+
+def may_export_overrides(request: HttpRequest) -> bool:
+    """A file has identities as they are stored, so it takes the permission to see them."""
+    return may_see(request) and bool(request.user.has_perm("ratewindow.view_override"))
+
+
+def may_import(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> bool:
+    """Whether the page opens; each change asks for its own permissions."""
+    return model_admin.has_add_permission(request) and model_admin.has_change_permission(request)
+
+
+def forbidden(request: HttpRequest, changes: Iterable[Change]) -> list[str]:
+    """A sentence for each kind of change that this user may not make."""
+    return list(dict.fromkeys(sentence for change in changes for sentence in _forbidden(request, change)))
+
+
+def _forbidden(request: HttpRequest, change: Change) -> Iterator[str]:
+    user: Any = request.user
+    if change.what not in (RULE, OVERRIDE):
+        if not may_switch(request):
+            yield "You may not switch limits off and on: remove the section “switch”."
+        return
+    verb, before, after = _VERBS[change.kind], change.before or {}, change.after or {}
+    if not user.has_perm(f"ratewindow.{verb}_{'raterule' if change.what == RULE else 'override'}"):
+        yield f"You may not {verb} {'rules' if change.what == RULE else 'blocks and exemptions'}."
+    if change.what == RULE:
+        becomes_enforced = after.get("mode") == Mode.ENFORCE and before.get("mode") != Mode.ENFORCE
+        if becomes_enforced and not user.has_perm("ratewindow.enforce_raterule"):
+            yield f"You may not enforce rules: write mode: shadow at {change.name}."
+        yield from _code(request, after.get("key", ""), before.get("key"))
+        return
+    if not may_see(request):
+        yield "You may not see identities unmasked: remove the section “overrides”."
+    yield from _code(request, after.get("identity", ""), before.get("identity"))
+    if not may_switch(request) and any(_meets_everybody(values) for values in (before, after)):
+        yield "A block or exemption applies to all visitors, or nearly all, which takes the permission to switch all limits off."
+
+
+def _code(request: HttpRequest, text: str, before: str | None) -> Iterator[str]:
+    if text != before and not (request.user.is_active and request.user.is_superuser) and (paths := paths_in(text)):
+        yield f"{paths[0]!r} is code, which only superusers may use as a key. A developer can register it with @ratekey."
+
+
+def _meets_everybody(override: dict[str, Any]) -> bool:
+    with suppress(ValueError, KeyError):
+        return parse_subject(override["identity"]).meets_everybody
+    return False
