@@ -53,6 +53,7 @@ def box(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule) ->
         "stage": stage,
         "since": since,
         "sentence": rollout_figures.sentence(stage, sums, found.live, period),
+        "clients": rollout_figures.clients(request, stage, period, rule.name) if refuses else "",
         "who_url": who_url(rule.name) if may_see and refuses else "",
         "url": reverse("admin:ratewindow_raterule_stage", args=[rule.pk]) if may_change else "",
         "may_enforce": may_enforce(request),

@@ -17,8 +17,10 @@ from ratewindow.admin.rollout_figures import Stage
 from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.models import Mode, RateRule
 from ratewindow.models.origin import MOST_REASON
+from ratewindow.reporting.report import Report
 from ratewindow.reporting.sums import NOTHING
 
+MOST_WITH_CLIENTS = 10  # rules whose clients are counted, those that refuse most
 SEEN = "rw_seen"  # the name of the hidden field that a confirmed action has
 
 
@@ -31,6 +33,7 @@ class Line:
     mode_label: str
     sentence: str
     figures: str
+    clients: str
     who_url: str
 
 
@@ -82,16 +85,30 @@ def _act(model_admin: "ModelAdmin[Any]", request: HttpRequest, rules: QuerySet[R
     return None
 
 
+def _refused(report: Report, rule: RateRule) -> int:
+    """How many requests the rule has refused, or would have."""
+    sums = report.rules.get(rule.name, NOTHING)
+    return sums.refused if rule.mode == Mode.ENFORCE else sums.would_refuse
+
+
 def _page(model_admin: "ModelAdmin[Any]", request: HttpRequest, chosen: list[RateRule], to: Stage) -> HttpResponse:
     kind = "some" if to.percent < 100 else to.mode
     report = rollout_figures.counts(request, rollout_figures.period())
     may_see = request.user.has_perm("ratewindow.view_throttlestat")
-    lines = []
-    for rule in chosen:
-        sums = report.rules.get(rule.name, NOTHING)
-        figures = rollout_figures.sentence(Stage.of(rule), sums, report.live, report.period)
-        who = rollout.who_url(rule.name) if may_see and (sums.refused or sums.would_refuse) else ""
-        lines.append(Line(rule.name, rule.mode, mode_in_words(rule), sentence(rule), figures, who))
+    refused = {rule.name: _refused(report, rule) for rule in chosen}
+    shown = set(sorted(filter(refused.get, refused), key=lambda name: (-refused[name], name))[:MOST_WITH_CLIENTS])
+    lines = [
+        Line(
+            rule.name,
+            rule.mode,
+            mode_in_words(rule),
+            sentence(rule),
+            rollout_figures.sentence(Stage.of(rule), report.rules.get(rule.name, NOTHING), report.live, report.period),
+            rollout_figures.clients(request, Stage.of(rule), report.period, rule.name) if rule.name in shown else "",
+            rollout.who_url(rule.name) if may_see and refused[rule.name] else "",
+        )
+        for rule in chosen
+    ]
     questions = []
     if to.mode == Mode.ENFORCE:
         moving = partial(

@@ -10,6 +10,7 @@ from ratewindow import conf
 from ratewindow.admin.banner import glance
 from ratewindow.conf import time_zone
 from ratewindow.models import Edit, RateRule
+from ratewindow.reporting.offenders import HowMany, offenders
 from ratewindow.reporting.periods import DAY, Period, between, last
 from ratewindow.reporting.report import Report, report
 from ratewindow.reporting.summary import number, percent
@@ -101,3 +102,21 @@ def sentence(stage: Stage, sums: Sums, live: bool, period: Period) -> str:
     if stage.percent < 100:
         return f"{refused}; of the other clients it would have refused {values['would']} ({values['would_share']})."
     return f"{refused}."
+
+
+def clients(request: HttpRequest, stage: Stage, period: Period, rule: str) -> str:
+    """``They came from 9 clients, 1 of them signed in.``: from how many clients the refused requests of a rule came."""
+    found = offenders(period, rule, ask_redis=glance(request).reachable, most=1)
+    pair = (found.refused, found.refused_signed_in)
+    if stage.mode != "enforce":
+        pair = (found.would_refuse, found.would_refuse_signed_in)
+    many, signed_in = pair
+    if not many:
+        return ""
+    if many.exact and many.number == 1:
+        return f"They came from 1 client, {'signed in' if signed_in else 'not signed in'}."
+    return f"They came from {_how_many(many)} clients, {_how_many(signed_in)} of them signed in."
+
+
+def _how_many(many: HowMany) -> str:
+    return number(many.number) if many.exact else f"at least {number(many.number)}"

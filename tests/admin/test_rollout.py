@@ -14,7 +14,9 @@ from django.urls import reverse
 from ratewindow.admin.rollout_figures import Stage, since
 from ratewindow.conf import time_zone
 from ratewindow.models import Edit, RateRule, ThrottleStat
+from ratewindow.reporting import counters
 from ratewindow.reporting.sums import Sums
+from ratewindow.rulebook import reading
 from tests.support.rule_pages import ADD, change, count, define, errors, said, typed
 
 pytestmark = pytest.mark.django_db
@@ -88,6 +90,25 @@ class TestBox:
         assert Edit.objects.count() == 3
         found = since(rule)
         assert found is not None and (found.at, found.by) == (changed.at, "boss")
+
+    def test_it_counts_the_clients_and_those_of_them_that_were_signed_in(self, page: Client, boss: User) -> None:
+        rule = define("search", "1/m", path="/search/", key="user_or_ip")
+        reading.reload()
+        signed_in = Client()
+        signed_in.force_login(boss)
+        for number in range(3):
+            for _ in range(3):
+                Client(REMOTE_ADDR=f"203.0.113.{number}").get("/search/")
+        for _ in range(3):
+            signed_in.get("/search/")
+        counters.flush()
+        words = said(page.get(change(rule)))
+        assert (
+            "it met 12 requests and would have refused 8 of them (67 %). They came from 4 clients, 1 of them signed in." in words
+        )
+        press(page, rule, "enforce")
+        Edit.objects.update(at=time_zone.now() - timedelta(days=2))
+        assert "signed in" not in said(page.get(change(rule)))  # none has been refused
 
     def test_a_new_rule_has_none(self, page: Client) -> None:
         assert "rw-rollout" not in re.sub(r"rollout\.css", "", page.get(ADD).content.decode())
