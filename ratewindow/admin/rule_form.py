@@ -22,6 +22,7 @@ from ratewindow.models.rules import AppliesTo, OnError
 from ratewindow.rules import code_rates, site_routes
 from ratewindow.rules.count_when import ALWAYS, LOGIN_FAILED
 
+PREVIEW_BUTTON = "_preview"  # its name in the form, for browsers without JavaScript
 BOUNDS = {"cost": (0, MOST_COST), "enforce_percent": (1, 100), "lease": (1, MOST_COST), "response_status": (400, 599)}
 
 SAVE_BUTTONS = {"_shadow": Mode.SHADOW, "_enforce": Mode.ENFORCE}  # of a new rule, each with the mode that it saves
@@ -155,6 +156,10 @@ class RuleForm(MergedErrorsForm):
         field: Any = self.fields[name]
         field.initial = ""
         field.choices = [("", "Choose…"), *AppliesTo.choices]
+
+    def is_valid(self) -> bool:
+        """What is sent by the button for a preview is never saved."""
+        return super().is_valid() and PREVIEW_BUTTON not in self.data
 
     def clean(self) -> dict[str, Any] | None:
         """Give empty fields the default of the model."""

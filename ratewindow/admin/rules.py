@@ -16,14 +16,16 @@ from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.document_rights import may_export, may_import
 from ratewindow.admin.limit_rows import RuleWindowInline
 from ratewindow.admin.number_fields import BoundedField
+from ratewindow.admin.preview import PreviewedAdmin
 from ratewindow.admin.recorded import WHY_FIELDSET
 from ratewindow.admin.registering import register
 from ratewindow.admin.rule_form import BOUNDS, RuleForm, may_enforce
 from ratewindow.admin.wording import mode_in_words, sentence
-from ratewindow.checks.rows import leading_nowhere
 from ratewindow.models import RateRule
 from ratewindow.operations import lockout
 from ratewindow.rulebook import reading, rule_rows
+from ratewindow.rules.coverage import coverage
+from ratewindow.rules.doubts import doubts
 from ratewindow.rules.rule import Rule
 
 COUNTING = "Counting"  # the first of the fieldsets below the limits
@@ -31,7 +33,7 @@ _UNFILTERED = {"o", "p", "all"}  # query parameters that hide no rule
 
 
 @register(RateRule)
-class RateRuleAdmin(AskingAdmin):
+class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
     form = RuleForm
     list_display = ["mode_badge", "name_and_sentence"]
     list_display_links = ["name_and_sentence"]
@@ -105,7 +107,7 @@ class RateRuleAdmin(AskingAdmin):
         if obj is None:
             return [first, *others, WHY_FIELDSET]
         may_change = self.has_change_permission(request, obj)
-        fields = ["in_words", *first[1]["fields"]]
+        fields = first[1]["fields"] if may_change else ["in_words", *first[1]["fields"]]  # else the preview has them
         return [(first[0], {**first[1], "fields": fields}), *others, *([WHY_FIELDSET] if may_change else [])]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
@@ -134,9 +136,9 @@ class RateRuleAdmin(AskingAdmin):
             self._warn(request, rule_rows.freeze(rule))
 
     def _warn(self, request: HttpRequest, rule: Rule) -> None:
-        """Of a rule that leads nowhere, and of one that refuses staff, or would once it is enforced."""
-        for problem in leading_nowhere([rule]):
-            messages.warning(request, problem.msg)
+        """Of a rule that limits nobody or refuses all, and of one that refuses staff, or would once it is enforced."""
+        for doubt in doubts(rule, coverage([rule])):
+            messages.warning(request, f"{doubt.text} {doubt.remedy}")
         for found in lockout.lockouts([rule], request):
             messages.warning(request, f"{found} {lockout.REMEDY} {lockout.way_out(rule.name)}")
 

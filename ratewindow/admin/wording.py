@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from django.utils.text import Truncator
+
 from ratewindow.conf import time_zone
+from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.types import Window
-from ratewindow.models import Override, RateRule
+from ratewindow.models import Override, RateRule, RuleWindow
 from ratewindow.models.fields import to_text
 from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.count_when import LOGIN_FAILED, counts_always, written
 
+DEFAULT_ALGORITHM = RuleWindow._meta.get_field("algorithm").default
 _UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
 _KEYS = {"ip": "address", "user_or_ip": "user or address"}  # other keys are shown as they are
 _FIELDS = {
@@ -24,16 +28,16 @@ _FIELDS = {
 }
 
 
-def sentence(rule: RateRule) -> str:
-    """``Each address: at most 5 in 1 minute and 20 in 1 hour, on POST /login/.``"""
-    return "; ".join([f"{_clients(rule.key)}: {_amount(rule)}, {_requests(rule)}", *_details(rule)]) + "."
+def sentence(rule: RateRule, windows: Sequence[Window] | None = None) -> str:
+    """``Each address: at most 5 in 1 minute and 20 in 1 hour, on POST /login/.`` With these windows, or those saved."""
+    return "; ".join([f"{_clients(rule.key)}: {_amount(rule, windows)}, {_requests(rule)}", *_details(rule)]) + "."
 
 
 def sentence_in_code(use: CodeRate) -> str:
     """The sentence of a rate in code: ``Each address: at most 5 in 1 minute, where code names it.``"""
     amount = _limits(use.options.windows(use.rate)) if isinstance(use.rate, str) else use.words
     methods = f" on {' or '.join(sorted(use.methods))}" if use.methods else ""
-    details = _details(RateRule(name=use.name, key=use.key, **use.options.of_rule))
+    details = _details(RateRule(name=use.name, key=use.key, normalise=use.normalise, **use.options.of_rule))
     shadow = ["in shadow: counts, and refuses nobody"] if use.options.mode == "shadow" else []
     return "; ".join([f"{_clients(use.key)}: {amount},{methods} where code names it", *details, *shadow]) + "."
 
@@ -41,8 +45,9 @@ def sentence_in_code(use: CodeRate) -> str:
 def _details(rule: RateRule) -> list[str]:
     """What differs from an ordinary rule."""
     more = [
+        _normalised(rule.normalise),
+        _missing(rule.key, rule.on_missing),
         _costs(rule.cost),
-        _MISSING.get(rule.on_missing, ""),
         _counts(rule.count_when),
         "refused requests also count" if rule.count_refused else "",
         "each request is charged first, and refunded if its answer does not count" if rule.hold else "",
@@ -50,6 +55,7 @@ def _details(rule: RateRule) -> list[str]:
         f"a process may take {rule.lease:,} units at once" if rule.lease > 1 else "",
         _AWAY.get(rule.on_error, ""),
         f"refused with status {rule.response_status}" if rule.response_status != 429 else "",
+        f"refused clients read “{Truncator(rule.message).chars(80)}”" if rule.message else "",
         f"enforced for {rule.enforce_percent} % of clients" if _is_partial(rule) else "",
     ]
     return [*filter(None, more)]
@@ -108,9 +114,9 @@ def rounded(duration: timedelta) -> str:
     return f"{round(seconds)} s"
 
 
-def _amount(rule: RateRule) -> str:
+def _amount(rule: RateRule, windows: Sequence[Window] | None) -> str:
     try:
-        return _limits([window.freeze() for window in rule.windows.all()])
+        return _limits([window.freeze() for window in rule.windows.all()] if windows is None else windows)
     except ValueError as error:  # written by raw SQL
         return f"an invalid limit ({error})"
 
@@ -124,17 +130,38 @@ def _limits(windows: Sequence[Window]) -> str:
 
 
 def _limit(window: Window) -> str:
-    """``5 in 1 minute``, ``5 in each day by the clock (UTC)``, or ``20 at once and then 5 in 1 minute``."""
+    """``5 in 1 minute``, ``5 in each day by the clock (UTC)``, ``20 at once and then 5 in 1 minute``, or another algorithm than
+    the usual one after it: ``5 in 1 minute (sliding log)``."""
     if window.aligned_to:
         return f"{window.limit:,} in each {window.aligned_to} by the clock ({window.timezone})"
-    burst = f"{window.burst:,} at once and then " if window.burst is not None else ""
-    return f"{burst}{window.limit:,} in {_in_words(to_text(timedelta(milliseconds=window.period_ms)))}"
+    period, chosen = _in_words(to_text(timedelta(milliseconds=window.period_ms))), algorithm(window.algorithm)
+    if window.burst is not None:
+        return f"{window.burst:,} at once and then {window.limit:,} in {period}"
+    if window.algorithm != DEFAULT_ALGORITHM:
+        return f"{window.limit:,} in {period} ({chosen.label.lower()})"
+    if window.buckets != chosen.default_buckets:
+        return f"{window.limit:,} in {period} ({window.buckets} {'bucket' if window.buckets == 1 else 'buckets'})"
+    return f"{window.limit:,} in {period}"
 
 
+_ALWAYS_THERE = {"ip", "user_or_ip", "global", "path", "method"}  # parts of a key that no request lacks
 _MISSING = {
+    "ip": "requests without this key count by address",
     "allow": "requests without this key pass uncounted",
     "refuse": "requests without this key are refused",
 }
+
+
+def _missing(key: str, on_missing: str) -> str:
+    """What happens to requests without the key, if there may be any."""
+    parts = {part.strip() for part in key.split("+")}
+    return "" if parts <= _ALWAYS_THERE else _MISSING.get(on_missing, "")
+
+
+def _normalised(normalise: bool) -> str:
+    return "case, blanks and Unicode forms make no difference" if normalise else ""
+
+
 _AWAY = {
     "allow": "while Redis is away, requests pass uncounted",
     "refuse": "while Redis is away, requests are refused",
@@ -169,7 +196,8 @@ def _requests(rule: RateRule) -> str:
         case "path":
             return f"on {methods} {rule.pattern}" if methods else f"on {rule.pattern}"
         case "prefix":
-            return f"on {methods} below {rule.pattern}" if methods else f"below {rule.pattern}"
+            place = f"below {rule.pattern}" if rule.pattern.endswith("/") else f"on paths that start with {rule.pattern}"
+            return f"on {methods} {place.removeprefix('on ')}" if methods else place
         case "regex":
             return f"on {methods} to paths that match {rule.pattern}" if methods else f"on paths that match {rule.pattern}"
         case "route":

@@ -1,22 +1,22 @@
 """Checks of the rules in the database."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
 from django.db import Error as DatabaseError
-from django.urls import URLResolver, get_resolver
 
 from ratewindow.checks.code import import_views, places_of
 from ratewindow.checks.messages import Messages, error, warning
 from ratewindow.checks.settings import MIDDLEWARE
 from ratewindow.rulebook import rule_rows
 from ratewindow.rules import code_rates
+from ratewindow.rules.coverage import coverage
+from ratewindow.rules.doubts import doubts
 from ratewindow.rules.matching import TOO_MANY, without_room
-from ratewindow.rules.path_variants import PathVariants
 from ratewindow.rules.rule import Rule
 
 # The client chooses these values: with another value in each request it is never limited.
@@ -25,7 +25,7 @@ _CHOSEN = ("header:", "cookie:", "query:", "get:", "post:", "json:", "body:")
 
 @checks.register(checks.Tags.database)  # not TAG too: Django 6.1 would then read rows for `check --tag ratewindow`
 def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any) -> Messages:
-    """W001, W002, E004, W007, W014, W015, W018, W019: problems of rules."""
+    """W001, W002, E004, W007, W014, W015, W018, W019, W021: problems of rules."""
     if not databases:
         return []
     import_views()
@@ -42,7 +42,7 @@ def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str
         *_undefined({row.name for row, _ in readings}),
         *_left_out(wrong),
         *_without_middleware(rules),
-        *leading_nowhere(rules),
+        *_doubtful(rules),
         *_by_choice_alone([rule for rule in rules if rule.mode == "enforce"]),
         *_seeing_others(rules),
         *_by_sessions_without_keys(rules),
@@ -85,34 +85,14 @@ def _is_ours(name: str) -> bool:
     return isinstance(found, type) and issubclass(found, RateWindowMiddleware)
 
 
-def leading_nowhere(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
-    """W014: rules for one path or route that the URLconf does not have."""
-    if not getattr(settings, "ROOT_URLCONF", None):
-        return
-    known, variants = set(_names(get_resolver())), PathVariants(None, ())
-    missing: dict[str, Callable[[str], bool]] = {
-        "path": lambda path: variants.way_to(path) is None,
-        "route": lambda name: name not in known,
-    }
+def _doubtful(rules: Sequence[Rule]) -> Iterator[checks.CheckMessage]:
+    """W014: rules for a path, a route or methods that the site does not have. W021: rules that refuse all by their cost."""
+    numbers = {"nowhere": 14, "method": 14, "cost": 21}  # calls of hit may name a rule, and a limit of 0 may be intended
+    covered = coverage(rules)
     for rule in rules:
-        if rule.applies_to in missing and missing[rule.applies_to](rule.pattern):
-            yield warning(
-                14,
-                f"Rule {rule.name!r} is for the {rule.applies_to} {rule.pattern!r}, which the URLconf does not have.",
-                "Correct it, or delete the rule.",
-            )
-
-
-def _names(resolver: URLResolver, within: str = "") -> Iterator[str]:
-    """Every URL name and every namespace."""
-    for child in resolver.url_patterns:
-        if isinstance(child, URLResolver):
-            inner = ":".join(filter(None, (within, child.namespace)))
-            if inner:
-                yield inner
-            yield from _names(child, inner)
-        else:
-            yield ":".join(filter(None, (within, child.name or child.lookup_str)))
+        for doubt in doubts(rule, covered):
+            if doubt.kind in numbers:
+                yield warning(numbers[doubt.kind], doubt.text, doubt.remedy)
 
 
 def _by_choice_alone(rules: Sequence[Rule]) -> Iterator[checks.CheckMessage]:

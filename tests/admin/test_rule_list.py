@@ -15,6 +15,7 @@ from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.reporting.sums import Sums
 from tests.support.rule_pages import LIST, change, count, define, said, typed
 
+BY_ADDRESS = "requests without this key count by address."
 pytestmark = pytest.mark.django_db
 
 
@@ -22,7 +23,7 @@ class TestList:
     def test_it_reads_as_sentences(self, page: Client) -> None:
         define(rate="5/m; 20/h", path="/login/", key="ip+user", methods="POST", mode="enforce")
         text = page.get(LIST).content.decode()
-        assert "Each address + user: at most 5 in 1 minute and 20 in 1 hour, on POST /login/." in text
+        assert f"Each address + user: at most 5 in 1 minute and 20 in 1 hour, on POST /login/; {BY_ADDRESS}" in text
         assert '<span class="rw-mode rw-mode-enforce">Enforce</span>' in text
 
     def test_it_asks_the_database_as_often_for_many_rules_as_for_one(
@@ -63,7 +64,7 @@ class TestList:
         define("code.and.row")
         count(**{"code.only": Sums(passed=5)})
         below = said(page.get(LIST)).partition("Only in code")[2]
-        assert "code.only Each user: at most 7 in 1 minute and 70 in 1 hour, on POST where code names it." in below
+        assert f"code.only Each user: at most 7 in 1 minute and 70 in 1 hour, on POST where code names it; {BY_ADDRESS}" in below
         assert "5 passed" in below
         assert "code.and.row" not in below
         (url,) = re.findall(r'href="([^"]*name=code.only[^"]*)"', page.get(LIST).content.decode())

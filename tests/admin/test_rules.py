@@ -273,7 +273,7 @@ def test_a_regular_expression_is_tried_with_the_others_and_one_left_out_says_so_
     listed = page.get(LIST).content.decode()
     assert listed.count("This rule is left out, it cannot be enforced: all regular expressions of the site together") == 6
     left_out = next(rule for rule in RateRule.objects.order_by("name") if reading.problem_of(rule.name))
-    assert "But it is left out, it cannot be enforced" in page.get(change(left_out)).content.decode()
+    assert "this rule is left out, it cannot be enforced" in page.get(change(left_out)).content.decode()
 
 
 def test_more_buckets_than_one_decision_may_look_through_are_refused(page: Client) -> None:
