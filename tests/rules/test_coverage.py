@@ -1,6 +1,5 @@
 """Which routes a rule meets, may meet and never meets, in odd URLconfs."""
 
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from ratewindow.rules.coverage import Covered, coverage
 from ratewindow.rules.matching import Index
 from ratewindow.rules.rule import Rule
 from ratewindow.rules.site_routes import routes
+from tests.support.urlconfs import site
 
 
 class FromDatabase(converters.StringConverter):
@@ -52,12 +52,6 @@ class Cart(View):
 @method_decorator(ratelimit("shop.add"), name="post")
 class LimitedCart(Cart):
     pass
-
-
-def site(*patterns: Any) -> Any:
-    module = ModuleType("urls_of_test")
-    module.urlpatterns = list(patterns)  # type: ignore[attr-defined]
-    return override_settings(ROOT_URLCONF=module)
 
 
 def met(applies_to: str, pattern: str = "", methods: str = "") -> tuple[list[str], list[str]]:

@@ -13,7 +13,7 @@ from ratewindow.limiter.types import Window
 from ratewindow.rules.coverage import coverage
 from ratewindow.rules.doubts import doubts
 from ratewindow.rules.rule import Rule
-from tests.rules.test_coverage import site
+from tests.support.urlconfs import site
 
 LIMIT = Window(5, 60_000)
 

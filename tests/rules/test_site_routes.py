@@ -8,7 +8,7 @@ from django.test import override_settings
 from django.urls import path
 
 from ratewindow.rules.site_routes import routes
-from tests.rules.test_coverage import site
+from tests.support.urlconfs import site
 
 
 def view(request: HttpRequest) -> HttpResponse:
