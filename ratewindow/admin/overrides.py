@@ -8,7 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 
-from ratewindow.admin import override_ends, override_list, override_quick, override_twice, release_page, who
+from ratewindow.admin import history, override_ends, override_list, override_quick, override_twice, release_page, who
 from ratewindow.admin.confirm_page import AskingAdmin
 from ratewindow.admin.masking import display, may_see
 from ratewindow.admin.override_form import OverrideForm
@@ -97,6 +97,9 @@ class OverrideAdmin(AskingAdmin):
             user = ["user"] if who.may_search_users(request) else []
             return [(name, {"fields": ["action", "identity", *user, "group", "reason"]}), *others]
         return [(name, {"fields": ["action", override_list.who(request), "reason", override_list.made_by]}), *others]
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        return history.object_page(self, request, object_id)
 
     def get_form(self, request: HttpRequest, obj: Override | None = None, change: bool = False, **kwargs: Any) -> Any:
         named: dict[str, Any] = {} if obj is not None else {"group": who.group_field()}

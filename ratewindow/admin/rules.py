@@ -11,7 +11,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import code_rates, documents_page, last_hour, opening, rollout, rollout_actions, said_at_once
+from ratewindow.admin import code_rates, documents_page, history, last_hour, opening, rollout, rollout_actions, said_at_once
 from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.document_rights import may_export, may_import
 from ratewindow.admin.limit_rows import RuleWindowInline
@@ -160,6 +160,9 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
 
     def has_enforce_permission(self, request: HttpRequest) -> bool:
         return self.has_change_permission(request) and may_enforce(request)
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        return history.object_page(self, request, object_id)
 
     def get_form(self, request: HttpRequest, obj: RateRule | None = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change=change, **kwargs)

@@ -31,14 +31,14 @@ class Edit(models.Model):
         DELETED = "deleted", _("Deleted")
         RELEASED = "released", _("Released")
 
-    at = MomentField(_("when"), db_index=True)
-    kind = models.CharField(_("of"), max_length=8, choices=Kind.choices)
+    at = MomentField(_("time"), db_index=True)
+    kind = models.CharField(_("kind"), max_length=8, choices=Kind.choices)
     subject = models.CharField(max_length=MOST_CHARACTERS, blank=True)  # as `operations.history.recording.Subject` has it
-    action = models.CharField(max_length=8, choices=Action.choices)
+    action = models.CharField(_("action"), max_length=8, choices=Action.choices)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
-    by = models.CharField(max_length=MOST_BY, blank=True)  # also after the user is deleted
-    way = models.CharField(_("by way of"), max_length=MOST_WAY)  # admin, code, define, command mode, ...
-    reason = models.CharField(_("why"), max_length=MOST_REASON, blank=True)
+    by = models.CharField(_("person"), max_length=MOST_BY, blank=True)  # also after the user is deleted
+    way = models.CharField(_("way"), max_length=MOST_WAY)  # admin, code, define, command mode, ...
+    reason = models.CharField(_("reason"), max_length=MOST_REASON, blank=True)
     before = models.JSONField(null=True, blank=True)  # None if there was nothing
     after = models.JSONField(null=True, blank=True)
 
@@ -46,7 +46,7 @@ class Edit(models.Model):
 
     class Meta:
         verbose_name = _("edit")
-        verbose_name_plural = _("history")
+        verbose_name_plural = _("edits")
         default_permissions = ()  # whoever may view a rule or a block may view its edits
         ordering = ["-at", "-pk"]
         indexes = [models.Index(fields=["kind", "subject", "at"], name="ratewindow_edit_subject")]

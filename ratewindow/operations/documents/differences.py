@@ -148,7 +148,7 @@ _IN_NAME = {RULE: {"name"}, OVERRIDE: {"action", "identity", "rule"}, SWITCH: se
 def _fields(change: Change) -> Iterator[FieldChange]:
     before, after = change.before or {}, change.after or {}
     for name, was, becomes in _of_row(_MODELS[change.what], change.before, change.after):
-        if name not in _IN_NAME[change.what]:
+        if change.kind == CHANGED or name not in _IN_NAME[change.what]:
             yield FieldChange(name, was, becomes)
     old, new = _limits(before), _limits(after)
     for key in [*old, *(key for key in new if key not in old)]:

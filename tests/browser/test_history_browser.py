@@ -1,0 +1,76 @@
+"""The history in a real browser: read in both themes and on a phone, and an edit undone from it."""
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from ratewindow.models import Edit, Override, RateRule, origin
+from ratewindow.operations import release
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, opened, sync_api
+
+pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
+
+ALL = reverse("admin:ratewindow_history")
+
+
+def make() -> RateRule:
+    """Edits of every kind, the last of them of the rule ``login``."""
+    RateRule.objects.define("y" * 64, "5/s", path=f"/{'x' * 200}/", key="ip+header:x-api-key")
+    block = Override.objects.block("ip:203.0.113.0/24", duration="2h", reason="password guessing", source="admin")
+    release.release("user:42")
+    block.delete()
+    fields = {"path": "/login/", "key": "ip+post:username", "methods": "POST"}
+    RateRule.objects.define("login", "5/m; 20/h", mode="enforce", **fields)
+    with origin.edits("admin", by="ada", reason="a campaign brings many at once"):
+        rule, _ = RateRule.objects.define("login", "20/m; 100/h", overwrite=True, mode="shadow", **fields)
+    return rule
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_it_can_be_read_in_both_themes_and_on_a_phone(
+    browser: Any, live_server: Any, admin_client: Any, scheme: str, width: int
+) -> None:
+    rule = make()
+    edit = Edit.objects.order_by("-at")[0]
+    page = opened(browser, live_server, admin_client, color_scheme=scheme, viewport={"width": width, "height": 900})
+    urls = {
+        "all": ALL,
+        "rule": reverse("admin:ratewindow_raterule_history", args=[rule.pk]),
+        "edit": reverse("admin:ratewindow_edit_change", args=[edit.pk]),
+        "restore": reverse("admin:ratewindow_history_restore", args=[edit.pk, "before"]),
+        "everything": reverse("admin:ratewindow_history_restore", args=[Edit.objects.order_by("at")[0].pk, "all-after"]),
+    }
+    for url in urls.values():
+        page.goto(live_server.url + url, wait_until="load")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), url
+        for each in page.locator(".rw-mode, .rw-sentence, .rw-who, .rw-changes :is(dt, del, ins)").all():
+            assert each.evaluate(CONTRAST) >= 4.5, (url, each.inner_html())
+    page.context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_an_edit_is_undone_from_the_history_of_its_rule(browser: Any, live_server: Any, admin_client: Any, width: int) -> None:
+    rule = make()
+    page = opened(browser, live_server, admin_client, viewport={"width": width, "height": 900})
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(live_server.url + reverse("admin:ratewindow_raterule_change", args=[rule.pk]), wait_until="load")
+    page.locator(".object-tools a", has_text="History").click()
+    page.get_by_role("link", name="Restore…").first.click()
+    page.get_by_role("link", name="Rule login: as it was before this edit").click()
+    sync_api.expect(page.locator("#content-main")).to_contain_text("Limit in 1m")
+    page.get_by_label("Reason").fill("the campaign is over")
+    page.get_by_role("button", name="Restore").click()
+    sync_api.expect(page.locator(".messagelist")).to_contain_text("Restored: Rule login.")
+    rule.refresh_from_db()
+    assert rule.mode == "enforce" and [window.limit for window in rule.windows.all()] == [5, 20]
+    page.get_by_role("link", name="Undo…").click()
+    page.get_by_label("Reason").fill("it is not")
+    page.get_by_role("button", name="Restore").click()
+    sync_api.expect(page.locator(".messagelist")).to_contain_text("Restored: Rule login.")
+    rule.refresh_from_db()
+    assert rule.mode == "shadow" and [window.limit for window in rule.windows.all()] == [20, 100]
+    assert not said
+    page.context.close()
