@@ -16,6 +16,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.http import content_disposition_header
 
+from ratewindow.admin.changes_in_words import shown
 from ratewindow.admin.confirm_page import changes_nothing
 from ratewindow.admin.document_rights import forbidden, may_export, may_export_overrides, may_import
 from ratewindow.admin.recorded import WHY
@@ -147,7 +148,7 @@ def _preview(model_admin: Any, request: HttpRequest, document: Document, exact: 
     """What would change, and a form that sends the same document again. Raises DocumentError."""
     changes = applying.preview(document, exact=exact)
     context = {
-        "changes": changes,
+        "changes": shown(request, changes),
         "counts": [(kind, sum(change.kind == kind for change in changes)) for kind in (ADDED, CHANGED, REMOVED)],
         "forbidden": forbidden(request, changes),
         "document": signing.dumps([document, exact, _digest(changes), str(request.user.pk)], salt=_SALT, compress=True),

@@ -49,8 +49,8 @@ class TestImport:
         apply(document(rules=[LOGIN, SEARCH]))
         preview = page.post(IMPORT, {"pasted": written(document(rules=[{**LOGIN, "cost": 2}], overrides=[BLOCK]))})
         shown = preview.content.decode()
-        assert "Nothing has been changed yet" in shown and "rule login" in shown and "override block ip:203.0.113.0/24" in shown
-        assert re.search(r"cost</th><td><del>1</del></td><td><ins>2</ins>", shown)
+        assert "Nothing has been changed yet" in shown and "Rule login" in shown and "Block: ip:203.0.113.0/24" in shown
+        assert re.search(r"Cost</th><td><del>1</del></td><td><ins>2</ins>", shown)
         assert RateRule.objects.get(name="login").cost == 1
         done = confirm(page, preview, why="a new release")
         assert "Imported: 1 added, 1 changed, 0 removed." in said(done)
@@ -98,7 +98,7 @@ class TestImport:
         RateRule.objects.filter(name="login").update(cost=5)
         again = confirm(page, preview)
         assert "Somebody has edited the site since this preview" in again.content.decode()
-        assert re.search(r"cost</th><td><del>5</del></td><td><ins>2</ins>", again.content.decode())
+        assert re.search(r"Cost</th><td><del>5</del></td><td><ins>2</ins>", again.content.decode())
         assert RateRule.objects.get().cost == 5
         confirm(page, again)
         assert RateRule.objects.get().cost == 2
