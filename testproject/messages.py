@@ -17,6 +17,7 @@ from django.utils.translation.template import templatize
 PACKAGE = Path(__file__).resolve().parent.parent / "ratewindow"
 LANGUAGES = {"ru": "ru", "zh_Hans": "zh_Hans"}  # folders, and what Babel calls the languages
 KEYWORDS = {
+    "Problem": None,
     "_": None,
     "gettext": None,
     "gettext_lazy": None,

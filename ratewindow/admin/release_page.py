@@ -13,6 +13,7 @@ from django.template.response import TemplateResponse
 
 from ratewindow.admin import who
 from ratewindow.admin.masking import may_see
+from ratewindow.conf.translation import translated
 from ratewindow.models import Override, RateRule
 from ratewindow.operations import release
 from ratewindow.overrides.as_typed import EXAMPLES
@@ -80,7 +81,7 @@ def _release(request: HttpRequest, form: ReleaseForm) -> bool:
     try:
         released = release.release(identity, rule)
     except ValueError as error:
-        form.add_error("rule" if rule and "rule" in str(error) else "identity", f"{error}.")
+        form.add_error("rule" if rule and "rule" in str(error) else "identity", f"{translated(error)}.")
         return False
     (messages.warning if released.failure else messages.success)(request, released.in_words(name_blocks=may_see(request)))
     LogEntry.objects.create(

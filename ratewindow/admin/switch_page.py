@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 from ratewindow import conf
 from ratewindow.admin.banner import OFF_TAG, SWITCH, off_message
 from ratewindow.admin.post_button import post_button
+from ratewindow.conf.translation import translated
 from ratewindow.limiter.durations import format_duration
 from ratewindow.models import LimitSwitch
 from ratewindow.operations import switch_off
@@ -51,7 +52,7 @@ class SwitchForm(forms.Form):
         try:
             return switch_off.seconds_of(text)
         except ValueError as error:
-            raise forms.ValidationError(f"{error}.") from None
+            raise forms.ValidationError(f"{translated(error)}.") from None
 
 
 def may_switch(request: HttpRequest) -> bool:

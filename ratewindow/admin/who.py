@@ -13,6 +13,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from ratewindow.admin import code_keys
+from ratewindow.conf.translation import translated
 from ratewindow.models import Override
 from ratewindow.overrides.as_typed import EXAMPLES, SeveralUsers, as_subject
 
@@ -73,7 +74,7 @@ def typed(request: HttpRequest, text: str, chosen: str = "") -> str:
             return chosen
         raise ValidationError(_choice(text, several)) from None
     except ValueError as error:
-        raise ValidationError(f"{error}.") from None
+        raise ValidationError(f"{translated(error)}.") from None
 
 
 def one_of(form: Any) -> None:

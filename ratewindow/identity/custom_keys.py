@@ -16,6 +16,7 @@ from ratewindow.identity.normalise import Normaliser
 from ratewindow.identity.request_attributes import load_user, report_failure
 from ratewindow.identity.sent_fields import Extractor
 from ratewindow.identity.typed_values import typed
+from ratewindow.limiter.problem import Problem
 
 Function = TypeVar("Function", bound=Callable[[HttpRequest], Any])
 RESERVED = frozenset(
@@ -45,15 +46,15 @@ def ratekey(name: str, *, needs_user: bool = True) -> Callable[[Function], Funct
     belongs to another function.
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
-        raise ValueError(f"{name!r} is not a name for a key: use at most 64 of a-z, 0-9 and _, beginning with a letter")
+        raise Problem("{name!r} is not a name for a key: use at most 64 of a-z, 0-9 and _, beginning with a letter", name=name)
     if name in RESERVED:
-        raise ValueError(f"{name!r} is a built-in key: choose another name")
+        raise Problem("{name!r} is a built-in key: choose another name", name=name)
 
     def register(function: Function) -> Function:
         check(name, function)
         known = _registered.get(name)
         if known is not None and place_of(known.function) != place_of(function):
-            raise ValueError(f"key {name!r} belongs to {place_of(known.function)}: choose another name")
+            raise Problem("key {name!r} belongs to {function}: choose another name", name=name, function=place_of(known.function))
         register_key(CustomKey(name, function, needs_user))
         return function
 
@@ -99,10 +100,16 @@ def imported(name: str) -> Any:
     try:
         imported_module = import_module(module)
     except Exception as error:  # importing a module may raise anything
-        raise ValueError(f"{name!r} is not a key: {module} cannot be imported, {type(error).__name__}: {error}") from None
+        raise Problem(
+            "{name!r} is not a key: {module} cannot be imported, {kind}: {error}",
+            name=name,
+            module=module,
+            kind=type(error).__name__,
+            error=error,
+        ) from None
     function = getattr(imported_module, attribute, None)
     if function is None:
-        raise ValueError(f"{name!r} is not a key: {module} has no {attribute!r}")
+        raise Problem("{name!r} is not a key: {module} has no {attribute!r}", name=name, module=module, attribute=attribute)
     return function
 
 
@@ -175,11 +182,15 @@ def _as_text(value: Any) -> str:
 def check(name: str, function: Any, may_be_async: bool = False) -> None:
     """Raise ValueError unless this is a function of a request that can be called, without awaiting it unless it may be async."""
     if not callable(function) or isinstance(function, type) or inspect.isbuiltin(function):
-        raise ValueError(f"{name!r} is not a key: {function!r} is not a function of the request")
+        raise Problem("{name!r} is not a key: {function!r} is not a function of the request", name=name, function=function)
     if arguments_of(function) > 1:
-        raise ValueError(f"{name!r} is not a key: {place_of(function)} needs more than the request")
+        raise Problem("{name!r} is not a key: {function} needs more than the request", name=name, function=place_of(function))
     if not may_be_async and site_functions.is_async(function):
-        raise ValueError(f"{name!r} is not a key: {place_of(function)} is async, and keys are called without await")
+        raise Problem(
+            "{name!r} is not a key: {function} is async, and keys are called without await",
+            name=name,
+            function=place_of(function),
+        )
 
 
 def arguments_of(function: Callable[..., Any]) -> int:

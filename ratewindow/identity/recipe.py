@@ -15,6 +15,7 @@ from ratewindow.identity.scope import scope
 from ratewindow.identity.sent_fields import Extractor, cookie, header, query
 from ratewindow.identity.typed_values import ALIASES
 from ratewindow.limiter.keys import joined
+from ratewindow.limiter.problem import Problem
 
 Loader = Callable[[HttpRequest], Awaitable[None]]
 
@@ -80,7 +81,7 @@ def recipe(key: str, normalise: bool = False) -> Recipe:
     If `normalise`, values that clients send are compared without regard to case, blanks and Unicode form.
     """
     if not isinstance(key, str):
-        raise ValueError(f"{key!r} is not a key: write text such as ip, or user+header:x-api-key")
+        raise Problem("{key!r} is not a key: write text such as ip, or user+header:x-api-key", key=key)
     return _parsed(key, normalise, custom_keys.version())
 
 
@@ -104,7 +105,7 @@ def _extractor(part: str, normaliser: Normaliser) -> tuple[Extractor, Loader | N
     if colon and kind in _NAMED:
         make, example = _NAMED[kind]
         if not _is_name(kind, name):
-            raise ValueError(f"{part!r} has no valid name: write for example {kind}:{example}")
+            raise Problem("{part!r} has no valid name: write for example {kind}:{example}", part=part, kind=kind, example=example)
         return make(name.lower() if kind == "header" else name, normaliser), None
     key = custom_keys.find(part)
     if key is not None and site_functions.is_async(key.function):
@@ -114,7 +115,11 @@ def _extractor(part: str, normaliser: Normaliser) -> tuple[Extractor, Loader | N
     known = ", ".join(
         [*_UNNAMED, *(f"{kind}:NAME" for kind in _NAMED), *sorted(name for name in custom_keys.known() if "." not in name)]
     )
-    raise ValueError(f"{part!r} is not a key: choose from {known}, the dotted path of a function, or join several with +")
+    raise Problem(
+        "{part!r} is not a key: choose from {known}, the dotted path of a function, or join several with +",
+        part=part,
+        known=known,
+    )
 
 
 def canonical(key: str) -> str:

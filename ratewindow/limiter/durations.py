@@ -3,6 +3,8 @@
 import re
 from datetime import timedelta
 
+from ratewindow.limiter.problem import Problem
+
 UNITS_MS = {
     "w": 604_800_000,
     "d": 86_400_000,
@@ -30,13 +32,13 @@ EXAMPLES = "10s, 1m, 2h30m, 1d2h3m4s or 500ms"
 def unit_ms(name: str) -> int:
     """The milliseconds of one unit, singular, plural or abbreviated; ValueError names what is wrong."""
     if not isinstance(name, str):
-        raise ValueError(f"{name!r} is not a unit of time: write a text, such as 'seconds'")
+        raise Problem("{name!r} is not a unit of time: write a text, such as 'seconds'", name=name)
     unit = _UNIT_OF_NAME.get(name.strip().lower())
     if unit is not None:
         return UNITS_MS[unit]
     if name.strip().lower() in ("month", "months", "mo"):
-        raise ValueError(f"{name!r} has no fixed length: write 30d")
-    raise ValueError(f"{name!r} is not a unit of time: use ms, s, m, h, d or w")
+        raise Problem("{name!r} has no fixed length: write 30d", name=name)
+    raise Problem("{name!r} is not a unit of time: use ms, s, m, h, d or w", name=name)
 
 
 def parse_duration(text: str | timedelta) -> int:
@@ -48,21 +50,23 @@ def parse_duration(text: str | timedelta) -> int:
     if isinstance(text, timedelta):
         microseconds = text // timedelta(microseconds=1)
         if microseconds <= 0 or microseconds % 1000:
-            raise ValueError(f"{text} is not a positive whole number of milliseconds: give at least one")
+            raise Problem("{text} is not a positive whole number of milliseconds: give at least one", text=text)
         return microseconds // 1000
     if not isinstance(text, str):
-        raise ValueError(f"{text!r} has no unit: write text such as {EXAMPLES}")
+        raise Problem("{text!r} has no unit: write text such as {examples}", text=text, examples=EXAMPLES)
     lowered = text.strip().lower()
     if lowered.isdigit():
-        raise ValueError(f"{text!r} has no unit: write {lowered}s for seconds, or {EXAMPLES}")
+        raise Problem(
+            "{text!r} has no unit: write {lowered}s for seconds, or {examples}", text=text, lowered=lowered, examples=EXAMPLES
+        )
     if len(lowered) > 64 or not _WHOLE.fullmatch(lowered):
-        raise ValueError(f"{text[:64]!r} is not a duration: write {EXAMPLES}")
+        raise Problem("{text!r} is not a duration: write {examples}", text=text[:64], examples=EXAMPLES)
     try:
         total = sum(int(number) * unit_ms(name) for number, name in _PART.findall(lowered))
     except ValueError as error:
-        raise ValueError(f"{text!r}: {error}") from None
+        raise Problem("{text!r}: {error}", text=text, error=error) from None
     if total <= 0:
-        raise ValueError(f"{text!r} is zero: write at least 1ms")
+        raise Problem("{text!r} is zero: write at least 1ms", text=text)
     return total
 
 

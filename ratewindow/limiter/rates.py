@@ -3,6 +3,7 @@
 import re
 
 from ratewindow.limiter.durations import format_duration, parse_duration, unit_ms
+from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.types import MOST_WINDOWS, TooManyWindows, Window
 
 _RATE = re.compile(r"(\d+)\s*(?:/|\bper\b)\s*(\d*\s*[a-z]+(?:\d+[a-z]+)*)", re.ASCII)
@@ -13,7 +14,7 @@ EXAMPLES = "5/m, 100/2h, 5/10s or 10 per minute; several joined by ;"
 def parse_rates(text: str) -> tuple[Window, ...]:
     """The windows of ``"5/m; 20/h"``; empty text has none. ValueError names the text and the remedy."""
     if not isinstance(text, str):
-        raise ValueError(f"{text!r} is not a rate: write text such as {EXAMPLES}")
+        raise Problem("{text!r} is not a rate: write text such as {examples}", text=text, examples=EXAMPLES)
     parts = [part.strip() for part in text.split(";") if part.strip()]
     if len(parts) > MOST_WINDOWS:
         raise TooManyWindows(f"{text[:64]!r} has {len(parts)} limits, of at most {MOST_WINDOWS}: write fewer, or several rules")
@@ -21,17 +22,21 @@ def parse_rates(text: str) -> tuple[Window, ...]:
     periods = [window.period_ms for window in windows]
     for window in windows:
         if periods.count(window.period_ms) > 1:
-            raise ValueError(f"{text!r} has two limits for {format_duration(window.period_ms)}: keep the lower one")
+            raise Problem(
+                "{text!r} has two limits for {period}: keep the lower one",
+                text=text,
+                period=format_duration(window.period_ms),
+            )
     return windows
 
 
 def _parse(text: str) -> Window:
     match = _RATE.fullmatch(text.lower()) if len(text) <= 64 else None
     if not match:
-        raise ValueError(f"{text[:64]!r} is not a rate: write {EXAMPLES}")
+        raise Problem("{text!r} is not a rate: write {examples}", text=text[:64], examples=EXAMPLES)
     limit, period = match.groups()
     try:
         period_ms = parse_duration(period) if period[0].isdigit() else unit_ms(period)
         return Window(int(limit), period_ms)
     except ValueError as error:
-        raise ValueError(f"rate {text!r}: {error}") from None
+        raise Problem("rate {text!r}: {error}", text=text, error=error) from None

@@ -12,6 +12,7 @@ from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS, is_timezon
 from ratewindow.limiter.durations import format_duration
 from ratewindow.limiter.forks import renew_lock_after_fork
 from ratewindow.limiter.keys import LAYOUT, digest
+from ratewindow.limiter.problem import Problem
 
 MOST_WINDOWS = 20  # of one rule
 # Of all rules that a request meets: meanwhile the server answers nobody else, at worst for five milliseconds.
@@ -52,13 +53,20 @@ class Window(metaclass=_OneOfEach):
     def __post_init__(self) -> None:
         chosen = algorithm(self.algorithm if isinstance(self.algorithm, str) else repr(self.algorithm))
         for problem in chosen.problems(self):
-            raise ValueError(problem)
+            raise problem
         if self.aligned_to and ALIGNMENTS_MS.get(str(self.aligned_to)) != self.period_ms:
             known = ", ".join(f"{name} with 1{name[0]}" for name in ALIGNMENTS_MS)
             period = format_duration(self.period_ms)
-            raise ValueError(f"aligned_to {self.aligned_to!r} does not go with a period of {period}: write {known}")
+            raise Problem(
+                "aligned_to {aligned_to!r} does not go with a period of {period}: write {known}",
+                aligned_to=self.aligned_to,
+                period=period,
+                known=known,
+            )
         if self.aligned_to and not is_timezone(self.timezone):
-            raise ValueError(f"timezone {self.timezone!r} is not known here: write for example UTC or Europe/Berlin")
+            raise Problem(
+                "timezone {timezone!r} is not known here: write for example UTC or Europe/Berlin", timezone=self.timezone
+            )
         if self.buckets is None:
             object.__setattr__(self, "buckets", chosen.default_buckets)
         if self.burst is None and chosen.default_burst:

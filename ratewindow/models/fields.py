@@ -11,6 +11,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
+from ratewindow.conf.translation import translated
 from ratewindow.limiter.algorithms.base import DAY_MS, MOST_UNIT_MS
 from ratewindow.limiter.durations import EXAMPLES, format_duration, parse_duration
 from ratewindow.overrides.subjects import parse_subject, stored
@@ -23,7 +24,7 @@ def to_timedelta(value: Any) -> timedelta | None:
     try:
         milliseconds = parse_duration(value)
     except ValueError as error:
-        raise ValidationError(_("%(error)s."), code="invalid", params={"error": str(error)}) from None
+        raise ValidationError(_("%(error)s."), code="invalid", params={"error": translated(error)}) from None
     if milliseconds > MOST_UNIT_MS:  # a column holds at most twice as much
         params = {"value": str(value)[:64], "most": f"{MOST_UNIT_MS // DAY_MS}d"}
         raise ValidationError(_("%(value)s is too long to be counted: write at most %(most)s."), code="invalid", params=params)

@@ -8,6 +8,7 @@ from django.db import models, transaction
 from django.utils.translation import gettext as _
 
 from ratewindow.conf import time_zone
+from ratewindow.conf.translation import translated
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.overrides.subjects import Subject, stored_forms
 
@@ -25,7 +26,7 @@ def after(duration: str | timedelta, begin: datetime | None = None) -> datetime:
     try:
         lasting = timedelta(milliseconds=min(parse_duration(duration), 2 * MOST_DURATION // timedelta(milliseconds=1)))
     except ValueError as error:
-        raise ValidationError({"expires_at": f"{error}."}) from None
+        raise ValidationError({"expires_at": f"{translated(error)}."}) from None
     if lasting > MOST_DURATION:
         raise ValidationError(
             {

@@ -12,6 +12,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
+from ratewindow.conf.translation import translated
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models.fields import MomentField, SubjectField
@@ -108,7 +109,7 @@ class Override(models.Model):
             for user in users_in(subject):
                 check_user(user)
         except ValueError as error:
-            errors["identity"] = f"{error}."
+            errors["identity"] = f"{translated(error)}."
             return None
         return subject
 
@@ -121,7 +122,7 @@ class Override(models.Model):
             if not parse_rates(self.rate):
                 errors["rate"] = _("Write how much is allowed instead, such as %s.") % RATES
         except ValueError as error:
-            errors["rate"] = f"{error}."
+            errors["rate"] = f"{translated(error)}."
 
     def _clean_time(self, errors: dict[str, Any]) -> None:
         for field in ("starts_at", "expires_at"):

@@ -9,6 +9,7 @@ from django.db import models
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.conf.translation import translated
 from ratewindow.identity import recipe
 from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.models.fields import PeriodField
@@ -191,7 +192,7 @@ class RateRule(models.Model):
             try:
                 check()
             except ValueError as error:
-                errors[field] = f"{error}."
+                errors[field] = f"{translated(error)}."
         if self.pk and not type(self).objects.filter(pk=self.pk, name=self.name).exists():
             errors["name"] = _("A rule cannot be renamed: counts and history are stored by name. Add a new rule instead.")
         if errors:

@@ -8,6 +8,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.conf.translation import translated
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
 from ratewindow.limiter.durations import parse_duration
@@ -73,7 +74,7 @@ class RuleWindow(models.Model):
         except ValueError as error:
             field = str(error).partition(" ")[0]  # the limiter's messages begin with the field
             if field in ("limit", "period", "buckets", "burst", "aligned_to"):  # the fields report any other error
-                raise ValidationError({field: f"{error}."}) from None
+                raise ValidationError({field: f"{translated(error)}."}) from None
 
     def freeze(self) -> Window:
         """This row as the limiter's value. Raises ValueError if it is out of bounds."""

@@ -7,6 +7,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from ratewindow.conf import networks
 from ratewindow.identity.address import parse_address
+from ratewindow.limiter.problem import Problem
 
 Value = TypeVar("Value")
 
@@ -44,14 +45,18 @@ def parse_network(text: str, ipv4_length: int = 32, ipv6_length: int = 128) -> N
     written, slash, digits = text.strip().partition("/")
     version, number = _number(written)
     if not version or (slash and not (digits.isascii() and digits.isdigit() and len(digits) < 4)):
-        raise ValueError(f"{text[:64]!r} is neither an address nor a network: write for example 203.0.113.9 or 203.0.113.0/24")
+        raise Problem(
+            "{text!r} is neither an address nor a network: write for example 203.0.113.9 or 203.0.113.0/24", text=text[:64]
+        )
     length = int(digits) if slash else 128 if version == 6 else ipv4_length
     if version == 6 and length in range(96, 129) and networks.is_ipv4(number):
         version, number, length = 4, networks.ipv4_of(number), length - 96 if slash else ipv4_length
     elif version == 6 and not slash:
         length = ipv6_length
     if not 0 <= length <= _BITS[version]:
-        raise ValueError(f"{text[:64]!r}: an IPv{version} network ends in /0 to /{_BITS[version]}")
+        raise Problem(
+            "{text!r}: an IPv{version} network ends in /0 to /{bits}", text=text[:64], version=version, bits=_BITS[version]
+        )
     free = _BITS[version] - length
     return Network(version, number >> free << free, length)
 

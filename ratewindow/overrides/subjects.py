@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ratewindow import conf
 from ratewindow.identity import forms, hashed, is_hashed, joined, parse_identity, privacy, recipe, split
 from ratewindow.identity.typed_values import kind_and_name, scope_first
+from ratewindow.limiter.problem import Problem
 from ratewindow.overrides.networks import Network, parse_network
 from ratewindow.overrides.users import canonical
 
@@ -72,7 +73,7 @@ def parse_subject(text: str) -> Subject:
         return Subject(f"ip:{network.first if alone else network}", network)
     if kind == "group" and value.strip():
         if any(map(_is_part, value.split("+")[1:])):
-            raise ValueError(_GROUPS_ALONE)
+            raise Problem(_GROUPS_ALONE)
         return Subject(f"group:{value.strip()}", group=value.strip())
     parts = scope_first(_identity(part) for part in _parts(text))
     text = joined(parts) if len(parts) > 1 else parts[0]
@@ -167,7 +168,7 @@ def _identity(part: str) -> str:
     _key_of(identity)
     kind, _, value = part.partition(":")
     if kind == "ip" and "/" in value and not Subject(part, network_of(value)).counts_as_one:
-        raise ValueError(f"{part!r} is not one client, and cannot be joined with +: write one address")
+        raise Problem("{part!r} is not one client, and cannot be joined with +: write one address", part=part)
     return f"user:{canonical(value)}" if kind == "user" else identity
 
 
@@ -184,7 +185,7 @@ def _parts(text: str) -> tuple[str, ...]:
         else:
             found[-1] += f"+{piece}"  # a + in a value
     if any(part.startswith("group:") for part in found[1:]):
-        raise ValueError(_GROUPS_ALONE)
+        raise Problem(_GROUPS_ALONE)
     return tuple(found)
 
 
@@ -205,7 +206,9 @@ def _key_of(part: str) -> str:
     """The key of a typed value: ``header:x-api-key`` for ``header:X-Api-Key:one``. Raises ValueError."""
     kind, name, value = kind_and_name(part)
     if not value.strip() or kind in _OF_OTHER_KINDS:
-        raise ValueError(f"{part[:64]!r} names no client: write for example {EXAMPLES}; * means everybody")
+        raise Problem(
+            "{part!r} names no client: write for example {examples}; * means everybody", part=part[:64], examples=EXAMPLES
+        )
     key = f"{kind}:{name}" if name else kind
     recipe(key)
     return key

@@ -7,6 +7,8 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import models
 
+from ratewindow.limiter.problem import Problem
+
 
 def canonical(text: str) -> str:
     """``1`` for `` 01 ``; a text that cannot be a primary key is returned as it is, since code may count by it."""
@@ -20,7 +22,12 @@ def check_user(text: str) -> None:
     if _key(text.strip()) is None:
         field = get_user_model()._meta.pk
         what = "number" if isinstance(field, models.IntegerField) else "primary key"
-        raise ValueError(f"{text[:64]!r} cannot be the {what} of a user: write for example user:{_EXAMPLES.get(what, 'KEY')}")
+        raise Problem(
+            "{text!r} cannot be the {what} of a user: write for example user:{example}",
+            text=text[:64],
+            what=what,
+            example=_EXAMPLES.get(what, "KEY"),
+        )
 
 
 def exists(text: str) -> bool:

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ratewindow.limiter.problem import Problem
+
 ALWAYS = "always"
 LOGIN_FAILED = "login_failed"
 
@@ -49,7 +51,16 @@ def parse_count_when(text: str) -> CountWhen | None:
         elif re.fullmatch(r"[1-5][0-9][0-9]", word):
             statuses.add(int(word))
         else:
-            raise ValueError(f"{word[:20]!r} is not a status: write {ALWAYS}, {LOGIN_FAILED}, or statuses such as 401,403,5xx")
+            raise Problem(
+                "{word!r} is not a status: write {always}, {login_failed}, or statuses such as 401,403,5xx",
+                word=word[:20],
+                always=ALWAYS,
+                login_failed=LOGIN_FAILED,
+            )
     if not statuses:
-        raise ValueError(f"an empty condition counts nothing: write {ALWAYS}, {LOGIN_FAILED}, or statuses such as 401,403,5xx")
+        raise Problem(
+            "an empty condition counts nothing: write {always}, {login_failed}, or statuses such as 401,403,5xx",
+            always=ALWAYS,
+            login_failed=LOGIN_FAILED,
+        )
     return CountWhen(statuses=frozenset(statuses))

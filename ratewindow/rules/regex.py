@@ -12,6 +12,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
+from ratewindow.limiter.problem import Problem
+
 MOST_STEPS = 2_500  # of the program that RE2 compiles from a pattern; ``.{255}`` has 1,789, ``/[a-z]+/`` 5
 MOST_STEPS_TOGETHER = 30_000
 SET_MEMORY_BYTES = 16 << 20  # for all patterns of a site together; RE2 allocates it when it needs it
@@ -32,7 +34,13 @@ def steps_of(pattern: str) -> int:
     """The number of steps of a pattern's program."""
     steps = int(_compiled(pattern).programsize)
     if steps > MOST_STEPS:
-        raise ValueError(_too_large(pattern, f"{steps:,} steps"))
+        raise Problem(
+            "{pattern!r} is too large: it has {steps:,} steps, and may have {most:,}; count less in braces, and write [a-z] for "
+            "\\pL where that will do",
+            pattern=pattern,
+            steps=steps,
+            most=MOST_STEPS,
+        )
     return steps
 
 
@@ -54,15 +62,22 @@ def try_regex(pattern: str, others: Iterable[str] = ()) -> None:
             steps_of(other)
             together.add(other)
     if sum(map(steps_of, together)) > MOST_STEPS_TOGETHER:
-        raise ValueError(
-            f"{pattern!r} is too large together with the other {len(together) - 1:,} expressions: it has {steps_of(pattern):,} "
-            f"steps, and all together may have {MOST_STEPS_TOGETHER:,}; count less in braces, or delete other rules"
+        raise Problem(
+            "{pattern!r} is too large together with the other {others:,} expressions: it has {steps:,} steps, and all "
+            "together may have {most:,}; count less in braces, or delete other rules",
+            pattern=pattern,
+            others=len(together) - 1,
+            steps=steps_of(pattern),
+            most=MOST_STEPS_TOGETHER,
         )
     took_ms = _trial_ms(RegexSet([*together]), pattern)
     if took_ms > TRIAL_MS:
-        raise ValueError(
-            f"{pattern!r} takes {took_ms:.0f} ms for one long path, and may take {TRIAL_MS:.0f}: a count in braces, such as "
-            ".{300}, is matched from each character of the path; write .* instead, count less, or begin with ^"
+        raise Problem(
+            "{pattern!r} takes {took_ms:.0f} ms for one long path, and may take {trial_ms:.0f}: a count in braces, such as "
+            ".{{300}}, is matched from each character of the path; write .* instead, count less, or begin with ^",
+            pattern=pattern,
+            took_ms=took_ms,
+            trial_ms=TRIAL_MS,
         )
 
 
@@ -106,15 +121,17 @@ def _compiled(pattern: str) -> Any:
     except re2.error as error:
         reason = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else str(error)
         if "too large" in reason:
-            raise ValueError(_too_large(pattern, "far more steps")) from None
-        raise ValueError(f"{pattern!r} is not a regular expression of RE2 ({reason}): it has no look-around and no \\1") from None
-
-
-def _too_large(pattern: str, steps: str) -> str:
-    return (
-        f"{pattern!r} is too large: it has {steps}, and may have {MOST_STEPS:,}; count less in braces, and write [a-z] for "
-        "\\pL where that will do"
-    )
+            raise Problem(
+                "{pattern!r} is too large: it has far more steps than the {most:,} that it may have; count less in braces, and "
+                "write [a-z] for \\pL where that will do",
+                pattern=pattern,
+                most=MOST_STEPS,
+            ) from None
+        raise Problem(
+            "{pattern!r} is not a regular expression of RE2 ({reason}): it has no look-around and no \\1",
+            pattern=pattern,
+            reason=reason,
+        ) from None
 
 
 def _options(re2: Any, memory_bytes: int) -> Any:
@@ -129,7 +146,7 @@ def _re2() -> Any:
     try:
         import re2
     except ImportError:
-        raise ValueError(
+        raise Problem(
             "regular expressions need google-re2, with which no pattern can hang the site: pip install 'ratewindow[regex]'"
         ) from None
     return re2

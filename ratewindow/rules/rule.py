@@ -9,6 +9,7 @@ from functools import cached_property
 from urllib.parse import unquote
 
 from ratewindow.identity import Recipe, recipe
+from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.rules.count_when import CountWhen, counts_always
@@ -124,12 +125,16 @@ class Rule:
 def check_name(name: str) -> None:
     """Raise ValueError if this cannot be the name of a rule."""
     if name == BLOCKS:
-        raise ValueError(f"{BLOCKS!r} is reserved for the counts of blocked requests: choose another name")
+        raise Problem("{blocks!r} is reserved for the counts of blocked requests: choose another name", blocks=BLOCKS)
     if not isinstance(name, str) or not re.match(NAME_PATTERN, name):
         if isinstance(name, str) and _is_rate(name):
-            raise ValueError(f"{name!r} is a rate in the place of a rule's name: write rate={name!r}, or a name before it")
+            raise Problem("{name!r} is a rate in the place of a rule's name: write rate={name!r}, or a name before it", name=name)
         near = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("._-")[:64] if isinstance(name, str) else ""
-        raise ValueError(f"{name!r} is not a rule name: use {NAME_WORDS}" + (f"; for example {near!r}" if near else ""))
+        if near:
+            raise Problem(
+                "{name!r} is not a rule name: use {words}; for example {near!r}", name=name, words=NAME_WORDS, near=near
+            )
+        raise Problem("{name!r} is not a rule name: use {words}", name=name, words=NAME_WORDS)
 
 
 def _is_rate(text: str) -> bool:
@@ -146,29 +151,36 @@ def check_pattern(applies_to: str, pattern: str) -> None:
             _check_path(pattern)
         case "regex":
             if not pattern:
-                raise ValueError("an empty regular expression matches every path: write for example ^/api/v[0-9]+/")
+                raise Problem("an empty regular expression matches every path: write for example ^/api/v[0-9]+/")
             check_regex(pattern)
         case "route":
             if not re.fullmatch(r"[^\s:]+(:[^\s:]+)*", pattern):
-                raise ValueError(f"{pattern!r} is not a URL name: write for example login, shop:checkout, or shop for all of it")
+                raise Problem(
+                    "{pattern!r} is not a URL name: write for example login, shop:checkout, or shop for all of it",
+                    pattern=pattern,
+                )
         case _:
             if pattern:
-                raise ValueError(f"a rule of this kind has no pattern: clear {pattern!r}, or change what it applies to")
+                raise Problem(
+                    "a rule of this kind has no pattern: clear {pattern!r}, or change what it applies to", pattern=pattern
+                )
 
 
 def _check_path(pattern: str) -> None:
     if not pattern.startswith("/"):
-        raise ValueError(f"{pattern!r} is not a path: begin with /, as in /login/")
+        raise Problem("{pattern!r} is not a path: begin with /, as in /login/", pattern=pattern)
     if "?" in pattern or "#" in pattern:
-        raise ValueError(f"{pattern!r} is more than a path: write the part before ? and #")
+        raise Problem("{pattern!r} is more than a path: write the part before ? and #", pattern=pattern)
     if (decoded := unquote(pattern)) != pattern:
-        raise ValueError(f"{pattern!r} is percent-encoded, and paths are compared decoded: write {decoded}")
+        raise Problem(
+            "{pattern!r} is percent-encoded, and paths are compared decoded: write {decoded}", pattern=pattern, decoded=decoded
+        )
 
 
 def check_hold(hold: bool, count_when: str) -> None:
     """Raise ValueError if units are held for a response that cannot change what counts."""
     if hold and counts_always(count_when):
-        raise ValueError("every request counts, so nothing is refunded: write what counts, such as login_failed, or do not hold")
+        raise Problem("every request counts, so nothing is refunded: write what counts, such as login_failed, or do not hold")
 
 
 def check_lease(lease: int | None, penalty: bool, count_refused: bool, count_when: str) -> None:
@@ -177,7 +189,9 @@ def check_lease(lease: int | None, penalty: bool, count_refused: bool, count_whe
     if not option and not counts_always(count_when):
         option = "a condition for counting"
     if lease and lease > 1 and option:
-        raise ValueError(f"a lease of {lease} cannot be combined with {option}: write 1, or leave that out")
+        raise Problem(
+            "a lease of {lease} cannot be combined with {option}: write 1, or leave that out", lease=lease, option=option
+        )
 
 
 def parse_methods(text: str) -> frozenset[str]:
@@ -185,9 +199,9 @@ def parse_methods(text: str) -> frozenset[str]:
     methods = [part.upper() for part in re.split(r"[\s,]+", text) if part]
     for method in methods:
         if not re.fullmatch(r"[A-Z-]{1,20}", method):
-            raise ValueError(f"{method!r} is not an HTTP method: write for example POST or GET,HEAD")
+            raise Problem("{method!r} is not an HTTP method: write for example POST or GET,HEAD", method=method)
         if method in ("ALL", "ANY"):
-            raise ValueError(f"{method!r} is not an HTTP method: leave methods empty for all of them")
+            raise Problem("{method!r} is not an HTTP method: leave methods empty for all of them", method=method)
     return frozenset(methods)
 
 
@@ -196,7 +210,7 @@ def check_methods(text: str) -> frozenset[str]:
     methods = parse_methods(text)
     for method in sorted(methods - KNOWN_METHODS):
         near = difflib.get_close_matches(method, _USUAL_METHODS, n=1) or ["POST"]
-        raise ValueError(f"{method!r} is not a registered HTTP method: did you mean {near[0]}?")
+        raise Problem("{method!r} is not a registered HTTP method: did you mean {near}?", method=method, near=near[0])
     return methods
 
 

@@ -67,7 +67,7 @@ def test_it_is_logged_once_until_it_is_right_again_and_then_anew(caplog: pytest.
     assert [record.levelname for record in caplog.records] == ["ERROR"] * 3
     for record in caplog.records:
         assert record.message.startswith(
-            "ratewindow: the rate function of export failed, its last valid rate holds, 5/m (logged once): ValueError: '"
+            "ratewindow: the rate function of export failed, its last valid rate holds, 5/m (logged once): Problem: '"
         )
         assert record.message.isascii() and record.message.isprintable()
 

@@ -4,6 +4,7 @@ from functools import cache
 from importlib import import_module
 
 from ratewindow.limiter.algorithms.base import Algorithm
+from ratewindow.limiter.problem import Problem
 
 _NAMES = ("sliding_window", "sliding_log", "sliding_estimate", "fixed_window", "token_bucket", "leaky_bucket")
 
@@ -12,7 +13,7 @@ _NAMES = ("sliding_window", "sliding_log", "sliding_estimate", "fixed_window", "
 def algorithm(name: str) -> Algorithm:
     """The algorithm of that name; ValueError lists the known ones."""
     if name not in _NAMES:
-        raise ValueError(f"{name!r} is not an algorithm: choose from {', '.join(_NAMES)}")
+        raise Problem("{name!r} is not an algorithm: choose from {names}", name=name, names=", ".join(_NAMES))
     chosen: Algorithm = import_module(f"{__name__}.{name}").ALGORITHM
     return chosen
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ratewindow.limiter.durations import UNITS_MS, format_duration
+from ratewindow.limiter.problem import Problem
 
 # Redis counts in doubles, which hold every whole number up to 2^53: sums of such products stay exact.
 MOST_UNIT_MS = 2**52
@@ -103,36 +104,47 @@ class Algorithm:
     most_limit: int | None = None
     alignable: bool = False
 
-    def problems(self, window: Measure) -> Iterator[str]:
-        """What is wrong with a window, each as a sentence that names the value and the remedy."""
+    def problems(self, window: Measure) -> Iterator[Problem]:
+        """What is wrong with a window, each as a sentence that begins with the field and names the value and the remedy."""
         limit, period_ms = window.limit, window.period_ms
         if not _whole(limit) or limit < 0:
-            yield f"limit {limit!r}: write a whole number, 0 or more"
+            yield Problem("limit {limit!r}: write a whole number, 0 or more", limit=limit)
         elif not _whole(period_ms) or period_ms < 1:
-            yield f"period {period_ms!r}: write a whole number of milliseconds, at least 1"
+            yield Problem("period {period_ms!r}: write a whole number of milliseconds, at least 1", period_ms=period_ms)
         elif period_ms > MOST_UNIT_MS:
-            yield f"period {format_duration(period_ms)} is too long to be counted: write at most {MOST_UNIT_MS // DAY_MS}d"
+            most, period = f"{MOST_UNIT_MS // DAY_MS}d", format_duration(period_ms)
+            yield Problem("period {period} is too long to be counted: write at most {most}", period=period, most=most)
         elif limit * period_ms > MOST_UNIT_MS:
-            most, period = MOST_UNIT_MS // period_ms, format_duration(period_ms)
-            yield f"limit {limit} is too high to be counted exactly over {period}: write at most {most}, or a shorter period"
+            yield Problem(
+                "limit {limit} is too high to be counted exactly over {period}: write at most {most}, or a shorter period",
+                limit=limit,
+                period=format_duration(period_ms),
+                most=MOST_UNIT_MS // period_ms,
+            )
         elif self.most_limit is not None and limit > self.most_limit:
-            most = self.most_limit
-            yield f"limit {limit} is too high for {self.name}, which keeps each unit: write at most {most}, or use sliding_window"
+            yield Problem(
+                "limit {limit} is too high for {algorithm}, which keeps each unit: write at most {most}, or use sliding_window",
+                limit=limit,
+                algorithm=self.name,
+                most=self.most_limit,
+            )
         else:
             yield from self._option_problems(window)
 
-    def _option_problems(self, window: Measure) -> Iterator[str]:
+    def _option_problems(self, window: Measure) -> Iterator[Problem]:
         buckets, burst = window.buckets, window.burst
         if buckets is not None and not self.most_buckets:
-            yield f"buckets {buckets!r}: {self.name} has none, leave them out"
+            yield Problem("buckets {buckets!r}: {algorithm} has none, leave them out", buckets=buckets, algorithm=self.name)
         elif buckets is not None and (not _whole(buckets) or not 1 <= buckets <= self.most_buckets):
-            yield f"buckets {buckets!r}: write 1 to {self.most_buckets}"
+            yield Problem("buckets {buckets!r}: write 1 to {most}", buckets=buckets, most=self.most_buckets)
         if burst is not None and self.default_burst is None:
-            yield f"burst {burst!r}: {self.name} has none, leave it out"
+            yield Problem("burst {burst!r}: {algorithm} has none, leave it out", burst=burst, algorithm=self.name)
         elif burst is not None and (not _whole(burst) or burst < 1 or burst * window.period_ms > MOST_UNIT_MS):
-            yield f"burst {burst!r}: write a whole number from 1 to {MOST_UNIT_MS // window.period_ms}"
+            most = MOST_UNIT_MS // window.period_ms
+            yield Problem("burst {burst!r}: write a whole number from 1 to {most}", burst=burst, most=most)
         if window.aligned_to and not self.alignable:
-            yield f"aligned_to {window.aligned_to!r}: only fixed_window begins with the clock, leave it out"
+            given = window.aligned_to
+            yield Problem("aligned_to {given!r}: only fixed_window begins with the clock, leave it out", given=given)
 
 
 def _whole(number: object) -> bool:

@@ -1,0 +1,21 @@
+"""What is wrong with a value that somebody wrote."""
+
+from typing import Any
+
+
+class Problem(ValueError):
+    """What is wrong, and what to write instead; the text in English, ``str`` of it complete.
+
+    `message` has the names of `values` in braces, as `str.format` reads them, so that a page can say it in another language.
+    """
+
+    def __init__(self, message: str, **values: Any) -> None:
+        super().__init__(message.format(**values))
+        self.message, self.values = message, values
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.message, self.values)
+
+
+def _restored(kind: type[Problem], message: str, values: dict[str, Any]) -> Problem:
+    return kind(message, **values)
