@@ -284,19 +284,16 @@ def _waited(who: Who) -> str:
 
 def _keep(who: Who, decision: Decision) -> Decision:
     """The decision, once the guard around the request has it, which also writes the headers, or the report."""
-    known = visit.of(original(who)) if _is_request(who) else None
-    if known is not None and known.is_open:
-        known.replace(decision)
-    else:
-        counters.record(decision.decisions, conf.current().stats, _counted_for(who, decision))
-    return _of_the_rule(decision)
-
-
-def _counted_for(who: Who, decision: Decision) -> HttpRequest | str | None:
-    """The client in the report. An identity is read again only if it was refused or blocked: else its check has it."""
     if _is_request(who):
-        return original(who)
-    return parse_identity(cast("str | tuple[str, ...]", who)) if decision.reason else None
+        known = visit.of(request := original(who))
+        if known.is_open:
+            known.replace(decision)
+        else:
+            counters.record(decision.decisions, conf.current().stats, request)
+    else:  # the report has the identity from the check, unless a block or an outage has refused it
+        about = parse_identity(cast("str | tuple[str, ...]", who)) if decision.reason else None
+        counters.record(decision.decisions, conf.current().stats, about)
+    return _of_the_rule(decision)
 
 
 def _admitted(decision: Decision, raise_exception: bool) -> Decision:

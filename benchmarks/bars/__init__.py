@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from benchmarks.bars import (
+    counting,
     earlier,
     growth_clients,
     growth_limit,
@@ -30,6 +31,7 @@ BARS: dict[str, Callable[[], Section]] = {
     "asyncio": together.measure,
     "windows": windows.measure,
     "known": known.measure,
+    "counting": counting.measure,
     "earlier": earlier.measure,
     "profile": profile.measure,
     "matching": matching.measure,

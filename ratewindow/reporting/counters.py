@@ -29,8 +29,8 @@ LEAST_CLIENTS = 4
 MOST_MINUTES = 120  # kept unsent while Redis is away; with memory://, all that is kept
 
 # The fields of Sums that an outcome raises, by their index: a request that would be refused passes.
-_PLACES = {"passed": (0,), "refused": (1,), "other": (2,), "would_refuse": (0, 3)}
-_FALLBACK, _NEAR = 4, 5
+_PASSED, _FALLBACK, _NEAR = 0, 4, 5
+_PLACES = {"refused": (1,), "other": (2,), "would_refuse": (_PASSED, 3)}
 
 
 class _Line:
@@ -141,15 +141,17 @@ class Counters:
                         line.met[client] += 1
                     except KeyError:
                         line.who.meet(client)
-                    if outcome in REFUSING:
-                        line.who.refuse(outcome, client, known)
-                for place in _PLACES[outcome]:
-                    line.numbers[place] += 1
                 if outcome == "passed":
+                    line.numbers[_PASSED] += 1
                     for answer in decision.windows:
-                        if answer[1] < answer[0].scarce:
+                        if answer[1] < answer[0].scarce:  # by index, as nearly every request comes here
                             line.numbers[_NEAR] += 1
                             break
+                else:
+                    for place in _PLACES[outcome]:
+                        line.numbers[place] += 1
+                    if client and outcome in REFUSING:
+                        line.who.refuse(outcome, client, known)
                 if decision.reason:
                     line.explain(decision)
                     if decision.cause:

@@ -39,7 +39,7 @@ def read(rows: "QuerySet[OffenderStat]") -> dict[Key, Who]:
         else:
             bounds.append(counted)
     return {
-        key: total._replace(groups={kind: Group(named, Counted.most(bounds)) for kind, (named, bounds) in groups.items()})
+        key: total._replace(groups={kind: Group(named, Counted.largest(bounds)) for kind, (named, bounds) in groups.items()})
         for key, total in totals.items()
         for groups in [found.get(key, {})]
     }

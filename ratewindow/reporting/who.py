@@ -19,6 +19,12 @@ MOST_SENT = 100  # names of one kind
 MOST_NAME = 255  # characters
 
 
+def most(kind: str, clients: int) -> tuple[int, int]:
+    """How many names of a kind are kept of those refused, and of the busiest of the others, where so many clients are."""
+    share = clients / MOST_REFUSED[CLIENT]
+    return max(1, int(share * MOST_REFUSED[kind])), max(1, int(share * MOST_BUSY)) if kind == CLIENT else 0
+
+
 class Counted(NamedTuple):
     """How many requests were refused, would have been refused, and met the rule, these among them."""
 
@@ -30,7 +36,7 @@ class Counted(NamedTuple):
         return Counted(self.refused + more.refused, self.would_refuse + more.would_refuse, self.met + more.met)
 
     @classmethod
-    def most(cls, all_: Iterable["Counted"]) -> "Counted":
+    def largest(cls, all_: Iterable["Counted"]) -> "Counted":
         """The largest of each number."""
         return cls(*(map(max, zip(*all_, strict=True)))) if (all_ := [*all_]) else cls()
 
@@ -70,7 +76,7 @@ class Group(NamedTuple):
         kept.update(name for _, name in sorted(others)[:most_busy])
         if len(kept) == len(self.named):
             return self
-        dropped = Counted.most(known.counted for name, known in self.named.items() if name not in kept)
+        dropped = Counted.largest(known.counted for name, known in self.named.items() if name not in kept)
         return Group({name: known for name, known in self.named.items() if name in kept}, self.bound.plus(dropped))
 
 
@@ -100,12 +106,7 @@ class Who(NamedTuple):
 
     def cut(self, most_clients: int = MOST_REFUSED[CLIENT]) -> "Who":
         """As many names as are kept of one span of time; of clients at most so many."""
-        share = most_clients / MOST_REFUSED[CLIENT]
-        groups = {
-            kind: group.cut(max(1, int(share * MOST_REFUSED[kind])), max(1, int(share * MOST_BUSY)) if kind == CLIENT else 0)
-            for kind, group in self.groups.items()
-        }
-        return self._replace(groups=groups)
+        return self._replace(groups={kind: group.cut(*most(kind, most_clients)) for kind, group in self.groups.items()})
 
     def to_text(self) -> str:
         """``[[2,0,9],{"client":[{"ip:203.0.113.9":[[2,0,7],0,"ip:203.0.113.0/24"]},[0,0,0]]},"",""]``"""

@@ -4,13 +4,15 @@ Of each kind at most twice as many names are held as `heavy_hitters` keeps, what
 look-up in a dict; identities are brought into the form of rows only when they are sent.
 """
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 
 from ratewindow.identity import kept
 from ratewindow.reporting.about_request import About, has_user, network_in
 from ratewindow.reporting.distinct import Distinct
 from ratewindow.reporting.heavy_hitters import MOST, HeavyHitters
-from ratewindow.reporting.who import AGENT, CLIENT, NETWORK, ROUTE, Counted, Group, Known, Who
+from ratewindow.reporting.who import AGENT, CLIENT, NETWORK, ROUTE, Counted, Group, Known, Who, most
 from ratewindow.store.state_keys import remembered_tag
 
 _MOST = {CLIENT: MOST, NETWORK: 40, ROUTE: 40, AGENT: 40}
@@ -82,16 +84,24 @@ class Copy:
 
     def frozen(self, most_clients: int) -> Who:
         """As a value, with at most so many clients, named as rows may name them."""
-        groups = {}
-        for kind in _MOST:
-            columns = [*(self._refused.get(each, {}).get(kind, _NOTHING) for each in REFUSING)]
-            columns.append(self._busy if kind == CLIENT else _NOTHING)
-            names = dict.fromkeys(name for counts, _ in columns for name in counts)
-            if names or any(bound for _, bound in columns):
-                known = {name: Known(Counted(*(counts.get(name, 0) for counts, _ in columns))) for name in names}
-                groups[kind] = Group(known, Counted(*(bound for _, bound in columns)))
-        who = Who(self._total, groups, *(self._registers.get(each, "") for each in REFUSING)).cut(most_clients)
-        return who._replace(groups={kind: self._named(kind, group) for kind, group in who.groups.items()})
+        groups = {kind: self._group(kind, *most(kind, most_clients)) for kind in _MOST if kind == CLIENT or self._refused}
+        return Who(self._total, groups, *(self._registers.get(each, "") for each in REFUSING))
+
+    def _group(self, kind: str, most_refused: int, most_busy: int) -> Group:
+        """As `Group.cut` does, but names are looked at only if they are kept: once a second, of every rule."""
+        columns = [*(self._refused.get(each, {}).get(kind, _NOTHING) for each in REFUSING)]
+        ranks = Counter(columns[0][0])
+        ranks.update(columns[1][0])
+        names = dict.fromkeys(sorted(ranks, key=ranks.__getitem__, reverse=True)[:most_refused])
+        columns.append(self._busy if kind == CLIENT else _NOTHING)
+        busy = columns[2][0]
+        others = (name for name in sorted(busy, key=busy.__getitem__, reverse=True) if name not in names)
+        names.update(dict.fromkeys([*islice(others, most_busy)]))
+        bounds = [
+            bound + max((count for name, count in counts.items() if name not in names), default=0) for counts, bound in columns
+        ]
+        known = {name: Known(Counted(*(counts.get(name, 0) for counts, _ in columns))) for name in names}
+        return self._named(kind, Group(known, Counted(*bounds)))
 
     def _named(self, kind: str, group: Group) -> Group:
         named: dict[str, Known] = {}
