@@ -42,8 +42,8 @@ def measure() -> Section:
     times[ADDED] = Times([counted - uncounted for counted, uncounted in pairs])
     return Section(
         "Counting for the reports",
-        f"`ratewindow.hit` for {CLIENTS} clients in turn, over a store that answers at once, with statistics and without. Sending "
-        "them, once a second in a thread, is not part of it.",
+        f"`ratewindow.hit` for {CLIENTS} clients in turn, over a store that answers at once, with statistics and without. "
+        "Sending them, once a second in a thread, is not part of it.",
         [Timed(name, (), AT_MOST if name == ADDED else None, each, times[FLOOR]) for name, each in times.items()],
         why=(
             f"Why more: {times[ADDED].median_us:.1f} µs are two readings of the clock, a lock, and a few look-ups in dicts: the "

@@ -14,10 +14,12 @@ from ratewindow.admin.banner import glance, off_message
 from ratewindow.admin.recorded import RecordedAdmin
 from ratewindow.admin.registering import register
 from ratewindow.admin.report_form import ReportForm
+from ratewindow.admin.report_offenders import who_is_refused
 from ratewindow.admin.report_reasons import reasons
 from ratewindow.conf import time_zone
 from ratewindow.models import ThrottleStat
 from ratewindow.reporting import chart
+from ratewindow.reporting.offenders import offenders
 from ratewindow.reporting.report import report
 from ratewindow.reporting.summary import summary
 
@@ -66,7 +68,8 @@ class ReportAdmin(RecordedAdmin):
                 return HttpResponseRedirect(reverse("admin:ratewindow_switch"))
             raise PermissionDenied
         form = ReportForm(request.GET, report_parts.rule_names(request.GET.get("rule", "")))
-        data = report(form.to_period(time_zone.now()), form.rule_name(), ask_redis=glance(request).reachable)
+        period, reachable = form.to_period(time_zone.now()), glance(request).reachable
+        data = report(period, form.rule_name(), ask_redis=reachable)
         context = {
             **self.admin_site.each_context(request),
             "title": "Report",
@@ -81,6 +84,7 @@ class ReportAdmin(RecordedAdmin):
             "span": chart.span(data),
             "figures": report_parts.figures(data),
             "reasons": reasons(data.total),
+            "who": who_is_refused(request, offenders(period, form.rule_name(), ask_redis=reachable)),
             "rules": report_parts.rule_lines(data, request.user.has_perm("ratewindow.view_raterule")),
             "steps": list(reversed(chart.steps(data))),
             "chart": chart.chart_data(data),

@@ -48,9 +48,9 @@ class Figure:
 def figures(report: Report) -> list[Figure]:
     """Four totals, each with what it is a part of; a fifth if other rules refused requests that these rules met."""
     total = report.total
-    met = f"of {number(total.met)}"
+    met, near = f"of {number(total.met)}", f"; {number(total.near)} near a limit" if total.near else ""
     parts = (
-        ("passed", "Passed", total.passed, f"{percent(total.passed, total.met)} {met}"),
+        ("passed", "Passed", total.passed, f"{percent(total.passed, total.met)} {met}{near}"),
         ("refused", "Refused", total.refused, f"{percent(total.refused, total.met)} {met}"),
         *([("other", "Refused by another rule", total.other, f"{percent(total.other, total.met)} {met}")] if total.other else []),
         ("would", "Would refuse", total.would_refuse, "of those passed, by rules in shadow"),

@@ -33,6 +33,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name': 'offender',
+                'default_permissions': (),
                 'constraints': [models.UniqueConstraint(fields=('resolution', 'start', 'rule', 'kind', 'value'), name='ratewindow_one_offender_per_start')],
             },
         ),

@@ -75,6 +75,7 @@ class OffenderStat(models.Model):
 
     class Meta:
         verbose_name = _("offender")
+        default_permissions = ()  # the report shows it
         constraints = [
             models.UniqueConstraint(
                 fields=["resolution", "start", "rule", "kind", "value"], name="ratewindow_one_offender_per_start"

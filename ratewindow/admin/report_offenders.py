@@ -1,0 +1,68 @@
+"""Who is refused, as the report page lists it: networks, then clients, those most refused first."""
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+
+from ratewindow.admin.masking import display
+from ratewindow.reporting.offenders import HowMany, Name, Offenders
+from ratewindow.reporting.summary import number, percent
+
+
+@dataclass(frozen=True)
+class Line:
+    who: str
+    note: str  # how many clients of a network, or that a client was signed in
+    refused: str
+    share: str  # of all requests that were refused, or would have been
+    would_refuse: str
+
+
+@dataclass(frozen=True)
+class WhoIsRefused:
+    about: str  # how many clients, in a sentence
+    lines: list[Line]
+    bound: str  # by how much any number may be too small; empty if all are exact
+
+
+def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | None:
+    """None if nobody is. Identities are masked for users who may not see them."""
+    if not found.clients.most and not found.networks.most:
+        return None
+    total = found.total.refused + found.total.would_refuse
+
+    def line(name: Name, note: str) -> Line:
+        share = percent(name.refused + name.would_refuse, total)
+        return Line(display(request, name.value), note, number(name.refused), share, number(name.would_refuse))
+
+    bound = max(found.clients.bound.rank, found.networks.bound.rank)
+    return WhoIsRefused(
+        about=_in_a_sentence(found),
+        lines=[
+            *(line(name, f"network, {clients(name.clients)}") for name in found.networks.most),
+            *(line(name, "signed in" if name.signed_in else "") for name in found.clients.most),
+        ],
+        bound=number(bound) if bound else "",
+    )
+
+
+def clients(many: HowMany) -> str:
+    """``"1 client"``, ``"at least 1,000 clients"``."""
+    least = "" if many.exact else "at least "
+    return f"{least}{number(many.number)} {'client' if many.number == 1 else 'clients'}"
+
+
+def _in_a_sentence(found: Offenders) -> str:
+    """``"3 clients were refused, 1 of them signed in. 9 clients would have been refused."``"""
+    parts = (
+        (found.refused, found.refused_signed_in, "was refused", "were refused"),
+        (found.would_refuse, found.would_refuse_signed_in, "would have been refused", "would have been refused"),
+    )
+    sentences = []
+    for many, signed_in, one, several in parts:
+        if many:
+            of_them = (
+                f", {'' if signed_in.exact else 'at least '}{number(signed_in.number)} of them signed in" if signed_in else ""
+            )
+            sentences.append(f"{clients(many).capitalize()} {one if many.number == 1 else several}{of_them}.")
+    return " ".join(sentences)
