@@ -10,7 +10,6 @@ from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.middleware.csrf import get_token
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
@@ -18,6 +17,7 @@ from django.utils.safestring import SafeString
 
 from ratewindow.admin import switch_page
 from ratewindow.admin.masking import display
+from ratewindow.admin.post_button import post_button
 from ratewindow.conf import time_zone
 from ratewindow.models import Override
 from ratewindow.models.override_manager import YEARS, OverrideQuerySet
@@ -122,15 +122,9 @@ def added(request: HttpRequest, message: str, override: Override) -> SafeString:
 
 
 def _with_undo(request: HttpRequest, message: str, before: Iterable[tuple[int, str]], adder: str = "") -> SafeString:
-    """A message with a button to undo, which is a form with a CSRF token; `adder` may press it without further permission."""
-    return format_html(
-        '{} <form method="post" action="{}" class="rw-undo"><input type="hidden" name="csrfmiddlewaretoken" value="{}">'
-        '<input type="hidden" name="before" value="{}"><button type="submit">Undo</button></form>',
-        message,
-        reverse("admin:ratewindow_override_undo"),
-        get_token(request),
-        signing.dumps([list(before), adder], salt=_SALT),
-    )
+    """A message with a button to undo; `adder` may press it without further permission."""
+    fields = {"before": signing.dumps([list(before), adder], salt=_SALT), "reason": "Undone"}
+    return format_html("{} {}", message, post_button(request, reverse("admin:ratewindow_override_undo"), "Undo", fields))
 
 
 def _meets_everybody(override: Override) -> bool:

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from ratewindow.admin import override_order
 from ratewindow.admin.masking import may_see
 from ratewindow.admin.wording import ago, origin
 from ratewindow.admin.wording import until as until_in_words
@@ -25,7 +26,12 @@ class StateFilter(admin.SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("now", "In force"), ("waiting", "Waiting to begin"), ("ended", "Ended")]
+        found = override_order.counts(request)
+        return [
+            ("now", f"In force ({found.in_force:,})"),
+            ("waiting", f"Waiting to begin ({found.waiting:,})"),
+            ("ended", f"Ended ({found.ended:,})"),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         now = time_zone.now()

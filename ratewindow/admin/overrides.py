@@ -8,7 +8,17 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 
-from ratewindow.admin import history, override_ends, override_list, override_quick, override_twice, release_page, who
+from ratewindow.admin import (
+    history,
+    override_ends,
+    override_links,
+    override_list,
+    override_order,
+    override_quick,
+    override_twice,
+    release_page,
+    who,
+)
 from ratewindow.admin.confirm_page import AskingAdmin
 from ratewindow.admin.masking import display, may_see
 from ratewindow.admin.override_form import OverrideForm
@@ -34,6 +44,7 @@ class OverrideAdmin(AskingAdmin):
 
     class Media:
         css = {"all": ["ratewindow/rules.css", "ratewindow/overrides.css"]}
+        js = ["ratewindow/overrides.js"]
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
@@ -63,7 +74,11 @@ class OverrideAdmin(AskingAdmin):
                 return override_quick.save(self, request, form)
         elif override_quick.SUBMIT in request.POST:
             raise PermissionDenied
-        return super().changelist_view(request, {"quick_form": form, **(extra_context or {})})
+        in_force = override_order.counts(request).sentences() if self.has_view_or_change_permission(request) else []
+        return super().changelist_view(request, {"quick_form": form, "in_force": in_force, **(extra_context or {})})
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        return override_order.InForceFirst
 
     def get_list_display(self, request: HttpRequest) -> Any:
         quick = [override_list.quick] if self.has_change_permission(request) else []
@@ -115,6 +130,11 @@ class OverrideAdmin(AskingAdmin):
             return super().changeform_view(request, object_id, form_url, extra_context)
         except override_twice.ExtendInstead as chosen:  # the transaction of the new one has been rolled back
             return override_ends.extend_instead(self, request, chosen.first, chosen.end)
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
+        override = kwargs.get("obj")
+        context["links"] = override_links.of_override(request, override) if override is not None else []
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Override, form: Any, change: bool) -> None:
         if form.extends is not None:

@@ -10,8 +10,9 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.utils.html import format_html
 
-from ratewindow.admin import who
+from ratewindow.admin import override_links, who
 from ratewindow.admin.masking import may_see
 from ratewindow.conf.translation import translated
 from ratewindow.models import Override, RateRule
@@ -83,7 +84,11 @@ def _release(request: HttpRequest, form: ReleaseForm) -> bool:
     except ValueError as error:
         form.add_error("rule" if rule and "rule" in str(error) else "identity", f"{translated(error)}.")
         return False
-    (messages.warning if released.failure else messages.success)(request, released.in_words(name_blocks=may_see(request)))
+    message = released.in_words(name_blocks=may_see(request))
+    if released.ended and request.user.has_perm("ratewindow.add_override"):
+        again = override_links.url(override_links.ADD, identity=identity, rule=rule)
+        message = format_html('{} <a href="{}">Block it again…</a>', message, again)
+    (messages.warning if released.failure else messages.success)(request, message)
     LogEntry.objects.create(
         user_id=str(request.user.pk),
         content_type=ContentType.objects.get_for_model(Override),

@@ -11,7 +11,17 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import code_rates, documents_page, history, last_hour, opening, rollout, rollout_actions, said_at_once
+from ratewindow.admin import (
+    code_rates,
+    documents_page,
+    history,
+    last_hour,
+    opening,
+    override_links,
+    rollout,
+    rollout_actions,
+    said_at_once,
+)
 from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.document_rights import may_export, may_import
 from ratewindow.admin.limit_rows import RuleWindowInline
@@ -94,6 +104,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         limits_before = "" if apps.is_installed("jazzmin") else COUNTING
         rule = kwargs.get("obj")
         context |= {"limits_before": limits_before, "rollout": rollout.box(self, request, rule) if rule is not None else None}
+        context["overrides"] = override_links.of_rule(request, rule) if rule is not None else {}
         return super().render_change_form(request, context, *args, **kwargs)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RateRule]:
