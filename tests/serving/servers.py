@@ -21,8 +21,7 @@ import redis
 from django.test import override_settings
 
 from ratewindow.reporting import minutes
-from ratewindow.reporting.minutes import ByRule
-from ratewindow.reporting.sums import NOTHING
+from ratewindow.reporting.sums import NOTHING, Sums
 from testproject.redis_server import find_program, free_port, start
 from tests.support.processes import marked
 
@@ -293,11 +292,11 @@ class Place:
         self.running.append(Served(kind, self, self.environment(**settings, **(environment or {}))))
         return self.running[-1]
 
-    def counted(self) -> ByRule:
+    def counted(self) -> dict[str, Sums]:
         """What the processes have told the report so far."""
         with override_settings(RATEWINDOW={"REDIS": self.redis_url}):
             found = minutes.read(minutes.waiting(time.time()))
-        total: ByRule = {}
+        total: dict[str, Sums] = {}
         for by_rule in found.values():
             for rule, sums in by_rule.items():
                 total[rule] = total.get(rule, NOTHING).plus(sums)

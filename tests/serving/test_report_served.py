@@ -1,0 +1,99 @@
+"""The report of real servers says what their clients counted, with a worker that ends and a Redis that is away meanwhile."""
+
+import os
+import random
+import signal
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.test import override_settings
+from django.utils import timezone
+
+from ratewindow import conf
+from ratewindow.reporting.collecting import collect_stats
+from ratewindow.reporting.offenders import Offenders, offenders
+from ratewindow.reporting.periods import last
+from ratewindow.reporting.report import Report, report
+from tests.serving.servers import Place, Served, exchange, new_address
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
+
+REQUESTS = 2000
+CLIENTS = 40  # fewer than are kept of a minute, so that every count is exact
+AWAY_MS = 5000
+
+
+def asked(served: Served, requests: list[tuple[str, str]]) -> Counter[tuple[str, str, int]]:
+    """Ask for each path as each client, by several connections; how often by path, client and status."""
+
+    def ask(part: list[tuple[str, str]]) -> list[tuple[str, str, int]]:
+        found = []
+        connection = served.connection(60)
+        for path, client in part:
+            try:
+                status = exchange(connection, "GET", path, client).status
+            except OSError:  # a worker that ended has closed the connection before it read the request
+                connection.close()
+                connection = served.connection(60)
+                status = exchange(connection, "GET", path, client).status
+            found.append((path, client, status))
+        connection.close()
+        return found
+
+    with ThreadPoolExecutor(8) as threads:
+        return Counter(each for part in threads.map(ask, [requests[start::8] for start in range(8)]) for each in part)
+
+
+def read(rule: str) -> tuple[Report, Offenders]:
+    period = last("1h", timezone.now(), conf.current().retention)
+    return report(period, rule), offenders(period, rule, most=CLIENTS)
+
+
+@pytest.mark.parametrize("kind", ["sync", "uvicorn"])
+def test_sums_and_top_clients_are_those_that_the_clients_counted(kind: str, served_place: Place) -> None:
+    random_ = random.Random(7)
+    addresses = [new_address() for _ in range(CLIENTS)]
+    weights = [number + 1 for number in range(CLIENTS)]
+    requests = [
+        (random_.choice(["/pipelined/", "/silent/"]), client) for client in random_.choices(addresses, weights, k=REQUESTS)
+    ]
+    served = served_place.serve(kind, TIMEOUT="300ms")
+    counted = asked(served, requests[: REQUESTS // 3])
+    os.kill(min(served.workers()), signal.SIGTERM)
+    counted += asked(served, requests[REQUESTS // 3 : REQUESTS // 2])
+    served_place.redis.execute_command("CLIENT", "PAUSE", AWAY_MS, "ALL")
+    counted += asked(served, requests[REQUESTS // 2 :])
+    served.end()
+    with override_settings(RATEWINDOW={"REDIS": served_place.redis_url}):
+        for collected in (False, True):
+            if collected:
+                collect_stats()
+            found, who = read("pipelined")
+            met, refused = by_client(counted, "/pipelined/")
+            assert (found.total.passed, found.total.refused) == (met.total() - refused.total(), refused.total())
+            assert {name.value: name.refused for name in who.clients.most} == +refused
+            assert ten(Counter({name.value: name.met for name in who.busiest})) == ten(met)
+            assert {name.value: name.refused for name in who.routes.most} == {
+                "GET /(path|form|mine|silent|edited|many|crowd|pipelined|keyed|soaked|guarded|each)/$": refused.total()
+            }
+            found, who = read("silent")
+            met, _ = by_client(counted, "/silent/")
+            assert (found.total.passed, found.total.refused) == (met.total(), 0)
+            assert 0 < found.total.would_refuse == sum(name.would_refuse for name in who.clients.most)
+            assert ten(Counter({name.value: name.met for name in who.busiest})) == ten(met)
+
+
+def by_client(counted: Counter[tuple[str, str, int]], path: str) -> tuple[Counter[str], Counter[str]]:
+    """How many requests of each client were answered, and how many of these refused."""
+    met, refused = Counter[str](), Counter[str]()
+    for (each, client, status), times in counted.items():
+        if each == path:
+            assert status in (200, 429)
+            met[f"ip:{client}"] += times
+            refused[f"ip:{client}"] += times if status == 429 else 0
+    return met, refused
+
+
+def ten(counts: Counter[str]) -> list[tuple[int, str]]:
+    return sorted(((-times, name) for name, times in counts.items()))[:10]
