@@ -15,7 +15,9 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
 from ratewindow import conf
+from ratewindow.admin import coverage_page
 from ratewindow.admin.banner import glance
+from ratewindow.admin.confirm_page import changes_nothing
 from ratewindow.admin.recorded import RecordedAdmin
 from ratewindow.admin.rule_form import PREVIEW_BUTTON
 from ratewindow.admin.wording import sentence
@@ -44,8 +46,15 @@ class PreviewedAdmin(RecordedAdmin):
         js = [Script("ratewindow/preview.js", defer=True)]
 
     def get_urls(self) -> list[URLPattern]:
-        view, name = self.admin_site.admin_view(require_POST(partial(page, self))), "ratewindow_raterule_preview"
-        return [path("preview/", view, name=name), path("<path:object_id>/preview/", view, name=name), *super().get_urls()]
+        view, name = changes_nothing(self.admin_site.admin_view(require_POST(partial(page, self)))), "ratewindow_raterule_preview"
+        coverage = self.admin_site.admin_view(partial(coverage_page.page, self))
+        pages = [path("coverage/", coverage, name="ratewindow_coverage")]
+        return [
+            *pages,
+            path("preview/", view, name=name),
+            path("<path:object_id>/preview/", view, name=name),
+            *super().get_urls(),
+        ]
 
     def render_change_form(
         self,
@@ -153,7 +162,7 @@ def _never(covered: Sequence[Covered]) -> list[str]:
     for each in covered:
         counts[each.route.section] = counts.get(each.route.section, 0) + 1
     met = {each.route.section for each in covered if each.meets or each.may_meet}
-    return sorted(counts.keys() - met, key=lambda section: (-counts[section], section))
+    return sorted(counts.keys() - met, key=lambda section: (section == "/", -counts[section], section))
 
 
 def _some(every: Iterable[str]) -> Some:

@@ -42,7 +42,7 @@ def report(period: Period, rule: str = "", now_s: float | None = None, ask_redis
     live, waiting = ask_redis, dict[tuple[datetime, str], Sums]()
     try:
         if ask_redis:
-            waiting = _waiting(time.time() if now_s is None else now_s)
+            waiting = waiting_counts(time.time() if now_s is None else now_s)
     except (redis.RedisError, OSError):
         live = False
     rows = ThrottleStat.objects.filter(rule=rule) if rule else ThrottleStat.objects.all()
@@ -65,7 +65,7 @@ def report(period: Period, rule: str = "", now_s: float | None = None, ask_redis
     return Report(period, steps, by_rule, live)
 
 
-def _waiting(now_s: float) -> dict[tuple[datetime, str], Sums]:
+def waiting_counts(now_s: float) -> dict[tuple[datetime, str], Sums]:
     """The minutes in Redis, collected or not; with memory://, those of this process."""
     by_minute = counters.held() if process_clients.in_memory() else minutes.read(minutes.waiting(now_s))
     return {(minute_start(minute), rule): sums for minute, by_rule in by_minute.items() for rule, sums in by_rule.items()}

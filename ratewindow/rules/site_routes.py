@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.urls import LocalePrefixPattern, ResolverMatch, URLResolver, get_resolver
 from django.urls.resolvers import RegexPattern
+from django.views.generic import RedirectView
 
 from ratewindow.rules.literal_text import Ends, ends_of_way
 from ratewindow.rules.sample_paths import samples_of
@@ -57,8 +58,9 @@ class Route:
 
     @property
     def changes_data(self) -> bool:
-        """Whether its view says that it answers unsafe methods."""
-        return bool(self.methods & _UNSAFE)
+        """Whether its view says that it answers unsafe methods, with more than a redirect."""
+        redirects = any(issubclass(shown, RedirectView) for _, shown, _ in _classes(self.way.callback))
+        return bool(self.methods & _UNSAFE) and not redirects
 
     @cached_property
     def places(self) -> dict[str, str]:

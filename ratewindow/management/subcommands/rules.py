@@ -6,6 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
+from ratewindow.management.subcommands import routes
 from ratewindow.management.subcommands.table import table
 from ratewindow.models import RateRule, RuleWindow
 from ratewindow.rules import code_rates
@@ -13,17 +14,20 @@ from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.count_when import counts_always
 
 NAME = "rules"
-HELP = "List the rules in the database and the rates in code, with mode, what they apply to, key and limits."
+HELP = (
+    "List the rules in the database and the rates in code, with mode, what they apply to, key and limits. With --routes, list "
+    "the site's routes with the rules that meet them, those first that no rule meets."
+)
 HEADS = ("RULE", "MODE", "APPLIES TO", "METHODS", "PER", "LIMITS")
 
 
 def add_arguments(parser: CommandParser) -> None:
-    pass
+    parser.add_argument("--routes", action="store_true", help="list the site's routes with the rules that meet them")
 
 
 def run(options: dict[str, Any], stdout: Any) -> None:
     try:
-        lines = listing()
+        lines = routes.listing() if options["routes"] else listing()
     except (DatabaseError, ImproperlyConfigured) as error:
         raise CommandError(f"The rules cannot be read: {error}. Has manage.py migrate been run?") from None
     stdout.write(lines)

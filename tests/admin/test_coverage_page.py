@@ -1,0 +1,61 @@
+"""The page Coverage."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from tests.support.rule_pages import LIST, define, said
+
+pytestmark = pytest.mark.django_db
+
+COVERAGE = reverse("admin:ratewindow_coverage")
+
+
+def test_the_routes_are_listed_with_their_rules_and_those_without_first(page: Client) -> None:
+    define("login", path="/login/", methods="POST", mode="enforce")
+    define("api", prefix="/api/orders/7")
+    assert COVERAGE in page.get(LIST).content.decode()
+    text = said(page.get(COVERAGE))
+    assert "Rules meet" in text and "look like logins" in text
+    login = text.index("login /login/ GET, HEAD, OPTIONS, POST")
+    assert text.index("admin:login /admin/login/ not said No rule, a login") < login
+        "login /login/ GET, HEAD, OPTIONS, POST"
+    )
+    assert "/api/orders/&lt;int:number&gt;/ not said Some of its paths: api (shadow)" in text
+    assert "demo.limited (in code)" in text
+
+
+def test_it_is_filtered_by_words_in_names_paths_and_rules(page: Client) -> None:
+    define("sign-in", path="/login/", mode="enforce")
+    assert "1 of" in said(page.get(COVERAGE, {"q": "SIGN-in"}))
+    assert [each.label for each in page.get(COVERAGE, {"q": "sign-in"}).context["lines"]] == ["login"]
+    assert [each.label for each in page.get(COVERAGE, {"q": "login", "show": "unmet"}).context["lines"]] == ["admin:login"]
+    nothing = page.get(COVERAGE, {"q": "<script>alert(1)</script>"}).content.decode()
+    assert "No route matches." in nothing and "<script>alert" not in nothing
+
+
+def test_what_leads_nowhere_is_listed_below(page: Client) -> None:
+    define("lost", route="shop:cart")
+    text = said(page.get(COVERAGE))
+    assert "Rules that limit nobody, or refuse all lost : Rule &#x27;lost&#x27; is for the route &#x27;shop:cart&#x27;" in text
+
+
+def test_who_may_look_at_rules_may_look_at_it_and_nobody_else(viewer: Client, client: Client) -> None:
+    assert viewer.get(COVERAGE).status_code == 200
+    client.force_login(User.objects.create_user("other", is_staff=True))
+    assert client.get(COVERAGE).status_code == 403
+
+
+def test_it_takes_the_same_queries_however_many_rules_there_are(page: Client) -> None:
+    define("first", "5/m; 20/h", path="/login/")
+    page.get(COVERAGE)
+    with CaptureQueriesContext(connection) as few:
+        page.get(COVERAGE)
+    for number in range(50):
+        define(f"r{number}", "5/m; 20/h", prefix=f"/{number}/")
+    with CaptureQueriesContext(connection) as many:
+        page.get(COVERAGE)
+    assert len(many) == len(few) <= 12
