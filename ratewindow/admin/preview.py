@@ -129,7 +129,8 @@ def of_row(request: HttpRequest, row: RateRule, windows: Sequence[Window] | None
     except ValueError as error:  # written by raw SQL
         return Preview(sentence=said, warnings=[f"{error}."])
     covered = coverage([rule])
-    warnings = [f"{each.text} {each.remedy}" for each in doubts(rule, covered) if each.kind != "unnamed" or rule.name != _UNSAVED]
+    found = [doubt for _, doubt in doubts([rule], covered) if doubt.kind != "unnamed" or rule.name != _UNSAVED]
+    warnings = [f"{doubt.text} {doubt.remedy}" for doubt in found]
     if row.pk and (problem := reading.problem_of(row.name)):
         warnings.append(f"As it is saved, this rule {problem}.")
     met = [each for each in covered if each.meets]

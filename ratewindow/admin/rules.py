@@ -148,7 +148,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
 
     def _warn(self, request: HttpRequest, rule: Rule) -> None:
         """Of a rule that limits nobody or refuses all, and of one that refuses staff, or would once it is enforced."""
-        for doubt in doubts(rule, coverage([rule])):
+        for _, doubt in doubts([rule], coverage([rule])):
             messages.warning(request, f"{doubt.text} {doubt.remedy}")
         for found in lockout.lockouts([rule], request):
             messages.warning(request, f"{found} {lockout.REMEDY} {lockout.way_out(rule.name)}")

@@ -88,11 +88,9 @@ def _is_ours(name: str) -> bool:
 def _doubtful(rules: Sequence[Rule]) -> Iterator[checks.CheckMessage]:
     """W014: rules for a path, a route or methods that the site does not have. W021: rules that refuse all by their cost."""
     numbers = {"nowhere": 14, "method": 14, "cost": 21}  # calls of hit may name a rule, and a limit of 0 may be intended
-    covered = coverage(rules)
-    for rule in rules:
-        for doubt in doubts(rule, covered):
-            if doubt.kind in numbers:
-                yield warning(numbers[doubt.kind], doubt.text, doubt.remedy)
+    for _, doubt in doubts(rules, coverage(rules)):
+        if doubt.kind in numbers:
+            yield warning(numbers[doubt.kind], doubt.text, doubt.remedy)
 
 
 def _by_choice_alone(rules: Sequence[Rule]) -> Iterator[checks.CheckMessage]:

@@ -121,6 +121,11 @@ def uses() -> dict[str, set[CodeRate]]:
     return {name: set(each) for name, each in list(_uses.items())}
 
 
+def is_used(name: str) -> bool:
+    """Whether code uses this name."""
+    return name in _uses
+
+
 def has_rate(name: str) -> bool:
     """Whether code gives a rate under this name."""
     return any(use.rate is not None for use in tuple(_uses.get(name, ())))

@@ -33,7 +33,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def kinds(*windows: Window, **fields: Any) -> list[str]:
     rule = Rule("x", windows or (LIMIT,), **{"applies_to": "path", "pattern": "/login/", **fields})
-    return [each.kind for each in doubts(rule, coverage([rule]))]
+    return [each.kind for _, each in doubts([rule], coverage([rule]))]
 
 
 def test_a_good_rule_has_none() -> None:
@@ -70,5 +70,5 @@ def test_a_limit_of_zero_lets_what_costs_nothing_look() -> None:
 def test_what_is_near_is_named() -> None:
     for applies_to, pattern, near in (("path", "/login", "/login/"), ("route", "serch", "search"), ("route", "adnim", "admin")):
         rule = Rule("x", (LIMIT,), applies_to=applies_to, pattern=pattern)
-        (found,) = doubts(rule, coverage([rule]))
+        ((_, found),) = doubts([rule], coverage([rule]))
         assert found.remedy == f"Did you mean {near!r}? Otherwise delete the rule."
