@@ -59,8 +59,8 @@ def initial_windows(request: HttpRequest) -> list[dict[str, Any]]:
     """The initial limits of the form that adds a rule: those in code, if the query string names such a rate."""
     name = request.GET.get("name", "") if request.method == "GET" else ""
     rule = code_rates.rule(name) if name and name in code_rates.names() else None
-    return [_initial(window) for window in rule.windows] if rule is not None else []
+    return [initial(window) for window in rule.windows] if rule is not None else []
 
 
-def _initial(window: Window) -> dict[str, Any]:
+def initial(window: Window) -> dict[str, Any]:
     return {"limit": window.limit, "period": timedelta(milliseconds=window.period_ms), **said(window)}

@@ -1,4 +1,4 @@
-"""What the form of a new rule begins with: nothing, a rate in code, or a copy of another rule as it was typed."""
+"""What the form of a new rule begins with: nothing, a ready rule, a rate in code, or a copy of a rule as it was typed."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -8,8 +8,10 @@ from typing import Any
 from django.http import HttpRequest
 
 from ratewindow.admin import code_rates
+from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import MOST_WINDOWS
 from ratewindow.models import Mode
+from ratewindow.operations import presets
 
 _LIMIT_FIELDS = ("limit", "period", "algorithm", "buckets", "burst", "aligned_to")
 
@@ -22,8 +24,16 @@ class Opening:
 
 def of(request: HttpRequest) -> Opening:
     """The opening for this request, which may be one that `copying` has returned."""
-    prepared: Opening | None = getattr(request, "_ratewindow_opening", None)
-    return prepared or Opening(limits=code_rates.initial_windows(request))
+    if not hasattr(request, "_ratewindow_opening"):
+        request._ratewindow_opening = _asked_for(request)  # type: ignore[attr-defined]
+    return request._ratewindow_opening  # type: ignore[attr-defined,no-any-return]
+
+
+def _asked_for(request: HttpRequest) -> Opening:
+    ready = presets.preset(request.GET["ready"]) if request.method == "GET" and "ready" in request.GET else None
+    if ready is None:
+        return Opening(limits=code_rates.initial_windows(request))
+    return Opening({**ready.fields, "name": ready.name}, [code_rates.initial(each) for each in parse_rates(ready.rate)])
 
 
 def copying(request: HttpRequest, form: Any) -> HttpRequest:

@@ -19,6 +19,7 @@ from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.models import Mode, RateRule
 from ratewindow.models.origin import MOST_REASON
 from ratewindow.models.rules import AppliesTo, OnError
+from ratewindow.operations import presets
 from ratewindow.rules import code_rates, site_routes
 from ratewindow.rules.count_when import ALWAYS, LOGIN_FAILED
 
@@ -31,11 +32,11 @@ KEYS = [
     ("ip", "Each address"),
     ("user_or_ip", "Each user, or each address when nobody is logged in"),
     ("user", "Each user"),
-    ("ip+post:username", "Each login name tried, with the address"),
     ("session", "Each session"),
     ("header:x-api-key", "Each API key (header x-api-key)"),
     ("global", "All visitors together"),
 ]
+_LOGIN_NAMES = "Each login name tried (field {field}), with the address"
 COUNTS = [
     (ALWAYS, "Every request"),
     (LOGIN_FAILED, "Failed logins"),
@@ -140,8 +141,9 @@ class RuleForm(MergedErrorsForm):
         self.fields["applies_to"].widget.attrs["data-rw-validate"] = reverse("admin:ratewindow_raterule_validate") + stored
 
     def _offer_keys(self) -> None:
+        logins = [(key, _LOGIN_NAMES.format(field=key.partition(":")[2])) for key in presets.login_keys() or ["ip+post:username"]]
         own = [(name, f"{name} (a key of this site's code)") for name in sorted(custom_keys.known()) if "." not in name]
-        self.fields["key"].widget.choices = [*KEYS, *own, (OTHER, "Something else")]
+        self.fields["key"].widget.choices = [*KEYS[:3], *logins, *KEYS[3:], *own, (OTHER, "Something else")]
 
     def _offer_names(self) -> None:
         if "name" in self.fields:

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from ratewindow.admin import (
     code_rates,
     documents_page,
+    first_steps,
     history,
     last_hour,
     opening,
@@ -63,19 +64,23 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
     search_help_text = "Search in name, description and pattern"
 
     class Media:
-        css = {"all": ["ratewindow/rules.css", "ratewindow/rollout.css", "ratewindow/rule_form.css"]}
+        css = {"all": ["ratewindow/rules.css", "ratewindow/rollout.css", "ratewindow/rule_form.css", "ratewindow/ready.css"]}
         js = ["ratewindow/rule_form.js"]
 
     def get_urls(self) -> list[URLPattern]:
         validate = changes_nothing(self.admin_site.admin_view(self.validate_view))
         pages = [path("validate/", validate, name="ratewindow_raterule_validate"), *rollout.urls(self)]
-        return [*pages, *documents_page.urls(self), *super().get_urls()]
+        return [*pages, *documents_page.urls(self), *first_steps.urls(self), *super().get_urls()]
 
     def validate_view(self, request: HttpRequest) -> HttpResponse:
         return said_at_once.answer(self, request)
 
     def get_list_display(self, request: HttpRequest) -> Any:
         return [*self.list_display, last_hour.column(request)]
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        """Without any rule the ready ones are listed there."""
+        return super().get_list_filter(request) if RateRule.objects.exists() else []
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return last_hour.RefusalsFirstChangeList
@@ -86,6 +91,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         context = {
             "in_code": in_code,
             "may_add": may_add,
+            "ready": first_steps.sections() if may_add and unfiltered and not RateRule.objects.exists() else [],
             "may_export": may_export(self, request),
             "may_import": may_import(self, request),
         }

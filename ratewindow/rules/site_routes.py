@@ -59,14 +59,14 @@ class Route:
     @property
     def changes_data(self) -> bool:
         """Whether its view says that it answers unsafe methods, with more than a redirect."""
-        redirects = any(issubclass(shown, RedirectView) for _, shown, _ in _classes(self.way.callback))
+        redirects = any(issubclass(shown, RedirectView) for _, shown, _ in classes_of(self.way.callback))
         return bool(self.methods & _UNSAFE) and not redirects
 
     @cached_property
     def places(self) -> dict[str, str]:
         """Its view, and what limits that, as code registers where it uses a name; of a throttle with its scope."""
         found = {self.way.view: ""}
-        for _, shown, given in _classes(self.way.callback):
+        for _, shown, given in classes_of(self.way.callback):
             found.update({place_of(each): "" for each in shown.__mro__[:-1]})
             scope = given.get("throttle_scope", getattr(shown, "throttle_scope", None))
             for throttle in given.get("throttle_classes", getattr(shown, "throttle_classes", ())):
@@ -134,7 +134,7 @@ def _match(way: Way, captured: dict[str, str], language: Language) -> ResolverMa
 
 def _methods(callback: Any) -> frozenset[str]:
     """The methods that a class-based view answers, also one of Django REST framework; empty for a function."""
-    for view, shown, given in _classes(callback):
+    for view, shown, given in classes_of(callback):
         if isinstance(actions := getattr(view, "actions", None), dict):
             return _with_head({method.upper() for method in actions} | {"OPTIONS"})
         names = given.get("http_method_names", getattr(shown, "http_method_names", ()))
@@ -146,7 +146,7 @@ def _with_head(methods: set[str]) -> frozenset[str]:
     return frozenset(methods | {"HEAD"} if "GET" in methods else methods)
 
 
-def _classes(callback: Any) -> Iterator[tuple[Any, type, dict[str, Any]]]:
+def classes_of(callback: Any) -> Iterator[tuple[Any, type, dict[str, Any]]]:
     """The class behind a view, Django's or REST framework's, under any decorators, with the view and its initial arguments."""
     view = callback
     while view is not None:

@@ -54,7 +54,8 @@ document.addEventListener("DOMContentLoaded", () => {
             help.id = `${select.id}_explained`;
             select.setAttribute("aria-describedby", help.id);
         }
-        if (help.textContent !== explained?.textContent) help.textContent = explained?.textContent ?? "";
+        const text = select.selectedIndex > 0 ? (explained?.textContent ?? "") : ""; // the first is recommended
+        if (help.textContent !== text) help.textContent = text;
     }
 
     // What is wrong is said of the fields that were left, once the server has read the whole form.

@@ -1,0 +1,112 @@
+"""Ready rules: shown where there is no rule yet, opened in the form, and saved in shadow by one button."""
+
+import re
+from html import unescape
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from ratewindow.models import RateRule
+from tests.support.rule_pages import ADD, LIST, define, errors, said
+
+pytestmark = pytest.mark.django_db
+
+READY = reverse("admin:ratewindow_raterule_ready")
+LOGIN = "login:route:login"
+
+
+def test_without_any_rule_the_list_offers_them(page: Client) -> None:
+    shown = said(page.get(LIST))
+    assert "First steps: ready rules" in shown
+    assert "on POST to the route login" in shown
+    assert "No page to sign up was found among this site&#x27;s URLs." in shown
+    assert "By mode" not in shown  # there is nothing to filter
+
+
+def test_with_a_rule_they_are_reached_from_the_form_of_a_new_one(page: Client) -> None:
+    define()
+    assert "First steps" not in said(page.get(LIST))
+    assert "By mode" in said(page.get(LIST))
+    assert f'href="{READY}"' in page.get(ADD).content.decode()
+    assert "Look at it" in said(page.get(READY))
+
+
+def test_one_click_opens_the_form_filled_in_and_saves_nothing(page: Client) -> None:
+    (url,) = (
+        unescape(each) for each in re.findall(r'href="([^"]*)"', page.get(READY).content.decode()) if "route%3Alogin" in each
+    )
+    response = page.get(url)
+    form, (formset,) = response.context["adminform"].form, response.context["inline_admin_formsets"]
+    shown = {
+        name: form[name].value() for name in ("name", "mode", "applies_to", "pattern", "methods", "key", "count_when", "hold")
+    }
+    assert shown == {
+        "name": "login",
+        "mode": "shadow",
+        "applies_to": "route",
+        "pattern": "login",
+        "methods": "POST",
+        "key": "ip+post:username",
+        "count_when": "login_failed",
+        "hold": True,
+    }
+    assert [(row["limit"].value(), row["period"].value()) for row in formset.formset.forms] == [(5, "1m"), (20, "1h")]
+    assert errors(response) == []
+    assert not RateRule.objects.exists()
+
+
+def test_one_that_was_not_found_is_opened_to_be_filled_in(page: Client) -> None:
+    form = page.get(ADD, {"ready": "sign-up:path:"}).context["adminform"].form
+    assert (form["name"].value(), form["applies_to"].value(), form["pattern"].value()) == ("sign-up", "path", "")
+
+
+def test_one_that_does_not_exist_opens_the_empty_form(page: Client) -> None:
+    form = page.get(ADD, {"ready": "shoes"}).context["adminform"].form
+    assert (form["name"].value(), form["applies_to"].value()) == (None, "")
+
+
+def test_one_button_saves_it_in_shadow_and_says_the_way_back(page: Client) -> None:
+    response = page.post(READY, {"ready": LOGIN}, follow=True)
+    rule = RateRule.objects.get()
+    assert (rule.name, rule.mode, rule.pattern) == ("login", "shadow", "login")
+    assert [str(each) for each in rule.windows.all()] == ["5 in 1m", "20 in 1h"]
+    assert "Rule login is saved in shadow: it counts, and refuses nobody. Delete it again" in said(response)
+    assert reverse("admin:ratewindow_raterule_delete", args=[rule.pk]) in response.content.decode()
+    assert LogEntry.objects.get().is_addition()
+    assert "Rule login applies there." in said(response)
+    assert "Rule login already applies there. Nothing was saved." in said(page.post(READY, {"ready": LOGIN}, follow=True))
+    assert RateRule.objects.count() == 1
+
+
+@pytest.mark.parametrize("slug", ["", "shoes", "sign-up:path:", "login:route:nowhere"])
+def test_what_is_not_offered_is_not_saved(page: Client, slug: str) -> None:
+    assert "is no longer offered: choose another one." in said(page.post(READY, {"ready": slug}, follow=True))
+    assert not RateRule.objects.exists()
+
+
+def test_they_take_the_permission_to_add_rules(client: Client) -> None:
+    for right, status in (("view", 403), ("change", 403), ("add", 200)):
+        user = User.objects.create(username=right, is_staff=True)
+        user.user_permissions.set(Permission.objects.filter(codename=f"{right}_raterule"))
+        client.force_login(user)
+        assert client.get(READY).status_code == status
+        assert client.post(READY, {"ready": LOGIN}).status_code == (302 if status == 200 else status)
+        if right != "add":
+            assert "First steps" not in said(client.get(LIST))
+    assert RateRule.objects.count() == 1
+    assert "Delete it again" not in said(client.get(READY))
+
+
+def test_more_rules_take_no_more_queries(page: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    define("one", route="login")
+    page.get(READY)
+    with django_assert_num_queries(3):  # session, user, rules
+        page.get(READY)
+    for number in range(20):
+        define(f"rule-{number}", path=f"/{number}/")
+    with django_assert_num_queries(3):
+        page.get(READY)

@@ -1,0 +1,177 @@
+"""Ready rules for the routes that a site has."""
+
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView, PasswordResetDoneView, PasswordResetView
+from django.forms import EmailField
+from django.http import HttpRequest, HttpResponse
+from django.urls import include, path
+from django.views import View
+from rest_framework.routers import DefaultRouter
+from rest_framework.viewsets import ViewSet
+from rest_framework_simplejwt.views import TokenObtainPairView, TokenRefreshView
+
+from ratewindow import ratelimit
+from ratewindow.models import RateRule
+from ratewindow.operations import presets
+from ratewindow.operations.presets import Preset
+from tests.support.urlconfs import site
+
+pytestmark = pytest.mark.django_db
+
+
+def view(request: HttpRequest) -> HttpResponse:
+    return HttpResponse()
+
+
+class Form(View):
+    def post(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponse()
+
+
+class Orders(ViewSet):
+    def list(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponse()
+
+
+def of_another(module: str, name: str) -> Any:
+    """A view of a package that is not installed here: a subclass of one that has its name."""
+    return type("Mine", (type(name, (Form,), {"__module__": module, "__qualname__": name}),), {}).as_view()
+
+
+def found(kind: str) -> list[Preset]:
+    (group,) = (group for group in presets.groups() if group.kind.name == kind)
+    assert bool(group.found) is (group.to_fill_in is None)
+    return list(group.found)
+
+
+def places(kind: str) -> list[tuple[str, str]]:
+    return [(each.fields["applies_to"], each.fields["pattern"]) for each in found(kind)]
+
+
+class TestLogins:
+    def test_they_are_found_by_their_views_wherever_they_are(self) -> None:
+        with site(
+            path("admin/", admin.site.urls),
+            path("enter/", LoginView.as_view(), name="enter"),
+            path("jwt/", TokenObtainPairView.as_view(), name="jwt"),
+            path("jwt/refresh/", TokenRefreshView.as_view(), name="refresh"),
+            path("x/", of_another("allauth.account.views", "LoginView"), name="x"),
+            path("y/", of_another("dj_rest_auth.views", "LoginView"), name="y"),
+            path("unnamed/", LoginView.as_view()),
+        ):
+            keys = {each.fields["pattern"]: each.fields["key"] for each in found("login")}
+        assert keys == {
+            "enter": "ip+post:username",
+            "jwt": "ip+body:username",
+            "x": "ip+post:login",
+            "y": "ip+body:username",
+            "/unnamed/": "ip+post:username",
+            "admin:login": "ip+post:username",  # last: first come the visitors' logins
+        }
+        assert list(keys)[-1] == "admin:login"
+
+    def test_the_field_is_that_of_the_views_own_form(self) -> None:
+        class ByEmail(AuthenticationForm):
+            username = None
+            email = EmailField()
+
+        with site(path("in/", LoginView.as_view(authentication_form=ByEmail), name="in")):
+            assert [each.fields["key"] for each in found("login")] == ["ip+post:email"]
+            assert presets.login_keys() == ["ip+post:email"]
+
+    def test_one_of_the_sites_own_is_found_by_name_and_counted_by_address(self) -> None:
+        with site(
+            path("a/", view, name="user_login"),
+            path("sign-in/", view),
+            path("b/", view, name="login_done"),
+            path("login/help/", view),
+        ):
+            assert places("login") == [("route", "user_login"), ("path", "/sign-in/")]
+            assert {each.fields["key"] for each in found("login")} == {"ip"}
+            assert presets.login_keys() == []
+
+
+class TestOthers:
+    def test_a_password_reset_is_the_page_that_sends_the_mail(self) -> None:
+        with site(
+            path("forgot/", PasswordResetView.as_view(), name="forgot"),
+            path("done/", PasswordResetDoneView.as_view(), name="password_reset_done"),
+            path("reset-password/", view),
+        ):
+            assert places("password-reset") == [("route", "forgot"), ("path", "/reset-password/")]
+
+    def test_a_sign_up_is_found_by_name_or_path(self) -> None:
+        with site(path("join/", view, name="signup"), path("accounts/register/", view), path("cash-registers/", view)):
+            assert places("sign-up") == [("route", "signup"), ("path", "/accounts/register/")]
+
+    def test_a_search_is_found_by_name_or_path_and_research_is_none(self) -> None:
+        with site(
+            path("find/", view, name="product-search"), path("shop/<slug:shop>/search/", view, name="in"), path("research/", view)
+        ):
+            assert places("search") == [("route", "product-search"), ("route", "in")]
+
+    def test_everything_is_offered_to_each_site(self) -> None:
+        with site():
+            (ready,) = found("everything")
+        assert (ready.fields["applies_to"], ready.fields["pattern"], ready.is_complete) == ("all", "", True)
+
+
+class TestApis:
+    def test_the_beginning_of_its_paths_is_found_by_the_views_below_it(self) -> None:
+        router = DefaultRouter()
+        router.register("orders", Orders, basename="orders")
+        with site(path("v1/", include(router.urls)), path("shop/", view), path("shop/api/stock/", view)):
+            assert places("api") == [("prefix", "/v1/"), ("prefix", "/shop/api/")]
+
+    def test_a_part_of_the_site_that_has_other_pages_too_is_no_api(self) -> None:
+        router = DefaultRouter()
+        router.register("orders", Orders, basename="orders")
+        with site(path("shop/", include(router.urls)), path("shop/about/", view), path("", include(router.urls))):
+            assert ("prefix", "/shop/") not in places("api")
+            assert ("prefix", "/") not in places("api")
+
+
+class TestWhatIsProposed:
+    def test_what_is_not_found_is_said_and_can_be_filled_in(self) -> None:
+        with site(path("about/", view)):
+            missing = {group.kind.name: group.to_fill_in for group in presets.groups() if group.to_fill_in}
+        assert list(missing) == ["login", "password-reset", "sign-up", "api", "search"]
+        for ready in missing.values():
+            assert ready is not None
+            assert not ready.is_complete
+        assert all(group.kind.missing for group in presets.groups() if group.kind.name != "everything")
+
+    def test_each_can_be_saved_and_is_then_in_shadow(self) -> None:
+        for group in presets.groups():
+            for ready in group.found:
+                rule, created = presets.save(ready)
+                assert created
+                rule.full_clean()
+                assert rule.mode == "shadow"
+        assert set(RateRule.objects.values_list("name", flat=True)) == {"login", "login.admin", "api", "search", "everything"}
+
+    def test_one_whose_requests_have_a_rule_names_it_and_is_not_saved_again(self) -> None:
+        RateRule.objects.define("mine", "5/m", route="login")
+        first, second = found("login")
+        assert (first.used_by, second.used_by) == ("mine", "")
+        assert presets.save(first) == (RateRule.objects.get(), False)
+
+    def test_a_name_that_is_taken_by_a_rule_or_by_code_is_not_proposed(self) -> None:
+        RateRule.objects.define("login", "5/m", path="/elsewhere/")
+        ratelimit("search", "5/m")(view)
+        assert [each.name for each in found("login")] == ["login.login", "login.admin"]
+        assert [each.name for each in found("search")] == ["search.search"]
+        RateRule.objects.define("login.login", "5/m", path="/elsewhere/")
+        assert found("login")[0].name == "login.login-2"
+
+    def test_a_slug_leads_to_the_same_requests_whatever_names_are_taken(self) -> None:
+        slug = found("login")[1].slug
+        RateRule.objects.define("login.admin", "5/m", path="/elsewhere/")
+        ready = presets.preset(slug)
+        assert ready is not None
+        assert (ready.fields["pattern"], ready.name) == ("admin:login", "login.admin-2")
+        assert presets.preset("login:route:nowhere") is None
