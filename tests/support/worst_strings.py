@@ -83,6 +83,19 @@ MARKS = [
     "क" + "्" * 40,
     *(unicodedata.normalize(form, "Ω Å ﬁ é 각 ﷺ ½") for form in ("NFC", "NFD", "NFKC", "NFKD")),
 ]
+YAML_WORDS = r"""? key|key: value|>-|%TAG ! tag:x|&anchor|*anchor|!<tag:x> y|~|yes|no|on|off|y|n|1:30|190:20:30|0o14|0b101|2001-01-01|2001-12-14t21:59:43.10-05:00
+<<: *a|@x|# x|a # b|a: |: a|- x|---|...|--- !x|"|'|'a''b'|{a: b}|[a, b]|{a, b: [c]}|=|.inf|-.INF|.NaN|1_000.5|+1|"\u2028"|a\nb|!!binary aGk=|!!set {a}""".replace(
+    "\n", "|"
+).split("|")
+YAML_LINES = ["a\n  b\n", " a", "a ", "\na", "a\n\n", "- a\n- b", "a:\n  b: c", "|\n  a", "a\tb", "\ta"]
+SCRIPTS_AND_STYLES = r"""';alert(1)//|";alert(1);//|`${alert(1)}`|</script><script>alert(1)</script>|\x3cscript\x3ealert(1)\x3c/script\x3e|\u003cimg src=x onerror=alert(1)\u003e
+<img src=x onerror=alert(1)//|<svg><animate onbegin=alert(1) attributeName=x>|<details open ontoggle=alert(1)>|<body onload=alert(1)>|<input autofocus onfocus=alert(1)>
+<a href=javascript:alert(1)>x</a>|<form action=javascript:alert(1)><button>x|<base href=//evil.example/>|<meta http-equiv=refresh content=0;url=//evil.example/>|<object data=//evil.example>
+<embed src=//evil.example>|<link rel=stylesheet href=//evil.example/x.css>|</style><style>*{background:url(//evil.example)}</style>|x:expression(alert(1))|background:url(javascript:alert(1))
+}*{display:none|</option></select><script>alert(1)</script>|</td></tr></table><img src=x onerror=alert(1)>|{% load x %}|{% include "admin/base.html" %}|{{ request.user.password }}|{{ block.super }}
+data:text/html,<script>alert(1)</script>|vbscript:msgbox(1)|" autofocus onfocus=alert(1) x="|' style='position:fixed|<x onclick=alert(1)>|<noscript><p title="</noscript><img src=x onerror=alert(1)>">""".replace(
+    "\n", "|"
+).split("|")
 LONG = [
     "x" * 255, "x" * 256, "x" * 1024, "x" * 1025, "x" * 4096, "x" * 7000, "é" * 2000, "😀" * 1500, " " * 3000 + "ann", "ann" + " " * 3000,
     "a:" * 2000, "{" * 3000, "9" * 5000, "[" * 5000, "%00" * 1500, "\u202e" * 1000, "a+" * 2500,
@@ -92,7 +105,7 @@ WORST = list(
     dict.fromkeys(
         [
             *SCRIPTS, *FORMULAS, *INJECTIONS, *NOTHINGS, *IDENTITIES, *BIDI, *INVISIBLE, *BLANKS, *NOTHING_BUT_BLANKS, *CONTROLS, *LINES,
-            *SURROGATES, *EMOJI, *MARKS, *LONG,
+            *SURROGATES, *EMOJI, *MARKS, *YAML_WORDS, *YAML_LINES, *SCRIPTS_AND_STYLES, *LONG,
         ]
     )
 )  # fmt: skip
