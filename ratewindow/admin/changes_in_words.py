@@ -2,13 +2,17 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import models
+from django.utils.formats import date_format
 
 from ratewindow.admin.masking import display
+from ratewindow.conf import time_zone
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow
+from ratewindow.models.fields import MomentField
 from ratewindow.operations.documents.differences import OVERRIDE, RULE, SWITCH, Change, FieldChange
 
 _MODELS: dict[str, type[models.Model]] = {RULE: RateRule, OVERRIDE: Override, SWITCH: LimitSwitch}
@@ -34,10 +38,15 @@ class Shown:
 
 def shown(request: Any, changes: Iterable[Change]) -> list[Shown]:
     """The changes for the user of this request, who may not be allowed to see identities."""
-    return [Shown(each.kind, _title(request, each), [_line(each.what, field) for field in each.fields]) for each in changes]
+    return [Shown(each.kind, title(request, each), lines(each)) for each in changes]
 
 
-def _title(request: Any, change: Change) -> str:
+def lines(change: Change) -> list[Line]:
+    """Each field that differs; all that are written, of what is added or removed."""
+    return [_line(change.what, field) for field in change.fields]
+
+
+def title(request: Any, change: Change) -> str:
     values = change.after or change.before or {}
     if change.what == RULE:
         return f"Rule {change.name}"
@@ -53,13 +62,24 @@ def _line(what: str, change: FieldChange) -> Line:
     name = str(field.verbose_name).capitalize()
     if change.limit:
         period, _, algorithm = change.limit.partition(" ")
-        name = f"{name}, in {period} by {dict(algorithm_choices()).get(algorithm, algorithm)}"
+        by = "" if algorithm == _USUAL_ALGORITHM else f" by {dict(algorithm_choices()).get(algorithm, algorithm)}"
+        name = f"Limit in {period}{by}" if change.field == "limit" else f"{name}, in {period}{by}"
     return Line(name, _value(field, change.before), _value(field, change.after))
+
+
+_USUAL_ALGORITHM = RuleWindow._meta.get_field("algorithm").get_default()
 
 
 def _value(field: Any, value: Any) -> str:
     if value is None or value == "":
-        return dict(field.flatchoices).get(value, "–")
+        return str(dict(field.flatchoices).get(value, "–"))
     if isinstance(value, bool):
         return "Yes" if value else "No"
+    if isinstance(field, MomentField):
+        return clock(datetime.fromisoformat(value))
     return str(dict(field.flatchoices).get(value, value))
+
+
+def clock(moment: datetime) -> str:
+    """A time to the second, in the time zone of the user."""
+    return f"{date_format(time_zone.local(moment), 'Y-m-d H:i:s')} {time_zone.local(moment):%Z}"

@@ -15,8 +15,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from ratewindow.admin import history_restore
+from ratewindow.admin.changes_in_words import clock
 from ratewindow.admin.confirm_page import AskingAdmin
-from ratewindow.admin.history_entries import clock, entries, entry, way_in_words
+from ratewindow.admin.history_entries import entries, entry, way_in_words
 from ratewindow.admin.registering import register
 from ratewindow.admin.wording import ago
 from ratewindow.models import Edit, Override, RateRule

@@ -17,8 +17,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import code_keys, history_entries
-from ratewindow.admin.history_entries import Line
+from ratewindow.admin import changes_in_words, code_keys, history_entries
 from ratewindow.admin.rule_form import may_enforce
 from ratewindow.admin.switch_page import may_switch
 from ratewindow.models import Edit, Mode, Override, RateRule, origin
@@ -62,7 +61,7 @@ def links(request: HttpRequest, edit: Edit) -> list[Link]:
 
 
 def _labels(request: HttpRequest, edit: Edit) -> dict[str, str]:
-    what = history_entries.title(edit.kind, edit.after or edit.before or {}, request, edit.subject)
+    what = history_entries.title(edit, request)
     return {
         BEFORE: f"{what}: as it was before this edit",
         AFTER: f"{what}: as it was after this edit",
@@ -101,7 +100,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest, edit: Edit, to: s
         "edit_url": reverse("admin:ratewindow_edit_change", args=[edit.pk]),
         "entry": history_entries.entry(edit, request),
         "heading": _labels(request, edit)[to],
-        "changes": [_shown(request, step) for step in steps],
+        "changes": changes_in_words.shown(request, [step.change for step in steps]),
         "forbidden": forbidden,
         "problems": problems,
         "shown": _digest(steps),
@@ -131,7 +130,7 @@ def _restore(
     user: Any = request.user
     with origin.edits(restoring.WAY, user=user, reason=reason):
         restoring.restore(wanted, steps, Author(source=restoring.WAY, user=user, name=user.get_username()))
-    titles = [_title(request, step) for step in steps]
+    titles = [changes_in_words.title(request, step.change) for step in steps]
     listed = ", ".join(titles[:5]) + (f" and {len(titles) - 5} more" if len(titles) > 5 else "")
     messages.success(request, format_html("Restored: {}. {}", listed, _undo(steps)))
     model_admin.log_change(request, edit, f"Restored: {reason}")
@@ -146,29 +145,6 @@ def _undo(steps: Sequence[Step]) -> SafeString:
         return SafeString("")
     url = reverse("admin:ratewindow_history_restore", args=[last.pk, BEFORE if len(steps) == 1 else ALL_BEFORE])
     return format_html('<a href="{}">Undo…</a>', url)
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What would change of one rule, override or the switch."""
-
-    title: str
-    action: str
-    action_label: str
-    lines: tuple[Line, ...]
-
-
-_ACTIONS = {"added": "Add again", "changed": "Change", "removed": "Delete"}
-
-
-def _shown(request: HttpRequest, step: Step) -> Shown:
-    change = step.change
-    found = tuple(history_entries.lines(step.subject.kind, change.before, change.after))
-    return Shown(_title(request, step), change.kind.replace("removed", "deleted"), _ACTIONS[change.kind], found)
-
-
-def _title(request: HttpRequest, step: Step) -> str:
-    return history_entries.title(step.subject.kind, step.change.after or step.change.before or {}, request, step.subject.name)
 
 
 def _digest(steps: Sequence[Step]) -> str:

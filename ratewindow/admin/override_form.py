@@ -9,8 +9,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from ratewindow.admin import override_twice, switch_page, who
+from ratewindow.admin.conflicts import ConflictForm
 from ratewindow.admin.masking import display
-from ratewindow.admin.model_form import MergedErrorsForm
 from ratewindow.conf import time_zone
 from ratewindow.limiter.durations import EXAMPLES as DURATIONS
 from ratewindow.limiter.rates import EXAMPLES as RATES
@@ -37,7 +37,7 @@ class RuleNameInput(forms.TextInput):
         return format_html('{}<datalist id="{}">{}</datalist>', text_input, DATALIST_ID, options)
 
 
-class OverrideForm(MergedErrorsForm):
+class OverrideForm(ConflictForm):
     """`request`, set by the admin, is that of the author, whom a block must not contain."""
 
     request: HttpRequest

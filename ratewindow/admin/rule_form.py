@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from ratewindow import conf
 from ratewindow.admin import code_keys
 from ratewindow.admin.choice_fields import OTHER, ChoiceOrText, ChoiceOrTextField, MethodsInput
-from ratewindow.admin.model_form import MergedErrorsForm
+from ratewindow.admin.conflicts import ConflictForm
 from ratewindow.admin.suggestions import SuggestingInput
 from ratewindow.identity import custom_keys
 from ratewindow.limiter.limiter import MOST_COST
@@ -62,7 +62,7 @@ def _by_choice(*parts: tuple[str, str, str]) -> SafeString:
     return format_html("{}", spans)
 
 
-class RuleForm(MergedErrorsForm):
+class RuleForm(ConflictForm):
     """`may_enforce` and `request` are set by the admin."""
 
     may_enforce = False

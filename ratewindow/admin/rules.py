@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from ratewindow.admin import (
     code_rates,
+    conflicts,
     documents_page,
     first_steps,
     history,
@@ -100,7 +101,9 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
         """The form of a new rule may begin with limits."""
         options = super().get_formset_kwargs(request, obj, inline, prefix)
-        return {**options, "initial": opening.of(request).limits} if obj is None or obj.pk is None else options
+        if obj is None or obj.pk is None:
+            return {**options, "initial": opening.of(request).limits}
+        return {**options, "data": conflicts.rebased(request, obj, prefix)} if "data" in options else options
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {**super().get_changeform_initial_data(request), **opening.of(request).fields}

@@ -22,7 +22,7 @@ def test_fields_and_choices_have_their_names_in_the_form() -> None:
     assert rule.lines == [
         Line("Mode", "Enforce", "Off"),
         Line("Ignore case and blanks", "No", "Yes"),
-        Line("Limit, in 1m by Sliding window (recommended)", "5", "7"),
+        Line("Limit in 1m", "5", "7"),
     ]
     assert (block.kind, block.title) == ("added", "Block: ip:203.0.113.0/24")
     assert switch.title == "Switch of all limits" and switch.lines[0] == Line("Off", "No", "Yes")

@@ -73,7 +73,7 @@ def test_the_history_of_a_block_has_its_edits(admin_client: Any) -> None:
     block.reason = "a mistake"
     block.save()
     text = said(admin_client.get(reverse("admin:ratewindow_override_history", args=[block.pk])))
-    assert "Block of ip:192.0.2.1 Changed Reason abuse → a mistake" in text, text
+    assert "Block: ip:192.0.2.1 Changed Reason abuse → a mistake" in text, text
 
 
 def test_identities_are_masked_without_the_permission_to_see_them(admin_client: Any) -> None:
@@ -102,7 +102,7 @@ def test_each_sees_the_edits_of_what_they_may_see() -> None:
     assert staff("view_raterule").get(reverse("admin:ratewindow_edit_change", args=[last("override").pk])).status_code == 403
 
 
-_TITLES = {"rule": "Rule login", "override": "Block of", "switch": "Switch of all limits Changed"}
+_TITLES = {"rule": "Rule login", "override": "Block: ", "switch": "Switch of all limits Changed"}
 
 
 def test_a_restore_is_previewed_needs_a_reason_and_can_be_undone(admin_client: Any) -> None:

@@ -21,8 +21,8 @@ def test_a_form_a_list_action_and_a_page_of_our_own_say_who_and_why(admin_client
     admin_client.post(rule_pages.ADD, {**typed(("5", "1m")), "why": "many logins fail"})
     rule = RateRule.objects.get()
     assert last() == ("admin", "admin", "many logins fail") and Edit.objects.count() == 1
-    admin_client.post(rule_pages.LIST, {"action": "switch_off", "_selected_action": [rule.pk]})
-    assert last() == ("admin", "admin", "") and Edit.objects.count() == 2
+    admin_client.post(rule_pages.LIST, {"action": "switch_off", "_selected_action": [rule.pk], "rw_seen": "1", "why": "a test"})
+    assert last() == ("admin", "admin", "a test") and Edit.objects.count() == 2
     block = Override.objects.block("ip:192.0.2.1", duration="1h")
     admin_client.post(reverse("admin:ratewindow_override_end", args=[block.pk]), {"reason": "a mistake"})
     assert last() == ("admin", "admin", "a mistake")

@@ -113,7 +113,7 @@ class TestList:
         assert other.mode == "shadow"
         (entry,) = LogEntry.objects.all()
         assert (entry.object_id, entry.get_change_message()) == (str(chosen.pk), "Changed Mode.")
-        assert "Changed Mode." in page.get(reverse("admin:ratewindow_raterule_history", args=[chosen.pk])).content.decode()
+        assert "Enforce" in page.get(reverse("admin:ratewindow_raterule_history", args=[chosen.pk])).content.decode()
 
     def test_an_action_is_a_post_with_a_token(self, page: Client, boss: User) -> None:
         rule = define()
