@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import override_settings
 
 from ratewindow.models import Edit, Override, RateRule
 from ratewindow.operations.documents import text
@@ -99,3 +100,25 @@ def test_a_lockout_is_said_in_the_preview(file: Path) -> None:
     }
     file.write_bytes(text.to_bytes(document(rules=[values]), text.JSON))
     assert "Careful: Rule search meets /admin/" in run("import", str(file), "--dry-run")
+
+
+@override_settings(ROOT_URLCONF="tests.support.other_limits_urls")
+def test_what_code_limits_is_imported_in_shadow_once() -> None:
+    shown = run("import", "--from", "drf", "--yes")
+    assert "Left out: tests.support.other_limits_urls.Own: code of its own decides" in shown
+    assert shown.endswith("Imported drf: 2 added, 0 changed, 0 removed.")
+    assert set(RateRule.objects.values_list("name", "mode")) == {("burst", "shadow"), ("uploads", "shadow")}
+    RateRule.objects.filter(name="burst").update(mode="enforce")
+    again = run("import", "--from", "drf", "--yes")
+    assert "Left out: burst: there is a rule of this name, which stays as it is." in again
+    assert "Nothing to change" in again and RateRule.objects.get(name="burst").mode == "enforce"
+
+
+def test_a_file_or_a_package_is_named() -> None:
+    assert wrong("import") == wrong("import", "x.yaml", "--from", "drf")
+
+
+def test_a_package_that_is_not_installed_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rest_framework.throttling", None)
+    with override_settings(ROOT_URLCONF="tests.support.other_limits_urls"):
+        assert wrong("import", "--from", "drf").startswith("drf is not installed here")

@@ -1,0 +1,1 @@
+"""What the site's code limits by other packages, as shadow rules that count the same beside it."""

@@ -1,0 +1,30 @@
+"""The decorators of django-ratelimit as shadow rules."""
+
+import pytest
+
+from ratewindow.operations.other_limiters import django_ratelimit
+from tests.support.other_limits import found_by, rule
+
+pytestmark = pytest.mark.django_db
+
+
+def test_each_decorator_is_a_shadow_rule_that_counts_the_same() -> None:
+    rules, found = found_by(django_ratelimit)
+    unsafe = "DELETE,PATCH,POST,PUT"
+    assert rules == {
+        "login": rule("login", ("route", "login"), "ip", 5, "1m", "fixed_window", methods=unsafe),
+        "prices": rule("prices", ("route", "prices"), "header:X-Api-Key", 10, "1s", "fixed_window", methods="GET"),
+        "class": rule("class", ("path", "/whole/"), "user_or_ip", 7, "30s", "fixed_window"),
+        "slow.login": rule("slow.login", ("route", "login"), "post:username", 100, "2h", "fixed_window"),
+        "slow.other": rule("slow.other", ("route", "other"), "post:username", 100, "2h", "fixed_window"),
+    }
+    assert ("slow.other", "slow counts 2 places together, and this rule counts its own alone.") in found.notes
+    assert ("prices", "there all clients without it share one count; here each counts by its address.") in found.notes
+
+
+def test_what_no_rule_can_do_is_said_with_a_reason() -> None:
+    _, found = found_by(django_ratelimit)
+    by_function, any_rate, items = found.left_out
+    assert by_function.startswith("tests.support.other_limits_urls.by_function: a function makes its key.")
+    assert any_rate.startswith("tests.support.other_limits_urls.any_rate: a function makes its rate")
+    assert items.startswith("items: no rule can say where it applies: give its URL a name")
