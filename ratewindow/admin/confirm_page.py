@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.messages.storage import default_storage
+from django.core.exceptions import PermissionDenied
 from django.db import router, transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -54,6 +55,12 @@ class AskingAdmin(RecordedAdmin):
             if isinstance(pattern, URLPattern) and not hasattr(pattern.callback, "changes_nothing"):
                 pattern.callback = _asking(self, pattern.callback)
         return patterns
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Django ignores an action that the user may not run, as if nothing was chosen; here it is forbidden."""
+        if request.method == "POST" and {*request.POST.getlist("action")} - {"", *self.get_actions(request)}:
+            raise PermissionDenied
+        return super().changelist_view(request, extra_context)
 
 
 def changes_nothing(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

@@ -46,8 +46,7 @@ def _forbidden(request: HttpRequest, change: Change) -> Iterator[str]:
     if not user.has_perm(f"ratewindow.{verb}_{'raterule' if change.what == RULE else 'override'}"):
         yield f"You may not {verb} {'rules' if change.what == RULE else 'blocks and exemptions'}."
     if change.what == RULE:
-        becomes_enforced = after.get("mode") == Mode.ENFORCE and before.get("mode") != Mode.ENFORCE
-        if becomes_enforced and not user.has_perm("ratewindow.enforce_raterule"):
+        if _percent(after) > _percent(before) and not user.has_perm("ratewindow.enforce_raterule"):
             yield f"You may not enforce rules: write mode: shadow at {change.name}."
         yield from _code(request, after.get("key", ""), before.get("key"))
         return
@@ -56,6 +55,11 @@ def _forbidden(request: HttpRequest, change: Change) -> Iterator[str]:
     yield from _code(request, after.get("identity", ""), before.get("identity"))
     if not may_switch(request) and any(_meets_everybody(values) for values in (before, after)):
         yield "A block or exemption applies to all visitors, or nearly all, which takes the permission to switch all limits off."
+
+
+def _percent(rule: dict[str, Any]) -> int:
+    """Of how many of a hundred clients requests are refused."""
+    return rule.get("enforce_percent", 100) if rule.get("mode") == Mode.ENFORCE else 0
 
 
 def _code(request: HttpRequest, text: str, before: str | None) -> Iterator[str]:

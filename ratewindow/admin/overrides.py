@@ -65,10 +65,11 @@ class OverrideAdmin(AskingAdmin):
         return {**perms, "view": perms["view"] or release_page.may_release(request)}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        if not self.has_view_or_change_permission(request) and release_page.may_release(request):
+        may_look = self.has_view_or_change_permission(request)
+        if request.method == "GET" and not may_look and release_page.may_release(request):
             return HttpResponseRedirect(reverse("admin:ratewindow_override_release"))
         form = None
-        if self.has_view_or_change_permission(request) and self.has_add_permission(request):
+        if may_look and self.has_add_permission(request):
             form = override_quick.form_for(request)
             if form.is_valid():
                 return override_quick.save(self, request, form)
