@@ -32,6 +32,9 @@ CHANGE_RULE, CHANGE_BLOCK = [{"change_raterule"}], [{"change_override"}]
 ENFORCE = [{"change_raterule", "enforce_raterule"}]
 EXPORT = [{"view_raterule", "export_throttlestat"}, {"change_raterule", "export_throttlestat"}]
 SWITCH, RELEASE, REPORT = [{"switch_limits"}], [{"release_identity"}], [{"view_throttlestat"}]
+HISTORY = [*LOOK_AT_RULE, *LOOK_AT_BLOCK, *REPORT, *SWITCH]
+EVERYBODY: list[set[str]] = [set()]
+NOBODY: list[set[str]] = []
 
 Opens = list[set[str]]  # each a set of permissions that opens a page; without any of them it is forbidden
 
@@ -45,6 +48,7 @@ class Page:
     post: Opens = field(default_factory=list)
     sends: str = ""  # the name of a function below that returns what is posted
     only_post: bool = False
+    of_row: bool = False  # of two URLs of one name that of a row
 
 
 PAGES = [
@@ -78,6 +82,15 @@ PAGES = [
     Page("override_undo", CHANGE_BLOCK, CHANGE_BLOCK, only_post=True),
     Page("override_end", CHANGE_BLOCK, CHANGE_BLOCK, only_post=True),
     Page("override_extend", CHANGE_BLOCK, CHANGE_BLOCK, only_post=True),
+    Page("raterule_preview", EVERYBODY, [{"add_raterule"}], "new_rule", only_post=True),
+    Page("raterule_preview", EVERYBODY, CHANGE_RULE, "rule", only_post=True, of_row=True),
+    Page("history", HISTORY, HISTORY),
+    Page("edit_changelist", HISTORY, HISTORY),
+    Page("edit_add", NOBODY, NOBODY),
+    Page("edit_change", LOOK_AT_RULE, NOBODY, of_row=True),
+    Page("edit_history", EVERYBODY, EVERYBODY),  # without the permission it redirects, as if there was no such edit
+    Page("edit_delete", NOBODY, NOBODY, "yes"),
+    Page("history_restore", LOOK_AT_RULE, [{"view_raterule", "delete_raterule"}], "reason"),
     Page("throttlestat_changelist", [*REPORT, *SWITCH], [*REPORT, *SWITCH]),
     Page("report", [*REPORT, *SWITCH], [*REPORT, *SWITCH]),
     Page("state", REPORT, REPORT),
@@ -113,6 +126,7 @@ def sent(page: Page, rule: RateRule, block: Override) -> dict[str, Any]:
             return override_pages.typed(identity="", reason="another")
     return {
         "yes": {"post": "yes"},
+        "reason": {"reason": "a mistake"},
         "everything": {"syntax": "json", "sections": ["rules"]},
         "document": {"pasted": '{"rules": []}'},
         "client": {"identity": "ip:203.0.113.9", "reason": "a friend"},
@@ -126,10 +140,12 @@ def patterns() -> list[URLPattern]:
     return [each for each in every if isinstance(each, URLPattern) and (each.name or "").startswith("ratewindow_")]
 
 
-def address(page: Page, rule: RateRule, block: Override) -> str:
-    (pattern,) = [each for each in patterns() if each.name == f"ratewindow_{page.name}"]
-    row = rule if page.name.startswith("raterule") else block
-    return reverse(f"admin:ratewindow_{page.name}", args=[row.pk] * pattern.pattern.regex.groups)
+def address(page: Page, *rows: RateRule | Override | Edit) -> str:
+    """The URL of a page; its rule, block or edit is that of `rows`, and a restore goes back to before the edit."""
+    rule, block, edit = (each.pk for each in rows)
+    row = edit if page.name.startswith(("edit", "history")) else rule if page.name.startswith("raterule") else block
+    groups = [each.pattern.regex.groups for each in patterns() if each.name == f"ratewindow_{page.name}"]
+    return reverse(f"admin:ratewindow_{page.name}", args=[row, "before"][: max(groups) if page.of_row else min(groups)])
 
 
 def stored(redis_client: Any) -> tuple[Any, ...]:
@@ -158,6 +174,7 @@ def test_each_page_opens_to_its_own_permissions_alone(client: Client, redis_clie
     rule, block = define(path="/login/"), Override.objects.block("ip:203.0.113.9", duration="1h")
     start = timezone.now().replace(second=0, microsecond=0)
     ThrottleStat.objects.create(rule="login", resolution="minute", start=start, passed=5, refused=2)
+    rows = rule, block, Edit.objects.get(kind=Edit.Kind.RULE)
     client.get(reverse("admin:index"))  # what a first request of a process writes
     before = stored(redis_client)
 
@@ -165,20 +182,20 @@ def test_each_page_opens_to_its_own_permissions_alone(client: Client, redis_clie
         return any(each <= set(permissions) for each in opens)
 
     for page in PAGES:
-        status = client.get(address(page, rule, block)).status_code
+        status = client.get(address(page, *rows)).status_code
         allowed = {405} if page.only_post else {200, 302}
         assert status in (allowed if may(page.get) else {403}), f"GET {page.name}: {status}"
     assert stored(redis_client) == before
     for page in PAGES:
         if not may(page.post):
-            status = client.post(address(page, rule, block), sent(page, rule, block)).status_code
-            assert status == 403, f"POST {page.name} {page.sends}: {status}"
+            status = client.post(address(page, *rows), sent(page, rule, block)).status_code
+            assert status in ({403, 405} if page.name == "edit_change" else {403}), f"POST {page.name} {page.sends}: {status}"
     assert stored(redis_client) == before
     for page in PAGES:
         if may(page.post):
             with transaction.atomic():
-                status = client.post(address(page, rule, block), sent(page, rule, block)).status_code
+                status = client.post(address(page, *rows), sent(page, rule, block)).status_code
                 transaction.set_rollback(True)
             assert status in (200, 302), f"POST {page.name} {page.sends}: {status}"
-    opens = {page.name for page in PAGES if may(page.get)}
+    opens = [page for page in PAGES if page.get is not EVERYBODY and may(page.get)]
     assert client.get(reverse("admin:app_list", args=["ratewindow"])).status_code == (200 if opens else 404)
