@@ -70,6 +70,8 @@ PAGES = [
     Page("raterule_stage_undo", CHANGE_RULE, CHANGE_RULE, only_post=True),
     Page("raterule_export", EXPORT, EXPORT, "everything"),
     Page("raterule_import", [{"add_raterule", "change_raterule"}], [{"add_raterule", "change_raterule"}], "document"),
+    Page("raterule_ready", [{"add_raterule"}], [{"add_raterule"}], "ready"),
+    Page("coverage", LOOK_AT_RULE, LOOK_AT_RULE),
     Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], LOOK_AT_BLOCK),
     Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], CHANGE_BLOCK, "action end_now"),
     Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], CHANGE_BLOCK, "action extend"),
@@ -126,6 +128,7 @@ def sent(page: Page, rule: RateRule, block: Override) -> dict[str, Any]:
             return override_pages.typed(identity="", reason="another")
     return {
         "yes": {"post": "yes"},
+        "ready": {"ready": "login"},
         "reason": {"reason": "a mistake"},
         "everything": {"syntax": "json", "sections": ["rules"]},
         "document": {"pasted": '{"rules": []}'},
