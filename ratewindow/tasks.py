@@ -10,6 +10,7 @@ from celery.signals import task_postrun, task_prerun, worker_process_shutdown
 from ratewindow import process
 from ratewindow.models import origin
 from ratewindow.operations import clean_overrides, clean_state
+from ratewindow.operations.history.cleaning import clean_edits
 from ratewindow.reporting import collecting
 
 
@@ -20,7 +21,7 @@ def collect_stats() -> str:
 
 @shared_task(ignore_result=True)
 def clean_orphans() -> str:
-    return f"{clean_overrides.clean_ended()}; {clean_state.clean_orphans()}"
+    return f"{clean_overrides.clean_ended()}; {clean_edits()}; {clean_state.clean_orphans()}"
 
 
 _running: ContextVar[tuple[ExitStack, ...]] = ContextVar("ratewindow.tasks", default=())  # a task may run another one at once

@@ -52,7 +52,8 @@ def test_the_command_and_the_task_do_it():
     out = io.StringIO()
     call_command("ratewindow", "clean", "--dry-run", stdout=out)
     assert "1 block or exemption that ended 30 days ago would be deleted" in out.getvalue()
-    assert "1 block or exemption that ended 30 days ago deleted; 0 keys seen" in tasks.clean_orphans()
+    done = tasks.clean_orphans()
+    assert "1 block or exemption that ended 30 days ago deleted; " in done and "; 0 keys seen" in done
     assert not reasons()
 
 

@@ -10,12 +10,14 @@ from ratewindow.management.subcommands import (
     clean,
     collect,
     export,
+    history,
     import_,
     mode,
     off,
     on,
     release,
     replay,
+    restore,
     rules,
 )
 from ratewindow.management.subcommands.block_and_allow import ALLOW, BLOCK
@@ -34,6 +36,8 @@ SUBCOMMANDS: tuple[Any, ...] = (
     export,
     import_,
     apply,
+    history,
+    restore,
     collect,
     clean,
     replay,
