@@ -48,7 +48,7 @@ class _Foreign(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
-        if tag in ("iframe", "object", "embed", "base", "plaintext", "math", "noscript", "style", "animate"):
+        if tag in ("iframe", "object", "embed", "base", "plaintext", "math", "style", "animate"):
             self.found.append(f"<{tag}>")
         if tag == "meta" and "http-equiv" in given:
             self.found.append("<meta http-equiv>")
