@@ -17,7 +17,7 @@ from ratewindow.reporting.summary import number
 MOST_RULES = 10  # of one route
 UNMET = "unmet"  # the choice that leaves out the routes that rules meet
 LACKS = {
-    Urgency.LOGIN: "No rule, a login",
+    Urgency.LOGIN: "No rule, looks like a login",
     Urgency.WRITES: "No rule, changes data",
     Urgency.MAY_WRITE: "No rule",
     Urgency.READS: "No rule, only reads",
@@ -88,8 +88,10 @@ def summary(found: SiteCoverage) -> str:
         parts.append(f"{number(some)} in part")
     said = f"{', '.join(parts)}."
     logins, writes = found.count(Urgency.LOGIN), found.count(Urgency.WRITES)
-    if logins or writes:
-        said += f" Of those that no rule meets, {number(logins)} look like logins, and {number(writes)} more change data."
+    if logins:
+        said += f" {number(logins)} without a rule {'looks like a login' if logins == 1 else 'look like logins'}."
+    if writes:
+        said += f" {number(writes)} without a rule {'changes' if writes == 1 else 'change'} data."
     return said
 
 
@@ -103,7 +105,7 @@ def _route_line(line: Line, found: SiteCoverage, urls: dict[str, str]) -> RouteL
     return RouteLine(
         label=line.route.name,
         path=line.route.path,
-        methods=", ".join(sorted(line.route.methods)),
+        methods=line.route.methods_in_words,
         lacks=LACKS[line.urgency],
         urgent=line.urgency <= Urgency.WRITES,
         rules=[RuleLink(name, found.modes[name], urls.get(name, ""), is_partial) for name, is_partial in names[:MOST_RULES]],

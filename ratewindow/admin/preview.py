@@ -26,7 +26,7 @@ from ratewindow.limiter.types import Window
 from ratewindow.models import RateRule, RuleWindow
 from ratewindow.operations import lockout
 from ratewindow.reporting.periods import last
-from ratewindow.reporting.report import report
+from ratewindow.reporting.report import Report, report
 from ratewindow.rulebook import reading, rule_rows
 from ratewindow.rules.coverage import Covered, coverage
 from ratewindow.rules.doubts import doubts
@@ -92,6 +92,7 @@ class Preview:
     count: int = 0  # of the routes that it meets, out of `total`
     total: int = 0
     meets: Some = field(default_factory=Some)
+    may_count: int = 0
     may_meet: Some = field(default_factory=Some)
     never: Some = field(default_factory=Some)  # first parts of paths
     last_hour: str = ""
@@ -129,7 +130,9 @@ def of_row(request: HttpRequest, row: RateRule, windows: Sequence[Window] | None
     except ValueError as error:  # written by raw SQL
         return Preview(sentence=said, warnings=[f"{error}."])
     covered = coverage([rule])
-    found = [doubt for _, doubt in doubts([rule], covered) if doubt.kind != "unnamed" or rule.name != _UNSAVED]
+    counted = _last_hour(request, row.name) if row.pk else None
+    is_met = rule.name == _UNSAVED or (counted is not None and row.name in counted.rules)  # by a call that nothing registers
+    found = [doubt for _, doubt in doubts([rule], covered) if doubt.kind != "unnamed" or not is_met]
     warnings = [f"{doubt.text} {doubt.remedy}" for doubt in found]
     if row.pk and (problem := reading.problem_of(row.name)):
         warnings.append(f"As it is saved, this rule {problem}.")
@@ -141,9 +144,10 @@ def of_row(request: HttpRequest, row: RateRule, windows: Sequence[Window] | None
         count=len(met),
         total=len(covered),
         meets=_some(each.route.label for each in met),
+        may_count=len(may),
         may_meet=_some(each.route.label for each in may),
         never=_some(_never(covered)) if rule.applies_to != "named" else Some(),
-        last_hour=_last_hour(request, row) if row.pk else "",
+        last_hour=lockout.last_hour(row.name, counted) if counted is not None else "",
         warnings=warnings,
     )
 
@@ -193,6 +197,6 @@ def _missing_limits(limits: Iterable[Any], formsets: Iterable[Any]) -> Iterator[
             yield "", str(error)
 
 
-def _last_hour(request: HttpRequest, row: RateRule) -> str:
+def _last_hour(request: HttpRequest, name: str) -> Report:
     period = last("1h", time_zone.now(), conf.current().retention)
-    return lockout.last_hour(row.name, report(period, row.name, ask_redis=glance(request).reachable))
+    return report(period, name, ask_redis=glance(request).reachable)

@@ -79,7 +79,11 @@ def site_coverage(now: datetime | None = None, ask_redis: bool = True) -> SiteCo
             for name, uses in sorted(code_rates.uses().items())
             if name not in defined and name not in rated
         },
-        doubtful=[(rule.name, doubt) for rule, doubt in doubts(rules, covered)],
+        doubtful=[
+            (rule.name, doubt)
+            for rule, doubt in doubts(rules, covered)
+            if doubt.kind != "unnamed" or rule.name not in met.names  # by a call that nothing registers
+        ],
         idle=sorted(rule.name for rule in rules if rule.name not in met.names) if met.since else [],
         since=met.since,
     )

@@ -24,6 +24,7 @@ class Doubt(NamedTuple):
 
 def doubts(rules: Iterable[Rule], covered: Sequence[Covered]) -> Iterator[tuple[Rule, Doubt]]:
     """What is doubtful about these rules; `covered` are the routes of the site, if it has any, with the rules that meet them."""
+    code_rates.names()  # imports the views
     site = _Site(covered)
     for rule in rules:
         found = _unnamed(rule) if rule.applies_to == "named" else site.meeting_nothing(rule)
@@ -31,7 +32,6 @@ def doubts(rules: Iterable[Rule], covered: Sequence[Covered]) -> Iterator[tuple[
 
 
 def _unnamed(rule: Rule) -> Doubt | None:
-    code_rates.names()  # imports the views
     if code_rates.is_used(rule.name):
         return None
     text = f"No view of the site names rule {rule.name!r}, so no request meets it, unless a call such as hit does."

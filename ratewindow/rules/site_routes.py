@@ -18,6 +18,7 @@ from ratewindow.rules.ways import Language, Way, active, is_translated, language
 _LOGINS = re.compile(r"log[-_]?in|sign[-_]?(in|up)|passw|regist|token|otp|2fa|mfa|reset|verif", re.IGNORECASE)
 _LOOKED_AT = re.compile(r"\(\?<?[!=][^()]*\)")
 _UNNAMED = re.compile(r"\(\?:([^()]*)\)[?*+]?")
+_ANSWERS = re.compile(r"(done|complete|sent)/?$")  # pages that say that something has happened
 _UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 
 
@@ -54,7 +55,12 @@ class Route:
     @cached_property
     def is_login(self) -> bool:
         """Whether clients prove here who they are, by its name and path."""
-        return bool(_LOGINS.search(f"{self.name} {self.path}"))
+        return bool(_LOGINS.search(f"{self.name} {self.path}")) and not _ANSWERS.search(self.path)
+
+    @property
+    def methods_in_words(self) -> str:
+        """Without those that go without saying; empty if its view does not say which it answers."""
+        return ", ".join(sorted(self.methods - {"HEAD", "OPTIONS"}))
 
     @property
     def changes_data(self) -> bool:

@@ -58,11 +58,11 @@ class TestOfANewRule:
         assert re.search(r"Meets \d+ of \d+ routes: admin:index,( \S+,){8} \S+ and \d+ more ?\.", said)
 
     def test_every_request_is_all_routes(self, page: Client) -> None:
-        assert re.search(r"Meets all \d+ routes of the site\.", preview(page, applies_to="all", pattern=""))
+        assert re.search(r"Meets all \d+ routes\.", preview(page, applies_to="all", pattern=""))
 
     def test_a_part_of_the_paths_of_a_route_is_said_to_be_a_part(self, page: Client) -> None:
         said = preview(page, pattern="/api/orders/7/")
-        assert re.search(r"Meets none of \d+ routes as a whole\. Some paths of these: order\.", said)
+        assert re.search(r"Meets none of \d+ routes as a whole\. May meet 1, depending on the path: order\.", said)
 
     @pytest.mark.parametrize(
         ("fields", "warning"),
@@ -105,6 +105,13 @@ class TestOfASavedRule:
         count(other=Sums(passed=90))
         assert "no request met it" in preview(page, stored=rule)
         assert "last hour" not in preview(page, name="new")
+
+    def test_a_rule_that_calls_name_is_not_doubted_once_it_is_met(self, page: Client) -> None:
+        rule = define("sms", "5/m")
+        sent = {"applies_to": "named", "pattern": "", "name": "sms"}
+        assert "No view of the site names" in preview(page, stored=rule, **sent)
+        count(sms=Sums(passed=1))
+        assert "No view of the site names" not in preview(page, stored=rule, **sent)
 
     def test_the_form_says_it_without_a_script(self, page: Client) -> None:
         rule = define("login", "5/m", path="/login/")

@@ -22,5 +22,4 @@ def listing() -> str:
 def _row(line: Line, found: SiteCoverage) -> tuple[str, ...]:
     rules = [f"{name}{_MODES.get(found.modes[name], '')}" for name in line.meets]
     rules += [f"perhaps {name}{_MODES.get(found.modes[name], '')}" for name in line.may_meet]
-    methods = ",".join(sorted(line.route.methods))
-    return line.route.name, line.route.path, methods or "not said", ", ".join(rules) or _LACKS.get(line.urgency, "none")
+    return line.route.name, line.route.path, line.route.methods_in_words, ", ".join(rules) or _LACKS.get(line.urgency, "none")

@@ -1,0 +1,94 @@
+"""What a rule amounts to, said while somebody types, in a real browser: under a strict policy, and on a phone."""
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from ratewindow.models import RateRule
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, opened, sync_api
+
+pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
+
+POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'"
+
+
+def strict_policy(get_response: Any) -> Any:
+    def middleware(request: Any) -> Any:
+        response = get_response(request)
+        response["Content-Security-Policy"] = POLICY
+        return response
+
+    return middleware
+
+
+def fill(page: Any, path: str) -> None:
+    page.select_option("#id_applies_to", "path")
+    page.fill("#id_pattern", path)
+    page.fill("#id_windows-0-limit", "3")
+    page.fill("#id_windows-0-period", "1m")
+
+
+def test_it_is_said_while_somebody_types_and_nothing_is_saved(
+    browser: Any, live_server: Any, admin_client: Any, settings: Any
+) -> None:
+    settings.MIDDLEWARE = [f"{__name__}.strict_policy", *settings.MIDDLEWARE]
+    problems: list[str] = []
+    page = opened(browser, live_server, admin_client, viewport={"width": 1280, "height": 900})
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.goto(live_server.url + reverse("admin:ratewindow_raterule_add"), wait_until="load")
+    said = page.locator(".rw-preview").first
+    sync_api.expect(said).to_contain_text("once this is correct")
+    fill(page, "/login/")
+    sync_api.expect(said).to_contain_text("Each address: at most 3 in 1 minute, on /login/.")
+    sync_api.expect(said).to_contain_text("routes: login. Never meets /admin/")
+    page.fill("#id_windows-0-limit", "0")
+    sync_api.expect(said.locator(".rw-preview-warnings")).to_contain_text("The limit of 0 in 1m refuses every request")
+    assert said.get_attribute("aria-live") == "polite"
+    assert page.locator("[name=_preview]").count() == 0  # only for browsers without scripts
+    assert not RateRule.objects.exists()
+    assert problems == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_it_stands_at_the_end_again_and_can_be_read(
+    browser: Any, live_server: Any, admin_client: Any, scheme: str
+) -> None:
+    rule = RateRule.objects.define("login", "5/m", path=f"/{'y' * 200}/", key="ip+header:x-api-key", cost=9)[0]
+    options = {"viewport": {"width": 400, "height": 900}, "color_scheme": scheme}
+    page = opened(browser, live_server, admin_client, **options)
+    page.goto(live_server.url + reverse("admin:ratewindow_raterule_change", args=[rule.pk]), wait_until="load")
+    above, below = page.locator(".rw-preview").all()
+    assert below.is_visible() and below.inner_text() == above.inner_text()
+    assert below.bounding_box()["y"] < page.locator(".submit-row").bounding_box()["y"]
+    page.fill("#id_cost", "2") if page.locator("#id_cost").is_visible() else page.fill("#id_windows-0-limit", "99")
+    sync_api.expect(below).not_to_contain_text("refuses every request")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for each in page.locator(".rw-preview p").all():
+        assert each.evaluate(CONTRAST) >= 4.5
+    page.context.close()
+
+
+def test_without_a_script_a_button_says_it(browser: Any, live_server: Any, admin_client: Any) -> None:
+    page = opened(browser, live_server, admin_client, java_script_enabled=False, viewport={"width": 1280, "height": 900})
+    page.goto(live_server.url + reverse("admin:ratewindow_raterule_add"), wait_until="load")
+    fill(page, "/login/")
+    page.fill("#id_name", "login")
+    page.click("[name=_preview]")
+    sync_api.expect(page.locator(".rw-preview").first).to_contain_text("Each address: at most 3 in 1 minute, on /login/.")
+    assert page.locator(".errornote").count() == 0
+    assert page.input_value("#id_pattern") == "/login/"
+    assert not RateRule.objects.exists()
+    page.context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_routes_can_be_read_on_a_phone_too(browser: Any, live_server: Any, admin_client: Any, width: int) -> None:
+    RateRule.objects.define(f"login-{'x' * 50}", "5/m", path="/login/", mode="enforce")
+    page = opened(browser, live_server, admin_client, viewport={"width": width, "height": 900})
+    page.goto(live_server.url + reverse("admin:ratewindow_coverage") + "?q=login", wait_until="load")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for each in page.locator(".rw-routes :is(th, td, .rw-lacks):visible").all():
+        assert each.evaluate(CONTRAST) >= 4.5
+    page.context.close()
