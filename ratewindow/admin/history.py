@@ -18,24 +18,12 @@ from ratewindow.admin import history_restore
 from ratewindow.admin.changes_in_words import clock
 from ratewindow.admin.confirm_page import AskingAdmin
 from ratewindow.admin.history_entries import entries, entry, way_in_words
+from ratewindow.admin.history_rights import viewable
 from ratewindow.admin.registering import register
 from ratewindow.admin.wording import ago
 from ratewindow.models import Edit, Override, RateRule
 
 ON_A_PAGE = 50
-
-
-def viewable(request: HttpRequest) -> list[str]:
-    """The kinds of edits that a user may see: those of what the user may see."""
-    has_perm = request.user.has_perm
-    rules = any(has_perm(f"ratewindow.{each}_raterule") for each in ("view", "change"))
-    overrides = any(has_perm(f"ratewindow.{each}_override") for each in ("view", "change"))
-    switch = any(has_perm(f"ratewindow.{each}") for each in ("switch_limits", "view_throttlestat"))
-    return [
-        *([Edit.Kind.RULE] if rules else []),
-        *([Edit.Kind.OVERRIDE, Edit.Kind.RELEASE] if overrides else []),
-        *([Edit.Kind.SWITCH] if switch else []),
-    ]
 
 
 @register(Edit)

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
-from ratewindow.admin import health_page, report_parts, switch_page
+from ratewindow.admin import health_page, report_marks, report_parts, switch_page
 from ratewindow.admin.banner import glance, off_message
 from ratewindow.admin.recorded import RecordedAdmin
 from ratewindow.admin.registering import register
@@ -70,6 +70,7 @@ class ReportAdmin(RecordedAdmin):
         form = ReportForm(request.GET, report_parts.rule_names(request.GET.get("rule", "")))
         period, reachable = form.to_period(time_zone.now()), glance(request).reachable
         data = report(period, form.rule_name(), ask_redis=reachable)
+        marks = report_marks.marks(request, data, form.rule_name())
         context = {
             **self.admin_site.each_context(request),
             "title": "Report",
@@ -87,7 +88,8 @@ class ReportAdmin(RecordedAdmin):
             "who": who_is_refused(request, offenders(period, form.rule_name(), ask_redis=reachable)),
             "rules": report_parts.rule_lines(data, request.user.has_perm("ratewindow.view_raterule")),
             "steps": list(reversed(chart.steps(data))),
-            "chart": chart.chart_data(data),
+            "chart": {**chart.chart_data(data), "marks": report_marks.for_chart(marks)},
+            "marks": marks,
             "advice": [] if data.total.met else list(report_parts.advice(request.user.has_perm("ratewindow.add_raterule"))),
             **(extra_context or {}),
         }

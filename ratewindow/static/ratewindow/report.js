@@ -74,10 +74,39 @@
             line.append(element("span", "rw-swatch"), part.label, element("b", "", number.format(part.values[i])));
             tip.append(line);
         }
+        for (const mark of data.marks.filter((each) => each.step === i)) tip.append(element("em", "", mark.text));
         const x = u.valToPos(i, "x");
         const left = x < u.over.clientWidth / 2;
         tip.style.left = left ? `${x + 14}px` : "auto";
         tip.style.right = left ? "auto" : `${u.over.clientWidth - x + 14}px`;
+    };
+
+    /* A thin line at each edit, with who and what beside it where there is room. */
+    const drawMarks = (u) => {
+        const {ctx, bbox} = u;
+        const ratio = devicePixelRatio;
+        let free = bbox.left;
+        ctx.save();
+        ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+        ctx.fillStyle = ctx.strokeStyle = colour(legend, "color");
+        ctx.lineWidth = ratio;
+        ctx.setLineDash([3 * ratio, 3 * ratio]);
+        ctx.textBaseline = "top";
+        for (const step of new Set(data.marks.map((mark) => mark.step))) {
+            const here = data.marks.filter((mark) => mark.step === step);
+            const x = u.valToPos(step, "x", true);
+            ctx.beginPath();
+            ctx.moveTo(x, bbox.top);
+            ctx.lineTo(x, bbox.top + bbox.height);
+            ctx.stroke();
+            const text = here[0].short + (here.length > 1 ? ` +${here.length - 1}` : "");
+            const width = ctx.measureText(text).width + 8 * ratio;
+            const left = x + width > bbox.left + bbox.width ? x - width : x + 4 * ratio;
+            if (left < free || width > bbox.width / 2) continue;
+            ctx.fillText(text, left, bbox.top);
+            free = left + width;
+        }
+        ctx.restore();
     };
 
     const axis = {
@@ -114,7 +143,7 @@
             width: 0,
             fill: () => colour(part.swatch, "backgroundColor"),
         }))],
-        hooks: {setCursor: [show]},
+        hooks: {setCursor: [show], draw: [drawMarks]},
     }, columns(), plot);
     chart.over.append(tip);
 
