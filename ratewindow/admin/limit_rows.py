@@ -42,6 +42,11 @@ class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
         "too_many_forms": "A rule has at most %(num)d limits: split it into several rules.",
     }
 
+    def add_fields(self, form: Any, index: int | None) -> None:
+        super().add_fields(form, index)
+        if "DELETE" in form.fields:
+            form.fields["DELETE"].widget.attrs["aria-label"] = "Delete"
+
     def clean(self) -> None:
         super().clean()
         typed = [form for form in self.forms if form.is_valid() and form not in self.deleted_forms]

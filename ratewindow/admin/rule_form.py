@@ -36,7 +36,7 @@ KEYS = [
     ("header:x-api-key", "Each API key (header x-api-key)"),
     ("global", "All visitors together"),
 ]
-_LOGIN_NAMES = "Each login name tried (field {field}), with the address"
+_LOGIN_NAMES = "Each login name tried, with the address"
 COUNTS = [
     (ALWAYS, "Every request"),
     (LOGIN_FAILED, "Failed logins"),
@@ -141,7 +141,8 @@ class RuleForm(ConflictForm):
         self.fields["applies_to"].widget.attrs["data-rw-validate"] = reverse("admin:ratewindow_raterule_validate") + stored
 
     def _offer_keys(self) -> None:
-        logins = [(key, _LOGIN_NAMES.format(field=key.partition(":")[2])) for key in presets.login_keys() or ["ip+post:username"]]
+        keys = presets.login_keys() or ["ip+post:username"]
+        logins = [(key, f"{_LOGIN_NAMES} ({key.partition('+')[2]})" if keys[1:] else _LOGIN_NAMES) for key in keys]
         own = [(name, f"{name} (a key of this site's code)") for name in sorted(custom_keys.known()) if "." not in name]
         self.fields["key"].widget.choices = [*KEYS[:3], *logins, *KEYS[3:], *own, (OTHER, "Something else")]
 

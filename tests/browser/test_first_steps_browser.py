@@ -35,7 +35,7 @@ def test_one_is_saved_in_shadow_by_keyboard_from_the_empty_list(
     said: list[str] = []
     page.on("console", lambda message: message.type == "error" and said.append(message.text))
     page.goto(live_server.url + LIST, wait_until="load")
-    button = page.get_by_role("button", name="Save login in shadow")
+    button = page.get_by_role("button", name="Save in shadow: login", exact=True)
     button.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".messagelist .success")
