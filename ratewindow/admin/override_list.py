@@ -1,4 +1,4 @@
-"""The columns of the list of blocks and exemptions, and its filter."""
+"""The columns of the list of blocks and exemptions."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import override_order
 from ratewindow.admin.masking import may_see
 from ratewindow.admin.wording import ago, origin
 from ratewindow.admin.wording import until as until_in_words
@@ -17,32 +16,6 @@ from ratewindow.models import Override
 from ratewindow.overrides.subjects import in_words, masked
 
 _ACTIONS = {"allow": "Exempt", "block": "Block", "rate": "Rate"}
-
-
-class StateFilter(admin.SimpleListFilter):
-    """Whether an override is in force at this moment."""
-
-    title = "state"
-    parameter_name = "state"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        found = override_order.counts(request)
-        return [
-            ("now", f"In force ({found.in_force:,})"),
-            ("waiting", f"Waiting to begin ({found.waiting:,})"),
-            ("ended", f"Ended ({found.ended:,})"),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        now = time_zone.now()
-        match self.value():
-            case "now":
-                return queryset.in_force(now)
-            case "waiting":
-                return queryset.not_ended(now).filter(starts_at__gt=now)
-            case "ended":
-                return queryset.ended(now)
-        return queryset
 
 
 @admin.display(description="action", ordering="action")

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from ratewindow.admin import override_ends
+from ratewindow.admin import override_ends, who
 from ratewindow.admin.masking import display
 from ratewindow.admin.override_form import OverrideForm, RuleNameInput
 from ratewindow.models import Override
@@ -52,13 +52,16 @@ class QuickForm(OverrideForm):
         }
         help_texts = dict.fromkeys(fields, "")
 
+    required_css_class = "required"
+
     action = forms.ChoiceField(label="What", choices=ACTIONS)
     lasts = forms.ChoiceField(label="How long", choices=LENGTHS)  # type: ignore[assignment]
     field_order = ["identity", "action", "rate", "rule", "lasts", "expires_at", "reason"]
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data, auto_id="rw-quick-%s", label_suffix="")
-        self.fields["reason"].required = True
+        self.fields["identity"].required = self.fields["reason"].required = True
+        self.fields["identity"].error_messages["required"] = who.REQUIRED
         self.fields["reason"].error_messages["required"] = "Enter a reason for your colleagues."
 
     def clean_lasts(self) -> str:
@@ -91,8 +94,8 @@ def save(model_admin: "ModelAdmin[Any]", request: HttpRequest, form: QuickForm) 
     return HttpResponseRedirect(request.get_full_path())
 
 
-def _done(new: Override, who: str) -> str:
-    return _DONE[new.action][bool(new.rule)].format(who=who, rule=new.rule, rate=new.rate, until=until(new))
+def _done(new: Override, name: str) -> str:
+    return _DONE[new.action][bool(new.rule)].format(who=name, rule=new.rule, rate=new.rate, until=until(new))
 
 
 _DONE: Mapping[str, tuple[str, str]] = {  # for all rules, and for one

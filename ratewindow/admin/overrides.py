@@ -30,7 +30,7 @@ from ratewindow.operations.override_notes import notes
 @register(Override)
 class OverrideAdmin(AskingAdmin):
     form = OverrideForm
-    list_filter = [override_list.StateFilter, "action"]
+    list_filter = [override_order.StateFilter, "action"]
     list_select_related = ["created_by"]
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # counting a million rows once for each choice is slow

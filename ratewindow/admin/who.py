@@ -48,7 +48,7 @@ def user_field() -> forms.ModelChoiceField:  # type: ignore[type-arg]
         get_user_model()._default_manager.all(),
         label="Or a user",
         required=False,
-        widget=AutocompleteSelect(created_by, admin.site, attrs={"data-placeholder": "Search users"}),
+        widget=AutocompleteSelect(created_by, admin.site),
         error_messages={"invalid_choice": "This user does not exist any more: choose another one."},
     )
 

@@ -18,11 +18,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='override',
-            index=models.Index(fields=['expires_at', 'id'], name='ratewindow_override_expires'),
+            index=models.Index(fields=['expires_at', 'id', 'starts_at'], name='ratewindow_override_expires'),
         ),
         migrations.AddIndex(
             model_name='override',
-            index=models.Index(fields=['starts_at'], name='ratewindow_override_starts'),
+            index=models.Index(fields=['starts_at', 'id', 'expires_at'], name='ratewindow_override_starts'),
         ),
         migrations.AddIndex(
             model_name='override',

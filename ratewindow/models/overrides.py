@@ -64,8 +64,8 @@ class Override(models.Model):
         verbose_name_plural = _("blocks and exemptions")
         ordering = ["-pk"]  # the newest first, also among a hundred thousand
         indexes = [  # for the list in the admin, for those of one rule, and for those of one client
-            models.Index(fields=["expires_at", "id"], name="ratewindow_override_expires"),
-            models.Index(fields=["starts_at"], name="ratewindow_override_starts"),
+            models.Index(fields=["expires_at", "id", "starts_at"], name="ratewindow_override_expires"),
+            models.Index(fields=["starts_at", "id", "expires_at"], name="ratewindow_override_starts"),
             models.Index(fields=["rule", "expires_at"], name="ratewindow_override_rule"),
             models.Index(fields=["identity"], name="ratewindow_override_identity"),
         ]
