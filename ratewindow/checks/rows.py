@@ -87,10 +87,11 @@ def _is_ours(name: str) -> bool:
 
 def _doubtful(rules: Sequence[Rule]) -> Iterator[checks.CheckMessage]:
     """W014: rules for a path, a route or methods that the site does not have. W021: rules that refuse all by their cost."""
-    numbers = {"nowhere": 14, "method": 14, "cost": 21}  # calls of hit may name a rule, and a limit of 0 may be intended
-    for _, doubt in doubts(rules, coverage(rules)):
-        if doubt.kind in numbers:
-            yield warning(numbers[doubt.kind], doubt.text, doubt.remedy)
+    for _, doubt in doubts(rules, coverage(rules)):  # calls of hit may name a rule, and a limit of 0 may be intended
+        if doubt.kind in ("nowhere", "method"):
+            yield warning(14, doubt.text, doubt.remedy)
+        elif doubt.kind == "cost":
+            yield warning(21, doubt.text, doubt.remedy)
 
 
 def _by_choice_alone(rules: Sequence[Rule]) -> Iterator[checks.CheckMessage]:

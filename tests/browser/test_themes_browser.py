@@ -19,7 +19,16 @@ pytestmark = [*IN_A_BROWSER, pytest.mark.slow]
 CHECKOUT = Path(__file__).resolve().parents[2]
 OURS = "/admin/ratewindow"
 REPORT, RULES = f"{OURS}/throttlestat/", f"{OURS}/raterule/"
-PAGES = [REPORT, RULES, f"{OURS}/override/", f"{REPORT}state/", f"{REPORT}switch/", f"{OURS}/override/release/", f"{RULES}ready/"]
+PAGES = [
+    REPORT,
+    RULES,
+    f"{OURS}/override/",
+    f"{REPORT}state/",
+    f"{REPORT}switch/",
+    f"{OURS}/override/release/",
+    f"{RULES}ready/",
+    f"{RULES}coverage/",
+]
 FORMS = [f"{RULES}1/change/", f"{RULES}add/", f"{OURS}/override/1/change/", f"{OURS}/override/add/", f"{OURS}/"]
 
 # Our texts that do not stand out from what is painted below them, by WCAG 2: each with its contrast.

@@ -72,6 +72,19 @@ def test_a_rule_for_what_the_urlconf_does_not_have_is_a_warning(fields: dict[str
     assert "which the URLconf does not have" in told()["ratewindow.W014"]
 
 
+def test_so_is_one_for_methods_that_no_view_answers_and_one_whose_cost_never_fits() -> None:
+    define("login", path="/login/", methods="PATCH")
+    assert "is for PATCH, which no view that it meets answers." in told()["ratewindow.W014"]
+    define("search", path="/search/", cost=6)
+    assert "'search' refuses every request." in told()["ratewindow.W021"]
+
+
+def test_a_rule_that_only_calls_may_name_and_a_limit_of_zero_are_no_news() -> None:
+    define("sms")
+    RateRule.objects.define("closed", "0/m", path="/search/", mode="enforce")
+    assert told() == {}
+
+
 def test_so_is_a_path_without_a_page() -> None:
     define("lost", path="/login")
     with override_settings(ROOT_URLCONF="tests.serving.site.urls"):
