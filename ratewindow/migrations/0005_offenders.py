@@ -34,6 +34,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'offender',
                 'default_permissions': (),
+                'indexes': [models.Index(fields=['rule', 'resolution', 'start'], name='ratewindow_offender_of_rule')],
                 'constraints': [models.UniqueConstraint(fields=('resolution', 'start', 'rule', 'kind', 'value'), name='ratewindow_one_offender_per_start')],
             },
         ),

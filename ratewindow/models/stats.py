@@ -76,6 +76,7 @@ class OffenderStat(models.Model):
     class Meta:
         verbose_name = _("offender")
         default_permissions = ()  # the report shows it
+        indexes = [models.Index(fields=["rule", "resolution", "start"], name="ratewindow_offender_of_rule")]
         constraints = [
             models.UniqueConstraint(
                 fields=["resolution", "start", "rule", "kind", "value"], name="ratewindow_one_offender_per_start"

@@ -120,37 +120,45 @@ def _settled(rows: "QuerySet[OffenderStat]") -> Who:
     """The rows added up by the database: the names with the largest numbers, and what the others may have."""
     rows = rows.order_by()
     bounds = {kind: Counted(*numbers) for kind, *numbers in _summed(rows.filter(value=""), "kind")}
-    groups = {}
-    for kind in KINDS:
-        named = _summed(rows.filter(kind=kind).exclude(value=""), "value", signed_in=_SIGNED_IN, its_network=Max("network"))
-        lists = [named.order_by(-(F("refused__sum") + F("would_refuse__sum")), "value")]
-        lists += [named.order_by("-met__sum", "value")] if kind == CLIENT else []
-        groups[kind] = _group([list(each[: MOST_READ + 1]) for each in lists], bounds.get(kind, Counted()))
+    of_clients = _summed(rows.filter(kind=CLIENT).exclude(value=""), "value", signed_in=_SIGNED_IN, its_network=Max("network"))
+    by_rank, by_met = (list(of_clients.order_by(each, "value")[: MOST_READ + 1]) for each in (-_RANK, "-met__sum"))
+    left_out = Counted(_rank_of(by_rank), _rank_of(by_rank), by_met[MOST_READ][3] if len(by_met) > MOST_READ else 0)
+    groups = {CLIENT: _group([*by_rank[:MOST_READ], *by_met[:MOST_READ]], bounds.get(CLIENT, Counted()).plus(left_out))}
+    of_others = _summed(rows.filter(kind__in=_OTHERS).exclude(value=""), "value", "kind").order_by(-_RANK, "kind", "value")
+    found = [(kind, (value, *numbers, False, "")) for value, kind, *numbers in of_others[: MOST_READ + 1]]
+    left_out = Counted(*[_rank_of([line for _, line in found])] * 2)
+    for each in _OTHERS:
+        lines = [line for kind, line in found[:MOST_READ] if kind == each]
+        groups[each] = _group(lines, bounds.get(each, Counted()).plus(left_out))
     refused = would_refuse = ""
     heads = rows.filter(kind=Kind.ALL).order_by(-(F("refused") + F("would_refuse")), "pk").values_list("distinct", flat=True)
     for registers in heads[:MOST_REGISTERS]:
-        of_refused, of_others = offender_rows.registers_of(registers)
-        refused, would_refuse = distinct.united(refused, of_refused), distinct.united(would_refuse, of_others)
+        more_refused, more_would = offender_rows.registers_of(registers)
+        refused, would_refuse = distinct.united(refused, more_refused), distinct.united(would_refuse, more_would)
     return Who(bounds.get(Kind.ALL, Counted()), groups, refused, would_refuse)
 
 
+_OTHERS = (NETWORK, ROUTE, AGENT)
+_RANK = F("refused__sum") + F("would_refuse__sum")
 _SIGNED_IN = Max(Case(When(signed_in=True, then=1), default=0))  # PostgreSQL has no largest boolean
 
 
-def _summed(rows: "QuerySet[OffenderStat]", by: str, **more: Any) -> "QuerySet[Any, Any]":
-    found: QuerySet[Any, Any] = rows.values_list(by).annotate(Sum("refused"), Sum("would_refuse"), Sum("met"), **more)
+def _summed(rows: "QuerySet[OffenderStat]", *by: str, **more: Any) -> "QuerySet[Any, Any]":
+    found: QuerySet[Any, Any] = rows.values_list(*by).annotate(Sum("refused"), Sum("would_refuse"), Sum("met"), **more)
     return found
 
 
-def _group(lists: list[list[tuple[Any, ...]]], bound: Counted) -> Group:
-    """The names on any of the lists, by refusals and perhaps by requests. Whoever is on none has less than the last of each."""
-    named = {}
-    for found in lists:
-        for name, refused, would_refuse, met, signed_in, network in found[:MOST_READ]:
-            named[name] = Known(Counted(refused, would_refuse, met), bool(signed_in), network)
-    cut = [Counted(*found[MOST_READ][1:4]) if len(found) > MOST_READ else Counted() for found in lists]
-    rank = cut[0].rank
-    return Group(named, bound.plus(Counted(rank, rank, cut[-1].met)))
+def _rank_of(lines: list[tuple[Any, ...]]) -> int:
+    """The refusals of the first name that is left out, which no other one exceeds."""
+    return Counted(*lines[MOST_READ][1:4]).rank if len(lines) > MOST_READ else 0
+
+
+def _group(lines: list[tuple[Any, ...]], bound: Counted) -> Group:
+    named = {
+        name: Known(Counted(refused, would_refuse, met), bool(signed_in), network)
+        for name, refused, would_refuse, met, signed_in, network in lines
+    }
+    return Group(named, bound)
 
 
 def _most(group: Group, most: int) -> Names:
