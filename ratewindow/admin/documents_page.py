@@ -14,19 +14,23 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.utils.http import content_disposition_header
+from django.utils.safestring import SafeString
 
+from ratewindow.admin import history_restore
 from ratewindow.admin.changes_in_words import shown
 from ratewindow.admin.confirm_page import changes_nothing
 from ratewindow.admin.document_rights import forbidden, may_export, may_export_overrides, may_import
 from ratewindow.admin.recorded import WHY
-from ratewindow.models import RateRule
+from ratewindow.models import Edit, Override, RateRule
 from ratewindow.operations.documents import applying, text
 from ratewindow.operations.documents.differences import ADDED, CHANGED, REMOVED, RULE, Change
 from ratewindow.operations.documents.parsing import DocumentError
 from ratewindow.operations.documents.site import Document, site
 
 MOST_BYTES = 512 * 1024  # of a file; one of YAML as long as this takes some seconds to read
+MOST_OVERRIDES = 10_000  # in a file of YAML, which takes seconds to write
 _LIST = "admin:ratewindow_raterule_changelist"
 _SALT = "ratewindow.import"
 _SHOWN_S = 3600  # how long a preview can be confirmed
@@ -57,6 +61,15 @@ class ExportForm(forms.Form):
         super().__init__(data, initial={"syntax": choices[0], "sections": ["rules"], "rule": names})
         self.fields["syntax"].choices = [(each, each.upper()) for each in choices]  # type: ignore[attr-defined]
         self.fields["sections"].choices = sections  # type: ignore[attr-defined]
+
+    def clean_sections(self) -> list[str]:
+        sections: list[str] = self.cleaned_data["sections"]
+        if "overrides" in sections and (count := Override.objects.count()) > MOST_OVERRIDES:
+            raise forms.ValidationError(
+                f"There are {count:,} blocks and exemptions, and at most {MOST_OVERRIDES:,} can be exported here. Use manage.py "
+                "ratewindow export."
+            )
+        return sections
 
 
 def export_page(model_admin: Any, request: HttpRequest, names: Sequence[str] = ()) -> HttpResponse:
@@ -185,8 +198,17 @@ def _done(model_admin: Any, request: HttpRequest, changes: Sequence[Change]) -> 
         log = model_admin.log_addition if kept[rule.name].kind == ADDED else model_admin.log_change
         log(request, rule, "Imported.")
     counts = ", ".join(f"{sum(change.kind == kind for change in changes)} {kind}" for kind in (ADDED, CHANGED, REMOVED))
-    messages.success(request, f"Imported: {counts}.")
+    messages.success(request, format_html("Imported: {}. {}", counts, _undo(request, changes)))
     return HttpResponseRedirect(reverse(_LIST))
+
+
+def _undo(request: HttpRequest, changes: Sequence[Change]) -> SafeString:
+    """A link to the preview of the way back."""
+    last = Edit.objects.filter(user_id=request.user.pk).first()
+    if last is None:
+        return SafeString("")
+    state = history_restore.BEFORE if len(changes) == 1 else history_restore.ALL_BEFORE
+    return format_html('<a href="{}">Undo…</a>', reverse("admin:ratewindow_history_restore", args=[last.pk, state]))
 
 
 def _digest(changes: Sequence[Change]) -> str:

@@ -8,6 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from ratewindow.admin import documents_page
 from ratewindow.admin.documents_page import MOST_BYTES
 from ratewindow.models import Edit, Override, RateRule
 from ratewindow.operations.documents import text
@@ -38,6 +39,15 @@ class TestExport:
         file = page.post(EXPORT, {"syntax": "json", "sections": ["rules"], "rule": ["login"]})
         assert file.content == text.to_bytes(document(rules=[LOGIN]), "json")
 
+    def test_very_many_blocks_are_exported_by_command(self, page: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(documents_page, "MOST_OVERRIDES", 0)
+        apply(document(overrides=[BLOCK]))
+        refused = page.post(EXPORT, {"syntax": "json", "sections": ["overrides"]})
+        assert errors(refused) == [
+            "There are 1 blocks and exemptions, and at most 0 can be exported here. Use manage.py ratewindow export."
+        ]
+        assert page.post(EXPORT, {"syntax": "json", "sections": ["rules"]})["Content-Disposition"]
+
     def test_without_pyyaml_there_is_json(self, page: Client, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(text, "installed", lambda: (text.JSON,))
         shown = page.get(EXPORT).content.decode()
@@ -60,6 +70,17 @@ class TestImport:
         assert {(edit.way, edit.by, edit.reason) for edit in Edit.objects.filter(way="admin")} >= {
             ("admin", "boss", "a new release")
         }
+
+    @pytest.mark.django_db(transaction=True)  # each step is an edit of its own
+    def test_an_import_is_undone_by_the_link_of_its_message(self, page: Client) -> None:
+        apply(document(rules=[LOGIN]))
+        before = site()
+        done = confirm(page, page.post(IMPORT, {"pasted": written(document(rules=[{**LOGIN, "cost": 2}, SEARCH]))}))
+        (url,) = re.findall(r'Imported: .*<a href="([^"]+)">Undo…</a>', done.content.decode())
+        preview = page.get(url).content.decode()
+        (shown,) = re.findall(r'name="shown" value="([^"]+)"', preview)
+        page.post(url, {"shown": shown, "reason": "a mistake"})
+        assert site() == before
 
     def test_a_file_is_uploaded_and_may_replace_everything(self, page: Client) -> None:
         apply(document(rules=[LOGIN, SEARCH], overrides=[BLOCK]))

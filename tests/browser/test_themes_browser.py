@@ -28,6 +28,8 @@ PAGES = [
     f"{OURS}/override/release/",
     f"{RULES}ready/",
     f"{RULES}coverage/",
+    f"{RULES}export/",
+    f"{RULES}import/",
 ]
 FORMS = [f"{RULES}1/change/", f"{RULES}add/", f"{OURS}/override/1/change/", f"{OURS}/override/add/", f"{OURS}/"]
 
