@@ -5,8 +5,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -16,6 +14,7 @@ from django.utils import timezone
 from ratewindow.models import Edit, Override, RateRule, origin
 from ratewindow.operations import release, switch_off
 from tests.support.rule_pages import errors, said
+from tests.support.staff import staff
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,14 +31,6 @@ def last(kind: str = "rule") -> Edit:
 
 def restore_url(edit: Edit, to: str = "before") -> str:
     return reverse("admin:ratewindow_history_restore", args=[edit.pk, to])
-
-
-def staff(*permissions: str) -> Client:
-    user = get_user_model().objects.create_user(f"staff{get_user_model().objects.count()}", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=permissions, content_type__app_label="ratewindow"))
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def confirmed(client: Client, url: str, **more: str) -> Any:

@@ -10,8 +10,8 @@ from django.urls import reverse
 from ratewindow.models import Edit, RateRule, origin
 from ratewindow.operations import switch_off
 from ratewindow.reporting.sums import Sums
-from tests.admin.test_history import staff
 from tests.support.rule_pages import count, said
+from tests.support.staff import staff
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -91,6 +91,7 @@
         ctx.fillStyle = ctx.strokeStyle = colour(legend, "color");
         ctx.lineWidth = ratio;
         ctx.setLineDash([3 * ratio, 3 * ratio]);
+        ctx.textAlign = "left";
         ctx.textBaseline = "top";
         for (const step of new Set(data.marks.map((mark) => mark.step))) {
             const here = data.marks.filter((mark) => mark.step === step);
