@@ -64,6 +64,10 @@ class QuickForm(OverrideForm):
         self.fields["identity"].error_messages["required"] = who.REQUIRED
         self.fields["reason"].error_messages["required"] = "Enter a reason for your colleagues."
 
+    def add_prefix(self, field_name: str) -> str:
+        """The action has another name, since `action` is that of the list's own actions."""
+        return "what" if field_name == "action" else super().add_prefix(field_name)
+
     def clean_lasts(self) -> str:
         """Empty for a time, which the other field has."""
         lasts: str = self.cleaned_data["lasts"]

@@ -4,11 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
 from ratewindow.models import Override
 from tests.browser.chromium import CONTRAST, IN_A_BROWSER, opened, sync_api
+from tests.support.commands import from_me
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
@@ -71,5 +73,68 @@ def test_one_click_ends_a_block_and_another_takes_that_back(
     sync_api.expect(row.locator(".field-until")).to_contain_text("ends in 3 h")
     override.refresh_from_db()
     assert override.state == "in force"
+    assert not said
+    page.context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_an_address_is_blocked_for_an_hour_from_the_list_refused_and_released(
+    browser: Any, live_server: Any, admin_client: Any, width: int
+) -> None:
+    page = opened(browser, live_server, admin_client, viewport={"width": width, "height": 900})
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(live_server.url + LIST, wait_until="load")
+    form = page.locator(".rw-block-form")
+    if width == 400:
+        sync_api.expect(form.get_by_label("Who")).to_be_hidden()
+        form.locator("summary").click()
+    form.get_by_label("Who").fill("203.0.113.9")
+    form.get_by_label("Why").fill("trying passwords")
+    for field in ("Rate", "Until"):
+        sync_api.expect(form.get_by_label(field, exact=True)).to_be_hidden()
+    form.get_by_label("What").select_option("Another rate")
+    sync_api.expect(form.get_by_label("Rate", exact=True)).to_be_visible()
+    form.get_by_label("What").select_option("Block")
+    form.get_by_role("button", name="Save").click()
+    sync_api.expect(page.locator(".messagelist")).to_contain_text("Blocked ip:203.0.113.9 until ")
+    assert from_me(1) == [429]
+    sync_api.expect(page.locator(".rw-now")).to_contain_text("1 in force, it ends at ")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    if width == 400:
+        form.locator("summary").click()
+    form.get_by_label("Who").fill("203.0.113.9")
+    form.get_by_label("Why").fill("again")
+    form.get_by_label("How long").select_option("24 hours")
+    form.get_by_label("Why").press("Enter")
+    sync_api.expect(form.locator(".errornote")).to_contain_text("ip:203.0.113.9 is already blocked until ")
+    form.get_by_label("Extend that one until").check()
+    form.get_by_role("button", name="Save").click()
+    sync_api.expect(page.locator(".messagelist")).to_contain_text("Extended until ")
+    assert Override.objects.count() == 1
+
+    page.locator("#result_list").get_by_role("link", name="ip:203.0.113.9").click()
+    page.get_by_role("link", name="Release this client").click()
+    page.get_by_label("Reason").fill("a mistake")
+    page.get_by_role("button", name="Release").click()
+    sync_api.expect(page.locator(".messagelist")).to_contain_text("1 block ended.")
+    assert from_me(1) == [200]
+    assert not said
+    page.context.close()
+
+
+def test_a_user_is_found_in_the_form(browser: Any, live_server: Any, admin_client: Any) -> None:
+    ann = User.objects.create(username="ann.smith", email="ann@example.com")
+    page = opened(browser, live_server, admin_client)
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(live_server.url + reverse("admin:ratewindow_override_add"), wait_until="load")
+    page.locator(".field-user .select2-selection").click()
+    page.locator(".select2-search__field").fill("ann@")
+    page.locator(".select2-results__option", has_text="ann.smith").click()
+    page.get_by_role("button", name="Save", exact=True).click()
+    sync_api.expect(page.locator(".messagelist")).to_contain_text("was added successfully")
+    assert Override.objects.get().identity == f"user:{ann.pk}"
     assert not said
     page.context.close()

@@ -44,7 +44,8 @@ FAINT = """() => {
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
     const faint = [];
-    const ours = ":is(.rw-report, .rw-in-code, .rw-banner) *, #result_list :is(.rw-mode, .rw-sentence, .rw-hour *, .rw-quick *)";
+    const ours = ":is(.rw-report, .rw-in-code, .rw-banner, .rw-block-form) *, " +
+        "#result_list :is(.rw-mode, .rw-sentence, .rw-hour *, .rw-quick *)";
     for (const element of document.querySelectorAll(ours)) {
         const text = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).join("").trim();
         if (!text || !element.checkVisibility() || element.closest("option, script, canvas, .rw-tip")) continue;

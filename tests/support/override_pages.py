@@ -34,5 +34,5 @@ def typed(**fields: str) -> dict[str, str]:
 
 def typed_above_the_list(**fields: str) -> dict[str, str]:
     """What a browser sends for a block of an hour from the form above the list."""
-    quick = {"identity": "203.0.113.9", "action": "block", "rate": "", "rule": "", "lasts": "1h", "expires_at": ""}
-    return {**quick, "reason": "trying passwords", "_quick": "Save", **fields}
+    quick = {"identity": "203.0.113.9", "rate": "", "rule": "", "lasts": "1h", "expires_at": "", "_quick": "Save"}
+    return {**quick, "reason": "trying passwords", "what": fields.pop("action", "block"), **fields}

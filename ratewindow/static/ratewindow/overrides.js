@@ -11,7 +11,7 @@ document.addEventListener("DOMContentLoaded", () => {
     };
     for (const form of document.querySelectorAll(".rw-block-form form, #override_form")) {
         const fit = () => {
-            show(form, "rate", value(form, "action") === "rate");
+            show(form, "rate", value(form, form.elements.what ? "what" : "action") === "rate");
             if (form.elements.lasts?.tagName === "SELECT") show(form, "expires_at", value(form, "lasts") === "until");
         };
         form.addEventListener("change", fit);
