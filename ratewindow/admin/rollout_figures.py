@@ -38,7 +38,7 @@ class Stage:
     def words(self) -> str:
         if self.mode == "enforce" and self.percent < 100:
             return f"enforced for {self.percent} % of clients"
-        return {"enforce": "enforced for all clients", "shadow": "in shadow", "off": "off"}[self.mode]
+        return {"enforce": "enforced for all clients", "shadow": "in shadow", "off": "off"}.get(self.mode, self.mode)
 
 
 @dataclass(frozen=True)
