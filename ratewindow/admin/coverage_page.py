@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -14,6 +15,7 @@ from ratewindow.models import RateRule
 from ratewindow.operations.coverage import Line, SiteCoverage, Urgency, site_coverage
 from ratewindow.reporting.summary import number
 
+MOST_ROUTES = 200  # unless all are asked for
 MOST_RULES = 10  # of one route
 UNMET = "unmet"  # the choice that leaves out the routes that rules meet
 LACKS = {
@@ -57,6 +59,7 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     }
     query, show = request.GET.get("q", "").strip(), request.GET.get("show", "")
     lines = [line for line in found.lines if _matches(line, query) and not (show == UNMET and line.is_met)]
+    shown = lines if "all" in request.GET else lines[:MOST_ROUTES]
     context = {
         **model_admin.admin_site.each_context(request),
         "title": "Coverage",
@@ -64,7 +67,9 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
         "summary": summary(found),
         "is_quiet": not found.count(Urgency.LOGIN, Urgency.WRITES),
-        "lines": [_route_line(line, found, urls) for line in lines],
+        "lines": [_route_line(line, found, urls) for line in shown],
+        "matching": len(lines),
+        "all_query": urlencode({"q": query, "show": show, "all": "1"}) if len(shown) < len(lines) else "",
         "total": len(found.lines),
         "query": query,
         "show": show,

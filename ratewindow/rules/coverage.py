@@ -17,9 +17,8 @@ from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.literal_text import Ends, ends_of_regex
 from ratewindow.rules.matching import Index
-from ratewindow.rules.path_variants import PathVariants
 from ratewindow.rules.rule import Rule
-from ratewindow.rules.site_routes import Route, Visit, routes
+from ratewindow.rules.site_routes import Route, Visit, routes, way_to
 
 _SOME = (Window(1, 1000),)
 _SEES_THE_END = re.compile(r"\$|\\[zZbB]")
@@ -75,9 +74,8 @@ class _Places:
         self._by_way: dict[tuple[Any, ...], set[str]] = {}
         paths = [(each.name, each.pattern) for each in placed if each.applies_to == "path"]
         paths += [(each.name, own.head) for each, own in ends if own.is_whole]
-        variants = PathVariants(None, ()) if paths else None
         for name, path in paths:
-            if variants is not None and (way := variants.way_to(path)) is not None:
+            if (way := way_to(path)) is not None:
                 self._by_way.setdefault(way.patterns, set()).add(name)
 
     def at(self, route: Route) -> tuple[set[str], set[str], set[str]]:

@@ -12,7 +12,8 @@ from ratewindow.rules import code_rates
 from ratewindow.rules.coverage import Covered
 from ratewindow.rules.rule import Rule
 
-MOST_CORRECTED = 20  # of many rules, since each takes milliseconds on a site of a thousand routes
+MOST_LETTERS_OFF = 3  # in a path or name that somebody has mistyped
+MOST_CORRECTED = 10  # of many rules, since each takes milliseconds on a site of a thousand routes
 Kind = Literal["nowhere", "method", "unnamed", "cost", "zero"]
 
 
@@ -61,7 +62,8 @@ class _Site:
         """What to write instead, if something is near."""
         self._corrected += 1
         known = self._paths if rule.applies_to == "path" else self._names
-        near = difflib.get_close_matches(rule.pattern, known, n=1) if self._corrected <= MOST_CORRECTED else []
+        likely = [each for each in known if abs(len(each) - len(rule.pattern)) <= MOST_LETTERS_OFF]
+        near = difflib.get_close_matches(rule.pattern, likely, n=1) if self._corrected <= MOST_CORRECTED else []
         return f"Did you mean {near[0]!r}? Otherwise delete the rule." if near else "Correct it, or delete the rule."
 
     @cached_property

@@ -12,6 +12,7 @@ from django.urls.resolvers import RegexPattern
 from django.views.generic import RedirectView
 
 from ratewindow.rules.literal_text import Ends, ends_of_way
+from ratewindow.rules.path_variants import PathVariants
 from ratewindow.rules.sample_paths import samples_of
 from ratewindow.rules.ways import Language, Way, active, is_translated, languages_of, prefix_in, ways_of
 
@@ -99,6 +100,21 @@ def routes() -> tuple[Route, ...]:
     if not getattr(settings, "ROOT_URLCONF", None):
         return ()
     return _routes(get_resolver(), settings.LANGUAGE_CODE, tuple(dict(settings.LANGUAGES)))
+
+
+def way_to(path: str) -> Way | None:
+    """The way to the view of a path in the likeliest language; None if the URLconf has none."""
+    return _way_to(get_resolver(), settings.LANGUAGE_CODE, tuple(dict(settings.LANGUAGES)), path)
+
+
+@lru_cache(maxsize=4096)
+def _way_to(resolver: URLResolver, language: str, languages: tuple[str, ...], path: str) -> Way | None:
+    return _variants(resolver, language, languages).way_to(path)
+
+
+@lru_cache(maxsize=4)
+def _variants(*site: object) -> PathVariants:
+    return PathVariants(None, ())
 
 
 @lru_cache(maxsize=4)

@@ -1,13 +1,16 @@
 """The page Coverage."""
 
 import pytest
+from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db import connection
+from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
+from django.urls import path, reverse
 
 from tests.support.rule_pages import LIST, define, said
+from tests.support.urlconfs import site
 
 pytestmark = pytest.mark.django_db
 
@@ -33,6 +36,18 @@ def test_it_is_filtered_by_words_in_names_paths_and_rules(page: Client) -> None:
     assert [each.label for each in page.get(COVERAGE, {"q": "login", "show": "unmet"}).context["lines"]] == ["admin:login"]
     nothing = page.get(COVERAGE, {"q": "<script>alert(1)</script>"}).content.decode()
     assert "No route matches." in nothing and "<script>alert" not in nothing
+
+
+def test_of_very_many_routes_the_first_are_shown_until_all_are_asked_for(page: Client) -> None:
+    patterns = [path("admin/", admin.site.urls), *(path(f"p{number}/", view, name=f"numbered-{number}") for number in range(300))]
+    with site(*patterns):
+        some = page.get(COVERAGE, {"q": "numbered-"}).context
+        assert (len(some["lines"]), some["matching"]) == (200, 300)
+        assert len(page.get(f"{COVERAGE}?{some['all_query']}").context["lines"]) == 300
+
+
+def view(request: HttpRequest) -> HttpResponse:
+    raise NotImplementedError
 
 
 def test_what_leads_nowhere_is_listed_below(page: Client) -> None:
