@@ -145,7 +145,11 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     if not may_import(model_admin, request):
         raise PermissionDenied
     if "document" in request.POST:
-        return _confirmed(model_admin, request)
+        try:
+            return _confirmed(model_admin, request)
+        except DocumentError as error:  # the site has changed, and with it what is valid
+            messages.error(request, f"Nothing was imported: {error}")
+            return HttpResponseRedirect(request.path)
     form = ImportForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
     if not model_admin.has_delete_permission(request):
         del form.fields["exact"]
@@ -160,10 +164,12 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 def _preview(model_admin: Any, request: HttpRequest, document: Document, exact: bool) -> HttpResponse:
     """What would change, and a form that sends the same document again. Raises DocumentError."""
     changes = applying.preview(document, exact=exact)
+    refusals = forbidden(request, changes)
+    visible = [change for change in changes if change.what == RULE] if refusals else changes  # blocks may not be for their eyes
     context = {
-        "changes": shown(request, changes),
+        "changes": shown(request, visible),
         "counts": [(kind, sum(change.kind == kind for change in changes)) for kind in (ADDED, CHANGED, REMOVED)],
-        "forbidden": forbidden(request, changes),
+        "forbidden": refusals,
         "document": signing.dumps([document, exact, _digest(changes), str(request.user.pk)], salt=_SALT, compress=True),
         "why": request.POST.get(WHY, ""),
     }
@@ -204,7 +210,8 @@ def _done(model_admin: Any, request: HttpRequest, changes: Sequence[Change]) -> 
 
 def _undo(request: HttpRequest, changes: Sequence[Change]) -> SafeString:
     """A link to the preview of the way back."""
-    last = Edit.objects.filter(user_id=request.user.pk).first()
+    user: Any = request.user
+    last = Edit.objects.filter(user=user).first()
     if last is None:
         return SafeString("")
     state = history_restore.BEFORE if len(changes) == 1 else history_restore.ALL_BEFORE

@@ -80,6 +80,7 @@ def test_each_change_needs_its_own_permission(
     before = site()
     refused = page.post(IMPORT, sent)
     assert message in refused.content.decode() and 'name="document"' not in refused.content.decode()
+    assert "rw-change" not in refused.content.decode() or "rules" in sections, "what there is of blocks is not shown either"
     assert site() == before
     User.objects.all().delete()
     confirm(page := staff(client, *EDITOR, *permissions), page.post(IMPORT, sent))

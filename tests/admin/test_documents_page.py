@@ -11,8 +11,9 @@ from django.test import Client
 from ratewindow.admin import documents_page
 from ratewindow.admin.documents_page import MOST_BYTES
 from ratewindow.models import Edit, Override, RateRule
-from ratewindow.operations.documents import text
+from ratewindow.operations.documents import applying, text
 from ratewindow.operations.documents.applying import apply
+from ratewindow.operations.documents.parsing import DocumentError
 from ratewindow.operations.documents.site import site
 from tests.support.document_pages import EXPORT, IMPORT, confirm, hidden, written
 from tests.support.documents import BLOCK, LOGIN, SEARCH, document
@@ -155,3 +156,13 @@ class TestImport:
         many = document(rules=[{**LOGIN, "name": f"rule{number}"} for number in range(50)])
         with django_assert_num_queries(len(few)):
             page.post(IMPORT, {"pasted": written(many)})
+
+    def test_a_document_that_is_valid_no_longer_is_a_message(self, page: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        preview = page.post(IMPORT, {"pasted": written(document(rules=[LOGIN]))})
+
+        def invalid(*arguments: Any, **options: Any) -> None:
+            raise DocumentError(["rules[0]: no longer valid."])
+
+        monkeypatch.setattr(applying, "preview", invalid)
+        answer = confirm(page, preview)
+        assert "Nothing was imported: rules[0]: no longer valid." in said(answer) and not RateRule.objects.exists()
