@@ -1,5 +1,8 @@
 """Whatever would lock its author, or all other staff, out of the admin is asked about first, by whatever page it is done."""
 
+import json
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -8,7 +11,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from ratewindow.models import Override, RateRule
+from ratewindow.models import Edit, Override, RateRule
 from ratewindow.rulebook import reading
 from tests.support import override_pages
 from tests.support.rule_pages import ADD, LIST, change, define, typed
@@ -170,3 +173,31 @@ class TestTheWayBack:
         user.user_permissions.set(Permission.objects.filter(codename__in=names))
         client.force_login(user)
         assert "You do not have it." in client.post(ADD, typed(("0", "1m"), **EVERY)).content.decode()
+
+
+class TestOtherPages:
+    """What an import or a restore would do is asked about by the same page."""
+
+    def test_an_import(self, page: Client) -> None:
+        limit = {"limit": 0, "period": "1m", "algorithm": "sliding_window"}
+        rule = {"name": "all", "mode": "enforce", "applies_to": "all", "key": "ip", "limits": [limit]}
+        document = json.dumps({"ratewindow": 1, "rules": [rule]})
+        url = reverse("admin:ratewindow_raterule_import")
+        preview = page.post(url, {"pasted": document})
+        sent = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', preview.content.decode()))
+        sent = {name: unescape(value) for name, value in sent.items()} | {"why": "moved"}
+        asked = page.post(url, sent)
+        assert "Rule all meets /admin/" in questions(asked)[0] and not RateRule.objects.exists()
+        page.post(url, {**dict(asked.context["post_data"]), **KNOWN})
+        assert RateRule.objects.get().mode == "enforce"
+
+    @pytest.mark.django_db(transaction=True)  # each request is an edit of its own
+    def test_a_restore(self, page: Client) -> None:
+        rule = define("all", "0/m", applies_to="all", mode="enforce")
+        RateRule.objects.filter(pk=rule.pk).first().delete()  # type: ignore[union-attr]
+        url = reverse("admin:ratewindow_history_restore", args=[Edit.objects.latest("at").pk, "before"])
+        shown = page.get(url).context["shown"]
+        asked = page.post(url, {"shown": shown, "reason": "a mistake"})
+        assert "Rule all meets /admin/" in questions(asked)[0] and not RateRule.objects.exists()
+        page.post(url, {**dict(asked.context["post_data"]), **KNOWN})
+        assert RateRule.objects.get().mode == "enforce"
