@@ -7,7 +7,9 @@ from django.test import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ratewindow.identity import forms, hashed, is_hashed, joined, shown, stored
+from ratewindow.identity import forms, hashed, is_hashed, joined, kept, shown, stored
+from ratewindow.identity.privacy import MOST_KEPT
+from ratewindow.overrides.subjects import in_words, masked, parse_subject
 
 KEY = "sk-live-4711-abcdefgh-7f2c"
 
@@ -153,3 +155,24 @@ class TestFinding:
 def test_of_a_network_there_is_no_hint_for_its_end_tells_nothing() -> None:
     assert "." not in hashed("ip:2001:db8::/64") and "." not in hashed("ip:203.0.113.0/24")
     assert hashed("ip:203.0.113.99").endswith(".3.99")
+
+
+class TestKept:
+    """Identities as rows of the report keep them."""
+
+    def test_a_joined_identity_stays_one_that_a_block_can_name(self) -> None:
+        identity = joined(["ip:203.0.113.9", f"header:x-api-key:{KEY}"])
+        with in_mode("secrets"):
+            assert kept(identity) == joined(["ip:203.0.113.9", hashed(f"header:x-api-key:{KEY}")])
+            assert parse_subject(kept(identity)).text == kept(identity)
+
+    def test_what_is_kept_already_stays_as_it_is(self) -> None:
+        with in_mode("all"):
+            once = kept("ip:203.0.113.0/24")
+            assert is_hashed(once) and kept(once) is once
+            assert masked(once) == in_words(once) == once
+
+    def test_it_is_of_bounded_length_whatever_clients_send(self) -> None:
+        with in_mode("none"):
+            assert len(kept(joined([f"query:{name}:{'x' * 190}" for name in "abcdef"]))) <= MOST_KEPT
+            assert len(kept(f"query:q:{'x' * 10_000}")) < 50

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def test_few_names_are_counted_exactly():
     assert hitters.counts == Counter(names) and hitters.bound == 0
 
 
+@pytest.mark.long
 def test_a_flood_of_names_that_occur_once_does_not_push_out_the_true_top_ten():
     random_ = random.Random(1)
     top = {f"top{number}": 12_000 + 500 * number for number in range(10)}
