@@ -262,6 +262,21 @@ def test_as_the_reason_and_the_client_of_a_block_typed_into_the_admin(admin_clie
     assert not any(evil in page.content for evil in EVIL)
 
 
+def test_as_the_client_and_the_reason_of_the_form_above_the_list(admin_client: Client) -> None:
+    for text in [each for each in WORST if len(each) < 150][::12]:
+        typed = as_bytes(text).decode("utf-8", "replace")
+        form = {"what": "block", "lasts": "1h", "identity": typed, "reason": typed, "rule": typed, "_quick": "Save"}
+        for sent in (form, {**form, "identity": f"header:x-tenant:{typed}", "rule": ""}):
+            response = admin_client.post("/admin/ratewindow/override/", sent)
+            assert response.status_code in (200, 302), repr(text)
+            assert not any(evil in response.content for evil in EVIL), repr(text)
+        for page in ("add/", "release/"):
+            opened = admin_client.get(f"/admin/ratewindow/override/{page}", {"identity": typed, "rule": typed, "duration": typed})
+            assert opened.status_code == 200, repr(text)
+            assert not any(evil in opened.content for evil in EVIL), repr(text)
+    assert Override.objects.count() > 20
+
+
 EVIL = (b"<script>alert(1)</script>", b"<img src=x onerror", b"<svg/onload", b"<iframe src=//evil", b'<a href="//evil')
 
 
