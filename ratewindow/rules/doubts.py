@@ -61,9 +61,11 @@ class _Site:
     def _correction(self, rule: Rule) -> str:
         """What to write instead, if something is near."""
         self._corrected += 1
+        if self._corrected > MOST_CORRECTED:
+            return "Correct it, or delete the rule."
         known = self._paths if rule.applies_to == "path" else self._names
         likely = [each for each in known if abs(len(each) - len(rule.pattern)) <= MOST_LETTERS_OFF]
-        near = difflib.get_close_matches(rule.pattern, likely, n=1) if self._corrected <= MOST_CORRECTED else []
+        near = difflib.get_close_matches(rule.pattern, likely, n=1)
         return f"Did you mean {near[0]!r}? Otherwise delete the rule." if near else "Correct it, or delete the rule."
 
     @cached_property
