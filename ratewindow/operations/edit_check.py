@@ -5,15 +5,17 @@ before = edit_check.look(request)
 edit_check.caused(before, request)         # what to ask before the transaction is committed
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.http import HttpRequest
 
 from ratewindow.conf import time_zone
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.models import Override
+from ratewindow.models import Mode, Override, RateRule, RuleWindow
 from ratewindow.operations import lockout, staff
 from ratewindow.operations.lockout import Lockout
 from ratewindow.overrides import ALLOW, BLOCK, RATE, Ruling
@@ -34,11 +36,14 @@ class StaffBlock:
         return "This block refuses all other staff in the admin." if self.others else "This block refuses you in the admin."
 
 
+Row = tuple[dict[str, Any], list[dict[str, Any]]]  # the columns of a rule, and those of its limits
+
+
 @dataclass(frozen=True)
 class Before:
     """What held before an edit: the enforced rules by name, and the exemptions of its author."""
 
-    rules: dict[str, Rule]
+    rules: dict[str, Row]
     exempting: dict[int, str]  # their primary keys, with the rule from which each exempts; empty for all
     began: datetime
 
@@ -51,18 +56,28 @@ def look(request: HttpRequest) -> Before:
 
 def caused(before: Before, request: HttpRequest) -> list[Lockout | StaffBlock]:
     """The lockouts of the rows as they are saved now that were none before."""
-    rules = _enforced()
-    ended = _ended(before)
-    edited = rules.values() if ended else [rule for name, rule in rules.items() if before.rules.get(name) != rule]
-    found = lockout.lockouts(edited, request, ended)
-    known = [before.rules[each.rule.name] for each in found if each.rule.name in before.rules]
+    rows, ended = _enforced(), _ended(before)
+    edited = rows if ended else {name: row for name, row in rows.items() if before.rules.get(name) != row}
+    found = lockout.lockouts(_frozen(edited.values()), request, ended)
+    known = [*_frozen(before.rules[each.rule.name] for each in found if each.rule.name in before.rules)]
     earlier = {each.rule.name: each for each in lockout.lockouts(known, request)} if known else {}
     new = [each for each in found if not each.same_as(earlier.get(each.rule.name))]
-    return [*new, *_by_overrides(before, rules, request)]
+    return [*new, *_by_overrides(before, rows, request)]
 
 
-def _enforced() -> dict[str, Rule]:
-    return {rule.name: rule for _, rule in rule_rows.readings() if isinstance(rule, Rule) and rule.mode == "enforce"}
+def _enforced() -> dict[str, Row]:
+    """The enforced rules by name, as they are stored: to freeze a thousand takes long, and few have changed."""
+    rules = RateRule.objects.filter(mode=Mode.ENFORCE)
+    limits: dict[int, list[dict[str, Any]]] = {}
+    for limit in RuleWindow.objects.filter(rule__in=rules).order_by("pk").values():
+        limits.setdefault(limit["rule_id"], []).append({**limit})
+    return {rule["name"]: ({**rule}, limits.get(rule["id"], [])) for rule in rules.values()}
+
+
+def _frozen(rows: Iterable[Row]) -> Iterator[Rule]:
+    for rule, limits in rows:
+        with suppress(Exception):  # an invalid row, which raw SQL or a newer version has written, limits nobody
+            yield rule_rows.freeze(RateRule(**rule), tuple(RuleWindow(**limit).freeze() for limit in limits))
 
 
 def _ended(before: Before) -> set[int]:
@@ -74,18 +89,18 @@ def _ended(before: Before) -> set[int]:
     return before.exempting.keys() - held
 
 
-def _by_overrides(before: Before, rules: dict[str, Rule], request: HttpRequest) -> Iterator[Lockout | StaffBlock]:
+def _by_overrides(before: Before, rows: dict[str, Row], request: HttpRequest) -> Iterator[Lockout | StaffBlock]:
     """The lockouts by blocks and other rates that were saved since."""
-    rows = Override.objects.get_queryset().not_ended().filter(changed_at__gte=before.began, action__in=[BLOCK, RATE])
-    subjects = {row: subject for row in rows if (subject := _subject(row))}
+    saved = Override.objects.get_queryset().not_ended().filter(changed_at__gte=before.began, action__in=[BLOCK, RATE])
+    subjects = {row: subject for row in saved if (subject := _subject(row))}
     if not subjects:
         return
     visits = list(lockout.visits(request))
     own = staff.reaching(request, visits, [(subject, Ruling(row.action, pk=row.pk)) for row, subject in subjects.items()])
-    exempting = lockout.exemptions(request)
+    exempting, rules = lockout.exemptions(request), list(_frozen(rows.values()))
     for row, subject in subjects.items():
         others = row.pk not in own and staff.reach_all_others(request, [subject])
-        met = [rule for rule in rules.values() if row.rule in ("", rule.name)]
+        met = [rule for rule in rules if row.rule in ("", rule.name)]
         if not (others or row.pk in own):
             continue
         if row.action == RATE:
