@@ -43,9 +43,10 @@ class EditAdmin(AskingAdmin):
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
         return [
+            path("", view(self.changelist_view), name="ratewindow_edit_changelist"),
             path("", view(self.changelist_view), name="ratewindow_history"),
+            path("<path:object_id>/change/", view(self.change_view), name="ratewindow_edit_change"),
             path("<int:pk>/restore/<slug:to>/", view(self.restore_view), name="ratewindow_history_restore"),
-            *super().get_urls(),
         ]
 
     def has_view_permission(self, request: HttpRequest, obj: Edit | None = None) -> bool:
@@ -77,8 +78,10 @@ class EditAdmin(AskingAdmin):
         return found, False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Values cannot be asked for in the query string, since they have identities."""
-        return lookup.partition("__")[0] in ("kind", "action", "by", "way", "at")
+        """Values and subjects cannot be asked for in the query string, since they have identities."""
+        if lookup.partition("__")[0] in ("before", "after", "subject", "user"):
+            return False
+        return super().lookup_allowed(lookup, value, request)
 
     def get_list_display(self, request: HttpRequest) -> Any:
         @admin.display(description="what")
