@@ -55,6 +55,7 @@ def test_a_rule_is_made_by_keyboard_without_a_key_or_an_algorithm_being_typed(pa
     tab_to(page, "windows-0-period")
     page.keyboard.type("1m")
     tab_to(page, "_save")
+    sync_api.expect(page.locator(".rw-preview").first).to_contain_text("at most 5 in 1 minute, on POST /login/")
     until_answered(page)
     page.keyboard.press("Enter")
     page.wait_for_selector(".messagelist .success")
@@ -112,6 +113,8 @@ def test_a_limit_has_the_columns_of_its_algorithm(page: Any) -> None:
     for row, (limit, period) in enumerate((("5", "1m"), ("20", "1h"))):
         page.fill(f"[name=windows-{row}-limit]", limit)
         page.fill(f"[name=windows-{row}-period]", period)
+    page.keyboard.press("Tab")
+    sync_api.expect(page.locator(".rw-preview").first).to_contain_text("20 in 1 hour")
     until_answered(page)
     page.click("[name=_save]")
     page.wait_for_selector(".messagelist .success")
