@@ -89,7 +89,7 @@ class InForceFirst(ChangeList):
         super().get_results(request)
         if ORDER_VAR not in self.params:
             now = time_zone.now()
-            if self.show_all or not self.multi_page:
+            if (self.show_all and self.can_show_all) or not self.multi_page:
                 self.result_list: Any = sorted(self.queryset.order_by(), key=partial(_place, now))
                 return
             parts = _parts(self.queryset, now)[_PARTS_OF.get(self.params.get(StateFilter.parameter_name) or "", slice(None))]
