@@ -16,6 +16,6 @@ def addresses() -> list[str]:
             if isinstance(pattern, URLPattern) and pattern.name:
                 first = model._default_manager.order_by("pk").first()
                 assert first is not None
-                arguments = [str(first.pk)] * pattern.pattern.regex.groups
+                arguments = [str(first.pk), "before"][: pattern.pattern.regex.groups]  # the second: what an edit restores
                 found.append(reverse(f"admin:{pattern.name}", args=arguments))
     return list(dict.fromkeys(found))
