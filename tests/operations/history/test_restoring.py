@@ -179,6 +179,7 @@ class Walk:
     def change_block(self) -> None:
         if block := self.a_block():
             block.reason = self.dice.choice(["abuse", "a mistake", ""])
+            block.action, block.rule = self.dice.choice(["block", "allow"]), self.dice.choice(["", "login"])
             block.expires_at = time_zone.now() + timedelta(hours=self.dice.randint(1, 9))
             block.save()
 
