@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from ratewindow import conf
 from ratewindow.health import overview
@@ -48,8 +49,8 @@ def glance(request: HttpRequest) -> overview.Glance:
 def off_message() -> str:
     """``Limits are OFF until 12:30, by ann: a campaign. ...``; empty while limits are on."""
     if not conf.current().enabled:
-        return "Limits are OFF by RATEWINDOW['ENABLED'] in the settings. Nothing is refused or counted."
+        return gettext("Limits are OFF by RATEWINDOW['ENABLED'] in the settings. Nothing is refused or counted.")
     switch = kill_switch.turned
     if not switch.is_off(time.time()):
         return ""
-    return f"Limits are {switch.words().replace('off', 'OFF', 1)}. Nothing is refused or counted."
+    return gettext("Limits are OFF %s. Nothing is refused or counted.") % switch.how()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.contrib.admin import ModelAdmin
@@ -9,11 +10,14 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
+from django.utils.formats import localize
+from django.utils.translation import gettext
 
 from ratewindow import conf
 from ratewindow.admin.banner import off_message
 from ratewindow.admin.report_reasons import in_words
 from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import listed
 from ratewindow.health import overview
 from ratewindow.reporting.latency import Percentiles, percentiles
 from ratewindow.reporting.periods import last
@@ -45,7 +49,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     latency = _latency() if status.get("store", {}).get("reachable") else None
     context = {
         **model_admin.admin_site.each_context(request),
-        "title": "State",
+        "title": gettext("State"),
         "app": model_admin.opts.app_config,
         "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
         "status": status,
@@ -65,42 +69,48 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
 def facts(store: dict[str, Any]) -> list[tuple[str, str]]:
     """Names and values that describe the server, without those that are unknown."""
     used, maximum = store.get("memory_used"), store.get("memory_max")
-    memory = (
-        f"{filesizeformat(used)}{f' of {filesizeformat(maximum)}' if maximum else ', no maximum'}" if used is not None else ""
-    )
+    sizes = {"used": filesizeformat(used), "maximum": filesizeformat(maximum)}
+    memory = (gettext("%(used)s of %(maximum)s") if maximum else gettext("%(used)s, no maximum")) % sizes
     version = store.get("version")
     values = [
-        ("Server", f"{store.get('server', '')} {version or ''}".strip()),
-        ("Address", store.get("address", "")),
-        ("Masters", str(store.get("masters", ""))),
-        ("Memory", memory),
-        ("When memory is full", store.get("eviction_policy") or ""),
-        ("Keys", number(store["keys"]) if store.get("keys") is not None else ""),
-        ("Answers in", f"{store['latency_ms']:g} ms" if "latency_ms" in store else ""),
+        (gettext("Server"), f"{store.get('server', '')} {version or ''}".strip()),
+        (gettext("Address"), store.get("address", "")),
+        (gettext("Masters"), str(store.get("masters", ""))),
+        (gettext("Memory"), memory if used is not None else ""),
+        (gettext("When memory is full"), store.get("eviction_policy") or ""),
+        (gettext("Keys"), number(store["keys"]) if store.get("keys") is not None else ""),
+        (gettext("Answers in"), _milliseconds(store.get("latency_ms"))),
     ]
     return [(name, value) for name, value in values if value]
 
 
+def _milliseconds(latency_ms: float | None) -> str:
+    return "" if latency_ms is None else gettext("%s ms") % localize(Decimal(f"{latency_ms:g}"))
+
+
 def process_line(process: dict[str, Any]) -> ProcessLine:
     mark, since = process["breaker"], _clock(process.get("degraded_since"))
-    breaker = "counts on Redis"
+    breaker = gettext("counts on Redis")
     if mark == "open":
-        breaker = f"does not count on {', '.join(process['servers'])} since {since}: {in_words(process['error'])}"
+        values = {"servers": listed(process["servers"]), "time": since, "cause": in_words(process["error"])}
+        breaker = gettext("does not count on %(servers)s since %(time)s: %(cause)s") % values
     elif mark == "idle":
-        breaker = "has not needed Redis yet"
+        breaker = gettext("has not needed Redis yet")
     elif mark == "silent":
-        breaker = f"has not reported since {since}"
+        breaker = gettext("has not reported since %s") % since
     fallback = sum((process.get("fallback") or {}).values())
     read_at = _clock(process.get("rules_read"))
-    rules = f"{process['rules']}, read {read_at}" if read_at else ""
+    rules = gettext("%(count)s, read %(time)s") % {"count": number(process["rules"]), "time": read_at} if read_at else ""
+    if process.get("rules_error"):
+        rules = gettext("%s; cannot be read now") % (rules or gettext("none"))
     return ProcessLine(
         name=f"{process['host']} {process['pid']}",
         kind=process["kind"],
         since=_clock(process.get("since")),
         mark=mark,
         breaker=breaker,
-        rules=f"{rules or 'none'}; cannot be read now" if process.get("rules_error") else rules,
-        switch=process.get("switch", ""),
+        rules=rules,
+        switch={"on": gettext("on"), "off": gettext("off")}.get(process.get("switch", ""), ""),
         fallback=number(fallback) if "fallback" in process else "",
     )
 

@@ -9,6 +9,8 @@ from django.db.models import Case, IntegerField, Value, When
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow import conf
 from ratewindow.admin.banner import glance
@@ -34,7 +36,7 @@ def report_for(request: HttpRequest) -> Report:
 def column(request: HttpRequest) -> Callable[[RateRule], SafeString]:
     """An entry of `list_display` that reads this request's report."""
 
-    @admin.display(description="last hour")
+    @admin.display(description=_("last hour"))
     def last_hour(rule: RateRule) -> SafeString:
         return cell(request, rule.name)
 
@@ -44,19 +46,24 @@ def column(request: HttpRequest) -> Callable[[RateRule], SafeString]:
 def cell(request: HttpRequest, name: str) -> SafeString:
     """The last hour of one rule; ``not known`` if nothing was collected and Redis does not answer."""
     report = report_for(request)
-    return _in_words(report.rules.get(name, NOTHING), "not met" if report.live else "not known")
+    return _in_words(report.rules.get(name, NOTHING), gettext("not met") if report.live else gettext("not known"))
 
 
 def _in_words(sums: Sums, empty: str) -> SafeString:
     """``1,960 passed · 18,411 refused, 90 %``; in shadow what would have been refused; `empty` if nothing was counted."""
     if not sums.met:
         return format_html('<span class="rw-hour">{}</span>', empty)
-    parts = [("passed", f"{number(sums.passed)} passed")]
-    for name, count, words in (("refused", sums.refused, "refused"), ("would", sums.would_refuse, "would be refused")):
-        if count:
-            parts.append((name, f"{number(count)} {words}, {percent(count, sums.met)}"))
+    parts = [("passed", gettext("%s passed") % number(sums.passed))]
+    if count := sums.refused:
+        parts.append(("refused", gettext("%(count)s refused, %(share)s") % _share(count, sums.met)))
+    if count := sums.would_refuse:
+        parts.append(("would", gettext("%(count)s would be refused, %(share)s") % _share(count, sums.met)))
     dot = SafeString('<span class="rw-dot"> · </span>')
     return format_html('<span class="rw-hour">{}</span>', format_html_join(dot, '<span class="rw-hour-{}">{}</span>', parts))
+
+
+def _share(count: int, met: int) -> dict[str, str]:
+    return {"count": number(count), "share": percent(count, met)}
 
 
 class RefusalsFirstChangeList(ChangeList):

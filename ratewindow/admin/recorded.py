@@ -7,11 +7,12 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import URLPattern
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.models import origin
 
 WHY = "why"  # the field for the reason, in forms of rows that have none of their own
-WHY_FIELDSET = ("This change", {"fields": [WHY]})
+WHY_FIELDSET = (_("This change"), {"fields": [WHY]})
 
 
 class RecordedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]

@@ -11,6 +11,9 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import override_links, who
 from ratewindow.admin.masking import may_see
@@ -29,23 +32,25 @@ class ReleaseForm(forms.Form):
     required_css_class = "required"
 
     identity = forms.CharField(
-        label="Who",
+        label=_("Who"),
         max_length=255,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
-        help_text=f"Such as {EXAMPLES}. Join the identities of a key of several parts with +.",
+        help_text=format_lazy(_("Such as {examples}. Join the identities of a key of several parts with +."), examples=EXAMPLES),
         error_messages={"required": who.REQUIRED},
     )
     rule = forms.CharField(
+        label=_("Rule"),
         required=False,
         max_length=64,
         widget=forms.TextInput(attrs={"class": "vTextField", "list": "rw-rules"}),
-        help_text="The name of one rule. Leave empty for all rules.",
+        help_text=_("The name of one rule. Leave empty for all rules."),
     )
     reason = forms.CharField(
+        label=_("Reason"),
         max_length=200,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
-        help_text="Shown in the history.",
-        error_messages={"required": "Enter a reason for the history."},
+        help_text=_("Shown in the history."),
+        error_messages={"required": _("Enter a reason for the history.")},
     )
 
     def __init__(self, request: HttpRequest) -> None:
@@ -66,7 +71,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(request.path)
     context = {
         **model_admin.admin_site.each_context(request),
-        "title": "Release a client",
+        "title": gettext("Release a client"),
         "app": model_admin.opts.app_config,
         "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
         "form": form,
@@ -87,7 +92,7 @@ def _release(request: HttpRequest, form: ReleaseForm) -> bool:
     message = released.in_words(name_blocks=may_see(request))
     if released.ended and request.user.has_perm("ratewindow.add_override"):
         again = override_links.url(override_links.ADD, identity=identity, rule=rule)
-        message = format_html('{} <a href="{}">Block it again…</a>', message, again)
+        message = format_html('{} <a href="{}">{}</a>', message, again, gettext("Block it again…"))
     (messages.warning if released.failure else messages.success)(request, message)
     LogEntry.objects.create(
         user_id=str(request.user.pk),

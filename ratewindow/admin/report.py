@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext
 
 from ratewindow.admin import health_page, report_marks, report_parts, switch_page
 from ratewindow.admin.banner import glance, off_message
@@ -73,7 +74,7 @@ class ReportAdmin(RecordedAdmin):
         marks = report_marks.marks(request, data, form.rule_name())
         context = {
             **self.admin_site.each_context(request),
-            "title": "Report",
+            "title": gettext("Report"),
             "app": self.opts.app_config,
             "opts": self.opts,  # Unfold builds its breadcrumbs from it
             "media": _MEDIA,
@@ -88,9 +89,14 @@ class ReportAdmin(RecordedAdmin):
             "who": who_is_refused(request, offenders(period, form.rule_name(), ask_redis=reachable)),
             "rules": report_parts.rule_lines(data, request.user.has_perm("ratewindow.view_raterule")),
             "steps": list(reversed(chart.steps(data))),
-            "chart": {**chart.chart_data(data), "marks": report_marks.for_chart(marks)},
+            "chart": {**chart.chart_data(data), "labels": _labels(), "marks": report_marks.for_chart(marks)},
             "marks": marks,
             "advice": [] if data.total.met else list(report_parts.advice(request.user.has_perm("ratewindow.add_raterule"))),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/ratewindow/throttlestat/change_list.html", context)
+
+
+def _labels() -> dict[str, str]:
+    """What the parts of a bar are called."""
+    return {"passed": gettext("Passed"), "would": gettext("Would refuse"), "refused": gettext("Refused")}

@@ -4,6 +4,8 @@ from datetime import datetime
 from typing import Any, cast
 
 from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow import conf
 from ratewindow.conf import time_zone
@@ -16,32 +18,32 @@ class ReportForm(forms.Form):
     """A form sent by GET, so that a report can be bookmarked and shared."""
 
     period = forms.ChoiceField(
-        required=False, choices=[(name, label) for name, (_, label, _) in CHOICES.items()], widget=forms.HiddenInput
+        required=False, choices=[(name, label) for name, (__, label, __) in CHOICES.items()], widget=forms.HiddenInput
     )
-    rule = forms.ChoiceField(required=False, label="Rule")
+    rule = forms.ChoiceField(required=False, label=_("Rule"))
     start = forms.DateTimeField(
-        required=False, label="From", widget=forms.DateTimeInput({"type": "datetime-local"}, "%Y-%m-%dT%H:%M")
+        required=False, label=_("From"), widget=forms.DateTimeInput({"type": "datetime-local"}, "%Y-%m-%dT%H:%M")
     )
     end = forms.DateTimeField(
-        required=False, label="To", widget=forms.DateTimeInput({"type": "datetime-local"}, "%Y-%m-%dT%H:%M")
+        required=False, label=_("To"), widget=forms.DateTimeInput({"type": "datetime-local"}, "%Y-%m-%dT%H:%M")
     )
 
     def __init__(self, data: Any, names: list[str]) -> None:
         super().__init__(data, label_suffix="")
-        cast(forms.ChoiceField, self.fields["rule"]).choices = [("", "All rules"), *((name, name) for name in names)]
+        cast(forms.ChoiceField, self.fields["rule"]).choices = [("", gettext("All rules")), *((name, name) for name in names)]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         start, end = (time_zone.aware(cleaned[name]) if cleaned.get(name) else None for name in ("start", "end"))
         cleaned |= {"start": start, "end": end}
         if end and not start:
-            self.add_error("start", "Enter a start, or choose one of the periods above.")
+            self.add_error("start", gettext("Enter a start, or choose one of the periods above."))
         if start and start > time_zone.now():
-            self.add_error("start", "The start is in the future: choose an earlier time.")
+            self.add_error("start", gettext("The start is in the future: choose an earlier time."))
         elif start and end and start >= end:
-            self.add_error("end", "The end is not after the start: choose a later time.")
+            self.add_error("end", gettext("The end is not after the start: choose a later time."))
         elif start and (end or time_zone.now()) - start > LONGEST:
-            self.add_error("start", "A report covers at most three years: choose a later start.")
+            self.add_error("start", gettext("A report covers at most three years: choose a later start."))
         return cleaned
 
     def chosen(self) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 from django.http import HttpRequest
+from django.utils.translation import ngettext
 
 from ratewindow.admin.history_entries import entry
 from ratewindow.admin.history_rights import viewable
@@ -40,7 +41,8 @@ def marks(request: HttpRequest, report: Report, rule: str) -> list[Mark]:
         if step is None:
             continue
         fields = [f"{line.field} {line.before} → {line.after}" for line in shown.lines[:MOST_LINES]]
-        more = [f"and {len(shown.lines) - MOST_LINES} more"] if len(shown.lines) > MOST_LINES else []
+        left = len(shown.lines) - MOST_LINES
+        more = [ngettext("and %d more", "and %d more", left) % left] if left > 0 else []
         what = "; ".join([*fields, *more]) if edit.action == Edit.Action.CHANGED else shown.action_label.lower()
         who = shown.who or shown.way
         found.append(

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from django.http import HttpRequest
+from django.utils.text import capfirst
+from django.utils.translation import gettext, ngettext
 
 from ratewindow.admin.masking import display
 from ratewindow.reporting.offenders import HowMany, Name, Offenders
@@ -39,8 +41,8 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
     return WhoIsRefused(
         about=_in_a_sentence(found),
         lines=[
-            *(line(name, f"network, {clients(name.clients)}") for name in found.networks.most),
-            *(line(name, "signed in" if name.signed_in else "") for name in found.clients.most),
+            *(line(name, gettext("network, %s") % clients(name.clients)) for name in found.networks.most),
+            *(line(name, gettext("signed in") if name.signed_in else "") for name in found.clients.most),
         ],
         bound=number(bound) if bound else "",
     )
@@ -48,21 +50,30 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
 
 def clients(many: HowMany) -> str:
     """``"1 client"``, ``"at least 1,000 clients"``."""
-    least = "" if many.exact else "at least "
-    return f"{least}{number(many.number)} {'client' if many.number == 1 else 'clients'}"
+    if many.exact:
+        text = ngettext("%(count)s client", "%(count)s clients", many.number)
+    else:
+        text = ngettext("at least %(count)s client", "at least %(count)s clients", many.number)
+    return text % {"count": number(many.number)}
 
 
 def _in_a_sentence(found: Offenders) -> str:
     """``"3 clients were refused, 1 of them signed in. 9 clients would have been refused."``"""
-    parts = (
-        (found.refused, found.refused_signed_in, "was refused", "were refused"),
-        (found.would_refuse, found.would_refuse_signed_in, "would have been refused", "would have been refused"),
-    )
     sentences = []
-    for many, signed_in, one, several in parts:
-        if many:
-            of_them = (
-                f", {'' if signed_in.exact else 'at least '}{number(signed_in.number)} of them signed in" if signed_in else ""
-            )
-            sentences.append(f"{clients(many).capitalize()} {one if many.number == 1 else several}{of_them}.")
+    if many := found.refused:
+        text = ngettext("%(clients)s was refused%(signed_in)s.", "%(clients)s were refused%(signed_in)s.", many.number)
+        sentences.append(_filled(text, many, found.refused_signed_in))
+    if many := found.would_refuse:
+        text = ngettext(
+            "%(clients)s would have been refused%(signed_in)s.", "%(clients)s would have been refused%(signed_in)s.", many.number
+        )
+        sentences.append(_filled(text, many, found.would_refuse_signed_in))
     return " ".join(sentences)
+
+
+def _filled(text: str, many: HowMany, signed_in: HowMany) -> str:
+    of_them = ""
+    if signed_in:
+        of_them = gettext(", %s of them signed in") if signed_in.exact else gettext(", at least %s of them signed in")
+        of_them %= number(signed_in.number)
+    return capfirst(text % {"clients": clients(many), "signed_in": of_them})

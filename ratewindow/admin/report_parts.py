@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from ratewindow import conf
 from ratewindow.admin.wording import mode_in_words, sentence
@@ -31,8 +32,8 @@ class Choice:
 def choices(chosen: str, rule: str) -> list[Choice]:
     """Links to the periods, each with the chosen rule."""
     return [
-        Choice(label, words, urlencode({"period": name, **({"rule": rule} if rule else {})}), name == chosen)
-        for name, (_, label, words) in CHOICES.items()
+        Choice(str(label), str(words), urlencode({"period": name, **({"rule": rule} if rule else {})}), name == chosen)
+        for name, (__, label, words) in CHOICES.items()
     ]
 
 
@@ -48,17 +49,22 @@ class Figure:
 def figures(report: Report) -> list[Figure]:
     """Four totals, each with what it is a part of; a fifth if other rules refused requests that these rules met."""
     total = report.total
-    met, near = f"of {number(total.met)}", f"; {number(total.near)} near a limit" if total.near else ""
+
+    def share(part: int) -> str:
+        values = {"percent": percent(part, total.met), "met": number(total.met), "near": number(total.near)}
+        near = part is total.passed and total.near
+        return (gettext("%(percent)s of %(met)s; %(near)s near a limit") if near else gettext("%(percent)s of %(met)s")) % values
+
     parts = (
-        ("passed", "Passed", total.passed, f"{percent(total.passed, total.met)} {met}{near}"),
-        ("refused", "Refused", total.refused, f"{percent(total.refused, total.met)} {met}"),
-        *([("other", "Refused by another rule", total.other, f"{percent(total.other, total.met)} {met}")] if total.other else []),
-        ("would", "Would refuse", total.would_refuse, "of those passed, by rules in shadow"),
+        ("passed", gettext("Passed"), total.passed, share(total.passed)),
+        ("refused", gettext("Refused"), total.refused, share(total.refused)),
+        *([("other", gettext("Refused by another rule"), total.other, share(total.other))] if total.other else []),
+        ("would", gettext("Would refuse"), total.would_refuse, gettext("of those passed, by rules in shadow")),
     )
     lines = [Figure(name, label, number(value), note, not value) for name, label, value, note in parts]
     known = report.live or total.fallback
-    fallback = (number(total.fallback), "as each rule says for that") if known else ("–", "not known")
-    return [*lines, Figure("fallback", "Decided without Redis", *fallback, not total.fallback)]
+    fallback = (number(total.fallback), gettext("as each rule says for that")) if known else ("–", gettext("not known"))
+    return [*lines, Figure("fallback", gettext("Decided without Redis"), *fallback, not total.fallback)]
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
     order = sorted(report.rules.items(), key=lambda item: (-item[1].refused, -item[1].would_refuse, -item[1].passed, item[0]))
     met = [(name, sums) for name, sums in order if sums.met][:MOST_RULES]
     rows = {row.name: row for row in RateRule.objects.filter(name__in=[name for name, _ in met]).prefetch_related("windows")}
-    in_code = code_rates.names()
+    in_code, blocked = code_rates.names(), gettext("Requests of blocked clients that met no enforced rule.")
     lines = []
     for name, sums in met:
         row = rows.get(name)
@@ -92,11 +98,11 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
         elif row:
             mode, label = row.mode, mode_in_words(row)
         else:
-            mode, label = ("code", "In code") if name in in_code else ("gone", "Deleted")
+            mode, label = ("code", gettext("In code")) if name in in_code else ("gone", gettext("Deleted"))
         lines.append(
             RuleLine(
                 name=name,
-                sentence=sentence(row) if row else _BLOCKED if name == BLOCKS else "",
+                sentence=sentence(row) if row else blocked if name == BLOCKS else "",
                 mode=mode,
                 mode_label=label,
                 url=reverse("admin:ratewindow_raterule_change", args=[row.pk]) if row and may_open else "",
@@ -109,9 +115,6 @@ def rule_lines(report: Report, may_open: bool) -> list[RuleLine]:
             )
         )
     return lines
-
-
-_BLOCKED = "Requests of blocked clients that met no enforced rule."
 
 
 def rule_names(chosen: str) -> list[str]:
@@ -130,14 +133,14 @@ class Advice:
 def advice(may_add: bool) -> Iterator[Advice]:
     """What to do if nothing was counted."""
     if not conf.current().stats:
-        yield Advice("Statistics are switched off. Remove this from RATEWINDOW in settings.py:", code='"STATS": False')
+        yield Advice(gettext("Statistics are switched off. Remove this from RATEWINDOW in settings.py:"), code='"STATS": False')
     if not RateRule.objects.exists() and not code_rates.names():
         yield Advice(
-            "There is no rule yet. Add one: it starts in shadow, where it counts and refuses nobody.",
+            gettext("There is no rule yet. Add one: it starts in shadow, where it counts and refuses nobody."),
             url=reverse("admin:ratewindow_raterule_add") if may_add else "",
         )
     if MIDDLEWARE not in settings.MIDDLEWARE:
         yield Advice(
-            "Rules for paths need the middleware. Add it in settings.py, after AuthenticationMiddleware:",
+            gettext("Rules for paths need the middleware. Add it in settings.py, after AuthenticationMiddleware:"),
             code=f'MIDDLEWARE += ["{MIDDLEWARE}"]',
         )

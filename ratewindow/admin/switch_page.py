@@ -13,18 +13,20 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow import conf
 from ratewindow.admin.banner import OFF_TAG, SWITCH, off_message
 from ratewindow.admin.post_button import post_button
-from ratewindow.conf.translation import translated
+from ratewindow.conf.translation import in_english, translated
 from ratewindow.limiter.durations import format_duration
 from ratewindow.models import LimitSwitch
 from ratewindow.operations import switch_off
 from ratewindow.rules.kill_switch import Switch
 
 NO_END = "always"
-LENGTHS = (("15m", "15 minutes"), ("1h", "1 hour"), ("8h", "8 hours"), (NO_END, "Until somebody switches them on"))
+LENGTHS = (("15m", _("15 minutes")), ("1h", _("1 hour")), ("8h", _("8 hours")), (NO_END, _("Until somebody switches them on")))
 
 
 class SwitchForm(forms.Form):
@@ -33,16 +35,17 @@ class SwitchForm(forms.Form):
     required_css_class = "required"
 
     length = forms.CharField(
-        label="For how long",
+        label=_("For how long"),
         initial="15m",
         widget=forms.RadioSelect(choices=LENGTHS, attrs={"class": "radiolist"}),
-        help_text="Except with the last choice, limits are switched on again automatically.",
+        help_text=_("Except with the last choice, limits are switched on again automatically."),
     )
     reason = forms.CharField(
+        label=_("Reason"),
         max_length=200,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
-        help_text="Shown on every page about limits while they are off.",
-        error_messages={"required": "Enter a reason for your colleagues."},
+        help_text=_("Shown on every page about limits while they are off."),
+        error_messages={"required": _("Enter a reason for your colleagues.")},
     )
 
     def clean_length(self) -> float | None:
@@ -75,7 +78,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
         return _back(request)
     context = {
         **model_admin.admin_site.each_context(request),
-        "title": "Switch all limits off",
+        "title": gettext("Switch all limits off"),
         "app": model_admin.opts.app_config,
         "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
         "form": form,
@@ -92,16 +95,18 @@ def _report(
     for sentence in turned.unreached:
         messages.warning(request, sentence)
     if not turned.done:
-        messages.error(request, "Neither Redis nor the database was reached. Nothing has changed.")
+        messages.error(request, gettext("Neither Redis nor the database was reached. Nothing has changed."))
         return
     undo = _undo(request, turned.switch, before)
     if turned.switch.off:  # replaces the banner, which has the same text and button
-        message = format_html("Limits are switched {}. Nothing is refused or counted. {}", turned.switch.words(), undo)
-        messages.warning(request, message, extra_tags=OFF_TAG)
+        sentence = gettext("Limits are switched off %s. Nothing is refused or counted.") % turned.switch.how()
+        messages.warning(request, format_html("{} {}", sentence, undo), extra_tags=OFF_TAG)
     else:
-        messages.success(request, format_html("Limits are switched {}. {}", turned.switch.words(), undo))
+        messages.success(request, format_html("{} {}", gettext("Limits are switched on."), undo))
     try:
-        model_admin.log_change(request, LimitSwitch.objects.get(pk=switch_off.THE_ROW), f"Switched {turned.switch.words()}.")
+        with in_english():
+            done = f"Switched {turned.switch.words()}."
+        model_admin.log_change(request, LimitSwitch.objects.get(pk=switch_off.THE_ROW), done)
     except (DatabaseError, LimitSwitch.DoesNotExist):  # not reached, as a warning above says
         return
 
@@ -109,11 +114,11 @@ def _report(
 def _undo(request: HttpRequest, now: Switch, before: Switch | None) -> SafeString:
     """A button that reverts the change; empty if there is nothing to revert to."""
     if now.off:
-        return _button(request, "Switch on again", {"to": "on"})
+        return _button(request, gettext("Switch on again"), {"to": "on"})
     if before is None or not before.is_off(now.at_s):
         return SafeString("")
     length = NO_END if before.until_s is None else format_duration(1000 * max(1, round(before.until_s - now.at_s)))
-    return _button(request, "Undo", {"length": length, "reason": before.reason or "undone"})
+    return _button(request, gettext("Undo"), {"length": length, "reason": before.reason or gettext("undone")})
 
 
 def _button(request: HttpRequest, label: str, fields: dict[str, str]) -> SafeString:

@@ -1,6 +1,8 @@
-"""What is wrong with a value, in the language of whoever reads it."""
+"""What is wrong with a value, in the language of whoever reads it, and texts that stay in English."""
 
-from django.utils.translation import gettext
+from contextlib import AbstractContextManager
+
+from django.utils.translation import gettext, override
 
 from ratewindow.limiter.problem import Problem
 
@@ -11,3 +13,8 @@ def translated(error: Exception) -> str:
         return str(error)
     values = {name: translated(value) if isinstance(value, Problem) else value for name, value in error.values.items()}
     return gettext(error.message).format(**values)
+
+
+def in_english() -> AbstractContextManager[None]:
+    """Texts stay as the source has them: for logs and records, which nobody reads in a language of their own."""
+    return override(None)

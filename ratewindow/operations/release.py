@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.utils.translation import gettext, ngettext
 from redis.exceptions import RedisError
 
+from ratewindow.conf.in_words import listed
 from ratewindow.identity import parse_identity, split
+from ratewindow.limiter.problem import Problem
 from ratewindow.models import Override
 from ratewindow.operations.history import recording
 from ratewindow.overrides import BLOCK
@@ -43,27 +46,32 @@ class Released:
         """A sentence about the result. Without `name_blocks` it is for people who may not see the subjects of other blocks."""
         done = []
         if self.rules:
-            done.append(f"its counts under {', '.join(self.rules)} deleted")
+            done.append(gettext("its counts under %s deleted") % listed(self.rules))
         elif self.counts and not self.failure:
-            done.append("it had no counts")
+            done.append(gettext("it had no counts"))
         if self.ended:
-            done.append(f"{self.ended} {'block' if self.ended == 1 else 'blocks'} ended")
+            done.append(ngettext("%d block ended", "%d blocks ended", self.ended) % self.ended)
         else:
-            done.append("no block named it")
-        how_far = "Released only in part" if self.failure else "Released"
-        return f"{how_far} {self.who}: {', '.join(done)}.{self._left()}{self._wider(name_blocks)}"
+            done.append(gettext("no block named it"))
+        how_far = gettext("Released only in part %(who)s: %(done)s.") if self.failure else gettext("Released %(who)s: %(done)s.")
+        return " ".join([how_far % {"who": self.who, "done": listed(done)}, *self._left(), *self._wider(name_blocks)])
 
-    def _left(self) -> str:
-        if not self.failure:
-            return ""
-        return f" Its counts remain, since Redis does not answer ({self.failure}): release it again once it does."
+    def _left(self) -> Iterator[str]:
+        if self.failure:
+            left = gettext("Its counts remain, since Redis does not answer (%s): release it again once it does.")
+            yield left % self.failure
 
-    def _wider(self, name_blocks: bool) -> str:
+    def _wider(self, name_blocks: bool) -> Iterator[str]:
         if not self.blocked_by:
-            return ""
-        where = "" if "" in self.blocked_from else f" from {', '.join(self.blocked_from)}"
-        whose = f"a block of {' and of '.join(self.blocked_by)}" if name_blocks else "a block that does not name it"
-        return f" It is still blocked{where}, by {whose}."
+            return
+        whose = gettext("a block that does not name it")
+        if name_blocks:
+            whose = gettext("a block of %s") % gettext(" and of ").join(self.blocked_by)
+        if "" in self.blocked_from:
+            yield gettext("It is still blocked, by %s.") % whose
+        else:
+            where = {"rules": listed(self.blocked_from), "whose": whose}
+            yield gettext("It is still blocked from %(rules)s, by %(whose)s.") % where
 
 
 def release(identity: str, rule: str = "") -> Released:
@@ -77,7 +85,7 @@ def release(identity: str, rule: str = "") -> Released:
     book = current.rulebook()
     names = {*book.by_name, *code_rates.names()}
     if rule and rule not in names:
-        raise ValueError(f"there is no rule {rule!r}: manage.py ratewindow rules lists them")
+        raise Problem("there is no rule {rule!r}: manage.py ratewindow rules lists them", rule=rule)
     who = _client(subject)
     blocks = Override.objects.get_queryset().naming(subject).filter(action=BLOCK)
     ended = (blocks.filter(rule=rule) if rule else blocks).end()
@@ -90,11 +98,15 @@ def release(identity: str, rule: str = "") -> Released:
         in_words(stored(subject)),
         cleared,
         ended,
-        blocked_by=tuple(sorted({in_words(each.identity) if each.identity != EVERYBODY else "everybody" for each in still})),
+        blocked_by=tuple(sorted({_named(each.identity) for each in still})),
         blocked_from=tuple(sorted({each.rule for each in still})),
         counts=bool(who),
         failure=failure,
     )
+
+
+def _named(identity: str) -> str:
+    return in_words(identity) if identity != EVERYBODY else gettext("everybody")
 
 
 def _still_blocking(who: tuple[str, ...], rule: str) -> list[Override]:
@@ -122,7 +134,9 @@ def _client(subject: Subject) -> tuple[str, ...]:
         return (subject.text,)
     if subject.key:
         if subject.hashed:
-            raise ValueError(f"{subject.text!r} is only a hash, by which its counts cannot be found: write the identity in full")
+            raise Problem(
+                "{text!r} is only a hash, by which its counts cannot be found: write the identity in full", text=subject.text
+            )
         return split(subject.text)
     return (subject.text,) if subject.one_client else ()
 

@@ -10,9 +10,12 @@ from typing import cast
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
 from django.db import router, transaction
+from django.utils.translation import gettext
 from redis.exceptions import RedisError
 
+from ratewindow.conf.translation import in_english
 from ratewindow.limiter.durations import parse_duration
+from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.models import LimitSwitch
 from ratewindow.rulebook import edits, kill_switch, rule_rows
@@ -42,7 +45,7 @@ def seconds_of(duration: str) -> float:
     """A duration for `turn_off` in seconds; ValueError says what to write instead."""
     for_s = parse_duration(duration) / 1000
     if for_s > MOST.total_seconds():
-        raise ValueError(f"{duration!r} is too long: write at most {MOST.days}d, or no end at all")
+        raise Problem("{duration!r} is too long: write at most {days}d, or no end at all", duration=duration, days=MOST.days)
     return for_s
 
 
@@ -67,10 +70,11 @@ def turn_on_commit(switch: Switch) -> None:
 
 
 def _follow(switch: Switch) -> None:
-    for sentence in _write_redis(switch):
-        logger.warning("ratewindow: %s", sentence)
-    kill_switch.learn(switch)
-    logger.warning("ratewindow: limits are switched %s", switch.words())
+    with in_english():
+        for sentence in _write_redis(switch):
+            logger.warning("ratewindow: %s", sentence)
+        kill_switch.learn(switch)
+        logger.warning("ratewindow: limits are switched %s", switch.words())
 
 
 def current() -> Switch:
@@ -92,8 +96,9 @@ def _turn(switch: Switch) -> Turned:
     of_database = _write_database(switch)
     turned = Turned(switch, [*([] if is_in_redis else _write_redis(switch)), *of_database])
     if turned.done:
-        kill_switch.learn(switch)
-        logger.warning("ratewindow: limits are switched %s", switch.words())
+        with in_english():
+            kill_switch.learn(switch)
+            logger.warning("ratewindow: limits are switched %s", switch.words())
     return turned
 
 
@@ -127,7 +132,7 @@ def _write_database(switch: Switch) -> list[str]:
     try:
         _save(switch)
     except _NO_DATABASE as error:
-        return [f"The database was not reached ({error}): processes that do not reach Redis do not learn of it."]
+        return [gettext("The database was not reached (%s): processes that do not reach Redis do not learn of it.") % error]
     return []
 
 
@@ -150,6 +155,9 @@ def _write_redis(switch: Switch) -> list[str]:
         with limited(REDIS_S):
             process_clients.patient_client().set(state_keys.switch(), switch.to_text(), pxat=switch.kept_until_ms)
     except (RedisError, OSError) as error:
-        within_s = f"{edits.REREAD_ALONE_S:.0f} s, those that reach it within {edits.REREAD_S:.0f} s"
-        return [f"Redis was not reached ({error}): processes that do not reach it either learn of it within {within_s}."]
+        sentence = gettext(
+            "Redis was not reached (%(error)s): processes that do not reach it either learn of it within %(alone)d s, those that "
+            "reach it within %(others)d s."
+        )
+        return [sentence % {"error": error, "alone": edits.REREAD_ALONE_S, "others": edits.REREAD_S}]
     return []

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from django.utils.formats import date_format
+from django.utils.translation import gettext, pgettext
 
 from ratewindow.reporting.periods import DAY, HOUR, Period
 from ratewindow.reporting.report import Report
@@ -38,8 +39,9 @@ def steps(report: Report) -> list[Step]:
 def span(report: Report) -> str:
     """Start, end and time zone of a report, as text."""
     start, end = (report.period.local(moment) for moment in (report.period.start, report.period.end))
-    words = "D j M Y, H:i" if report.period.step >= DAY else "D j M, H:i"
-    return f"{date_format(start, words)} to {date_format(end, words)}, {report.period.zone}"
+    words = pgettext("date format", "D j M Y, H:i") if report.period.step >= DAY else pgettext("date format", "D j M, H:i")
+    values = {"start": date_format(start, words), "end": date_format(end, words), "zone": report.period.zone}
+    return gettext("%(start)s to %(end)s, %(zone)s") % values
 
 
 def chart_data(report: Report) -> dict[str, Any]:
@@ -60,13 +62,14 @@ def chart_data(report: Report) -> dict[str, Any]:
 def long_label(period: Period, start: datetime) -> str:
     """``"Fri 20 Nov, 14:00"``; a step of days needs no time."""
     local = period.local(start)
-    return date_format(local, "D j M Y" if period.step >= DAY else "D j M, H:i")
+    return date_format(local, pgettext("date format", "D j M Y") if period.step >= DAY else pgettext("date format", "D j M, H:i"))
 
 
 def _short_label(period: Period, start: datetime) -> str:
     local = period.local(start)
     at_midnight = local.hour == 0 and local.minute == 0 and period.step >= HOUR
-    return date_format(local, "j M" if period.step >= DAY or at_midnight else "H:i")
+    is_day = period.step >= DAY or at_midnight
+    return date_format(local, pgettext("date format", "j M") if is_day else pgettext("date format", "H:i"))
 
 
 def _wall_s(local: datetime) -> int:

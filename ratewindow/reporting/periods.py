@@ -4,8 +4,10 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
 from ratewindow.reporting.stored import SPANS, Resolution, span_start
@@ -15,13 +17,13 @@ MOST_STEPS = 100  # in a chart or table
 MOST_HOURS = timedelta(days=60)  # a longer period is read in days, so that a report never reads too many rows
 LONGEST = timedelta(days=3 * 366)
 
-# What a person can choose: length, label of the link, words in a sentence.
-CHOICES: Mapping[str, tuple[timedelta, str, str]] = {
-    "15m": (timedelta(minutes=15), "15 min", "the last 15 minutes"),
-    "1h": (HOUR, "1 h", "the last hour"),
-    "24h": (DAY, "24 h", "the last 24 hours"),
-    "7d": (timedelta(days=7), "7 d", "the last 7 days"),
-    "30d": (timedelta(days=30), "30 d", "the last 30 days"),
+# What a person can choose: length, label of the link, words in a sentence; texts are lazy.
+CHOICES: Mapping[str, tuple[timedelta, Any, Any]] = {
+    "15m": (timedelta(minutes=15), _("15 min"), _("the last 15 minutes")),
+    "1h": (HOUR, _("1 h"), _("the last hour")),
+    "24h": (DAY, _("24 h"), _("the last 24 hours")),
+    "7d": (timedelta(days=7), _("7 d"), _("the last 7 days")),
+    "30d": (timedelta(days=30), _("30 d"), _("the last 30 days")),
 }
 _STEPS = (*(n * MINUTE for n in (1, 5, 15)), *(n * HOUR for n in (1, 2, 6)), *(n * DAY for n in (1, 7, 30)))
 
@@ -70,8 +72,8 @@ class Period:
 
 def last(choice: str, now: datetime, kept: Mapping[str, timedelta]) -> Period:
     """One of CHOICES, up to and including the current minute."""
-    length, _, words = CHOICES[choice]
-    return between(now - length, now, now, kept, words)
+    length, __, words = CHOICES[choice]
+    return between(now - length, now, now, kept, str(words))
 
 
 def between(start: datetime, end: datetime, now: datetime, kept: Mapping[str, timedelta], words: str = "") -> Period:

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from django.utils.formats import number_format
+from django.utils.translation import gettext
 
 from ratewindow.reporting.report import Report
 
@@ -39,27 +40,39 @@ def percent(part: int, whole: int) -> str:
 
 
 def summary(report: Report) -> Summary:
-    total, when = report.total, report.period.words
-    in_time = f" in {when}" if when else ""
+    total = report.total
     if not total.met:
-        met = "met" if report.live else "is known to have met"
-        return Summary(f"No request {met} a rule{in_time}.")
-    passed = f"{number(total.passed)} passed"
+        return Summary(_in_time(report, _nothing_met(report)))
     loud = [(sums.refused, name) for name, sums in report.rules.items() if _stands_out(sums.refused, sums.met)]
     if loud:
         name = max(loud)[1]
         sums = report.rules[name]
-        others = total.refused - sums.refused
-        rest = f" All other rules together refused {number(others)}." if others else ""
-        part = f"{number(sums.refused)} of {number(sums.met)} requests ({percent(sums.refused, sums.met)})"
-        return Summary(f"{name} refuses {part}{in_time}.{rest}", quiet=False)
+        values = {"rule": name, "part": number(sums.refused), "met": number(sums.met), "share": percent(sums.refused, sums.met)}
+        text = _in_time(report, gettext("%(rule)s refuses %(part)s of %(met)s requests (%(share)s)") % values)
+        if others := total.refused - sums.refused:
+            text += " " + gettext("All other rules together refused %s.") % number(others)
+        return Summary(text, quiet=False)
     name, sums = max(report.rules.items(), key=lambda item: item[1].would_refuse)
-    refused = f"{number(total.refused) if total.refused else 'none'} refused"
+    values = {"passed": number(total.passed), "refused": number(total.refused)}
+    counts = gettext("%(passed)s passed, %(refused)s refused") if total.refused else gettext("%(passed)s passed, none refused")
+    text = _in_time(report, counts % values)
     if _stands_out(sums.would_refuse, sums.met):
-        part = f"{number(sums.would_refuse)} of {number(sums.met)} ({percent(sums.would_refuse, sums.met)})"
-        return Summary(f"{passed}, {refused}{in_time}. Enforced, {name} would have refused {part}.")
-    opening = "All quiet." if report.live else "As far as the database knows:"
-    return Summary(f"{opening} {passed}, {refused}{in_time}.")
+        share = percent(sums.would_refuse, sums.met)
+        values = {"rule": name, "part": number(sums.would_refuse), "met": number(sums.met), "share": share}
+        would = gettext("Enforced, %(rule)s would have refused %(part)s of %(met)s (%(share)s).")
+        return Summary(f"{text} {would % values}")
+    return Summary(f"{gettext('All quiet.') if report.live else gettext('As far as the database knows:')} {text}")
+
+
+def _nothing_met(report: Report) -> str:
+    return gettext("No request met a rule") if report.live else gettext("No request is known to have met a rule")
+
+
+def _in_time(report: Report, text: str) -> str:
+    """A sentence of what was in the time of the report."""
+    if not report.period.words:
+        return gettext("%s.") % text
+    return gettext("%(what)s in %(time)s.") % {"what": text, "time": report.period.words}
 
 
 def _stands_out(part: int, whole: int) -> bool:

@@ -10,8 +10,10 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from django.utils.formats import date_format
+from django.utils.translation import gettext, pgettext
 
 from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import listed
 
 REMEMBERED_S = 86_400
 MOST_WORDS = 200  # characters of a reason
@@ -39,11 +41,15 @@ class Switch:
 
     def words(self) -> str:
         """``off until 12:30, by admin: a campaign``."""
-        if not self.off:
-            return "on"
-        end = "until somebody switches them on" if self.until_s is None else f"until {clock(self.until_s)}"
-        by = f", by {self.by}" if self.by else ""
-        return f"off {end}{by}{f': {self.reason}' if self.reason else ''}"
+        return f"off {self.how()}" if self.off else "on"
+
+    def how(self) -> str:
+        """``until 12:30, by admin: a campaign``, in the reader's language."""
+        until = gettext("until somebody switches them on")
+        if self.until_s is not None:
+            until = gettext("until %s") % clock(self.until_s)
+        text = listed([until, gettext("by %s") % self.by]) if self.by else until
+        return gettext("%(text)s: %(reason)s") % {"text": text, "reason": self.reason} if self.reason else text
 
     def to_text(self) -> str:
         return json.dumps(asdict(self))
@@ -74,4 +80,5 @@ def _shown(text: str) -> str:
 def clock(moment_s: float) -> str:
     """``12:30``, with the date if it is not today."""
     local = time_zone.local(datetime.fromtimestamp(moment_s, UTC))
-    return date_format(local, "H:i" if local.date() == time_zone.local(time_zone.now()).date() else "j M, H:i")
+    is_today = local.date() == time_zone.local(time_zone.now()).date()
+    return date_format(local, pgettext("date format", "H:i") if is_today else pgettext("date format", "j M, H:i"))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandParser, no_translations
 
 from ratewindow.management.subcommands import (
     apply,
@@ -56,6 +56,7 @@ class Command(BaseCommand):
             )
             module.add_arguments(subparser)
 
+    @no_translations
     def handle(self, *args: Any, subcommand: str, **options: Any) -> None:
         module = next(module for module in SUBCOMMANDS if subcommand in (module.NAME, *_aliases(module)))
         reason = options.get("reason") or ""

@@ -11,9 +11,9 @@
 
     // From the bottom to the top of a bar. Requests that would be refused are a part of those that passed.
     const parts = [
-        {name: "passed", label: "Passed", values: data.passed, height: data.passed.map((n, i) => n - data.would_refuse[i])},
-        {name: "would", label: "Would refuse", values: data.would_refuse, height: data.would_refuse},
-        {name: "refused", label: "Refused", values: data.refused, height: data.refused},
+        {name: "passed", label: data.labels.passed, values: data.passed, height: data.passed.map((n, i) => n - data.would_refuse[i])},
+        {name: "would", label: data.labels.would, values: data.would_refuse, height: data.would_refuse},
+        {name: "refused", label: data.labels.refused, values: data.refused, height: data.refused},
     ];
     for (const part of parts) part.shown = true;
 
