@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import models
 from django.utils.formats import date_format
+from django.utils.translation import gettext
 
 from ratewindow.admin.masking import display
 from ratewindow.conf import time_zone
@@ -32,13 +33,14 @@ class Shown:
     """A change for a template. `kind` is added, changed or removed."""
 
     kind: str
+    label: str
     title: str
     lines: list[Line]
 
 
 def shown(request: Any, changes: Iterable[Change]) -> list[Shown]:
     """The changes for the user of this request, who may not be allowed to see identities."""
-    return [Shown(each.kind, title(request, each), lines(each)) for each in changes]
+    return [Shown(each.kind, kind_in_words(each.kind), title(request, each), lines(each)) for each in changes]
 
 
 def lines(change: Change) -> list[Line]:
@@ -49,21 +51,37 @@ def lines(change: Change) -> list[Line]:
 def title(request: Any, change: Change) -> str:
     values = change.after or change.before or {}
     if change.what == RULE:
-        return f"Rule {change.name}"
+        return gettext("Rule %s") % change.name
     if change.what == SWITCH:
-        return "Switch of all limits"
-    action = str(Override.Action(values["action"]).label).partition(":")[0]
-    rule = f" ({values['rule']})" if values.get("rule") else ""
-    return f"{action}: {display(request, values['identity'])}{rule}"
+        return gettext("Switch of all limits")
+    who = display(request, values["identity"])
+    who = f"{who} ({values['rule']})" if values.get("rule") else who
+    match values["action"]:
+        case "block":
+            return gettext("Block: %s") % who
+        case "allow":
+            return gettext("Let pass: %s") % who
+        case _:
+            return gettext("Another rate: %s") % who
+
+
+def kind_in_words(kind: str) -> str:
+    return {"added": gettext("added"), "changed": gettext("changed"), "removed": gettext("removed")}[kind]
 
 
 def _line(what: str, change: FieldChange) -> Line:
     field: Any = (RuleWindow if change.limit else _MODELS[what])._meta.get_field(change.field)
     name = str(field.verbose_name).capitalize()
     if change.limit:
-        period, _, algorithm = change.limit.partition(" ")
-        by = "" if algorithm == _USUAL_ALGORITHM else f" by {dict(algorithm_choices()).get(algorithm, algorithm)}"
-        name = f"Limit in {period}{by}" if change.field == "limit" else f"{name}, in {period}{by}"
+        period, __, algorithm = change.limit.partition(" ")
+        values = {"field": name, "period": period, "algorithm": dict(algorithm_choices()).get(algorithm, algorithm)}
+        if algorithm == _USUAL_ALGORITHM:
+            name = gettext("Limit in %(period)s") if change.field == "limit" else gettext("%(field)s, in %(period)s")
+        elif change.field == "limit":
+            name = gettext("Limit in %(period)s by %(algorithm)s")
+        else:
+            name = gettext("%(field)s, in %(period)s by %(algorithm)s")
+        name %= values
     return Line(name, _value(field, change.before), _value(field, change.after))
 
 
@@ -74,7 +92,7 @@ def _value(field: Any, value: Any) -> str:
     if value is None or value == "":
         return str(dict(field.flatchoices).get(value, "–"))
     if isinstance(value, bool):
-        return "Yes" if value else "No"
+        return gettext("Yes") if value else gettext("No")
     if isinstance(field, MomentField):
         return clock(datetime.fromisoformat(value))
     return str(dict(field.flatchoices).get(value, value))

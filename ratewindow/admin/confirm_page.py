@@ -14,6 +14,7 @@ from django.db import router, transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import last_hour
 from ratewindow.admin.masking import display
@@ -152,8 +153,8 @@ def _only_others(questions: Sequence[Question]) -> bool:
     return all(each.lockout.others for each in questions)
 
 
-_TITLES = {False: "You would be refused in the admin", True: "All other staff would be refused in the admin"}
+_TITLES = {False: _("You would be refused in the admin"), True: _("All other staff would be refused in the admin")}
 _KNOWN = {
-    False: "I know that I would be refused in the admin",
-    True: "I know that all other staff would be refused in the admin",
+    False: _("I know that I would be refused in the admin"),
+    True: _("I know that all other staff would be refused in the admin"),
 }

@@ -13,10 +13,12 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db import router
 from django.http import HttpRequest, QueryDict
+from django.utils.translation import gettext
 
 from ratewindow.admin.changes_in_words import Line, clock, lines
 from ratewindow.admin.history_entries import way_in_words
 from ratewindow.admin.model_form import MergedErrorsForm
+from ratewindow.conf.in_words import listed
 from ratewindow.models import Edit, RateRule
 from ratewindow.models.fields import to_text, to_timedelta
 from ratewindow.operations.documents.differences import Change
@@ -102,15 +104,16 @@ def _in_words(subject: Subject, opened: str, now: Values | None) -> str:
     later = edits[: len(edits) if seen is None else seen]
     before = edits[seen].after if seen is not None else later[-1].before if later else None
     found = "; ".join(map(_line, lines(Change(subject.kind, before, now)))) if before and now else ""
-    if not later:
-        return f"This has been changed since you opened it{f': {found}' if found else ''}. {_REMEDY}"
-    who = ", ".join(dict.fromkeys(f"{edit.by} {way_in_words(edit.way)}".strip() for edit in reversed(later)))
-    return (
-        f"This has been changed since you opened it, last {clock(later[0].at)}, by {who}: {found or 'and back again'}. {_REMEDY}"
-    )
-
-
-_REMEDY = "What you typed is still here: save again to replace their change, or open the page again to see it first."
+    if later:
+        who = listed(dict.fromkeys(f"{edit.by} {way_in_words(edit.way)}".strip() for edit in reversed(later)))
+        values = {"time": clock(later[0].at), "who": who, "changes": found or gettext("and back again")}
+        text = gettext("This has been changed since you opened it, last %(time)s, by %(who)s: %(changes)s.") % values
+    elif found:
+        text = gettext("This has been changed since you opened it: %s.") % found
+    else:
+        text = gettext("This has been changed since you opened it.")
+    remedy = gettext("What you typed is still here: save again to replace their change, or open the page again to see it first.")
+    return f"{text} {remedy}"
 
 
 def _line(line: Line) -> str:

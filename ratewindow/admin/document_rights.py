@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.admin import ModelAdmin
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from ratewindow.admin.masking import may_see
 from ratewindow.admin.switch_page import may_switch
@@ -40,21 +41,34 @@ def _forbidden(request: HttpRequest, change: Change) -> Iterator[str]:
     user: Any = request.user
     if change.what not in (RULE, OVERRIDE):
         if not may_switch(request):
-            yield "You may not switch limits off and on: remove the section “switch”."
+            yield gettext("You may not switch limits off and on: remove the section “switch”.")
         return
     verb, before, after = _VERBS[change.kind], change.before or {}, change.after or {}
     if not user.has_perm(f"ratewindow.{verb}_{'raterule' if change.what == RULE else 'override'}"):
-        yield f"You may not {verb} {'rules' if change.what == RULE else 'blocks and exemptions'}."
+        yield may_not(verb, change.what == RULE)
     if change.what == RULE:
         if _percent(after) > _percent(before) and not user.has_perm("ratewindow.enforce_raterule"):
-            yield f"You may not enforce rules: write mode: shadow at {change.name}."
+            yield gettext("You may not enforce rules: write mode: shadow at %s.") % change.name
         yield from _code(request, after.get("key", ""), before.get("key"))
         return
     if not may_see(request):
-        yield "You may not see identities unmasked: remove the section “overrides”."
+        yield gettext("You may not see identities unmasked: remove the section “overrides”.")
     yield from _code(request, after.get("identity", ""), before.get("identity"))
     if not may_switch(request) and any(_meets_everybody(values) for values in (before, after)):
-        yield "A block or exemption applies to all visitors, or nearly all, which takes the permission to switch all limits off."
+        yield gettext(
+            "A block or exemption applies to all visitors, or nearly all, which takes the permission to switch all limits off."
+        )
+
+
+def may_not(verb: str, rules: bool) -> str:
+    """``You may not delete rules.``; without `rules` it is about blocks and exemptions."""
+    match verb:
+        case "add":
+            return gettext("You may not add rules.") if rules else gettext("You may not add blocks and exemptions.")
+        case "change":
+            return gettext("You may not change rules.") if rules else gettext("You may not change blocks and exemptions.")
+        case _:
+            return gettext("You may not delete rules.") if rules else gettext("You may not delete blocks and exemptions.")
 
 
 def _percent(rule: dict[str, Any]) -> int:
@@ -64,7 +78,8 @@ def _percent(rule: dict[str, Any]) -> int:
 
 def _code(request: HttpRequest, text: str, before: str | None) -> Iterator[str]:
     if text != before and not (request.user.is_active and request.user.is_superuser) and (paths := paths_in(text)):
-        yield f"{paths[0]!r} is code, which only superusers may use as a key. A developer can register it with @ratekey."
+        sentence = gettext("%r is code, which only superusers may use as a key. A developer can register it with @ratekey.")
+        yield sentence % paths[0]
 
 
 def _meets_everybody(override: dict[str, Any]) -> bool:

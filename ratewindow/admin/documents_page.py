@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -17,9 +18,12 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.http import content_disposition_header
 from django.utils.safestring import SafeString
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import history_restore
-from ratewindow.admin.changes_in_words import shown
+from ratewindow.admin.changes_in_words import kind_in_words, shown
 from ratewindow.admin.confirm_page import changes_nothing
 from ratewindow.admin.document_rights import forbidden, may_export, may_export_overrides, may_import
 from ratewindow.admin.recorded import WHY
@@ -28,6 +32,7 @@ from ratewindow.operations.documents import applying, text
 from ratewindow.operations.documents.differences import ADDED, CHANGED, REMOVED, RULE, Change
 from ratewindow.operations.documents.parsing import DocumentError
 from ratewindow.operations.documents.site import Document, site
+from ratewindow.reporting.summary import number
 
 MOST_BYTES = 512 * 1024  # of a file; one of YAML as long as this takes some seconds to read
 MOST_OVERRIDES = 10_000  # in a file of YAML, which takes seconds to write
@@ -46,17 +51,17 @@ def urls(model_admin: Any) -> list[URLPattern]:
 
 
 class ExportForm(forms.Form):
-    syntax = forms.ChoiceField(label="Format", choices=[(text.YAML, "YAML"), (text.JSON, "JSON")], widget=forms.RadioSelect)
-    sections = forms.MultipleChoiceField(label="What", widget=forms.CheckboxSelectMultiple)
+    syntax = forms.ChoiceField(label=_("Format"), choices=[(text.YAML, "YAML"), (text.JSON, "JSON")], widget=forms.RadioSelect)
+    sections = forms.MultipleChoiceField(label=_("What"), widget=forms.CheckboxSelectMultiple)
     rule = forms.ModelMultipleChoiceField(
         RateRule.objects.all(), to_field_name="name", required=False, widget=forms.MultipleHiddenInput
     )
 
     def __init__(self, request: HttpRequest, data: Any, names: Sequence[str]) -> None:
-        sections = [("rules", "Rules")]
+        sections = [("rules", gettext("Rules"))]
         if not names:
-            sections += [("overrides", "Blocks and exemptions")] if may_export_overrides(request) else []
-            sections += [("switch", "Whether limits are switched off")]
+            sections += [("overrides", gettext("Blocks and exemptions"))] if may_export_overrides(request) else []
+            sections += [("switch", gettext("Whether limits are switched off"))]
         choices = [*text.installed()]
         super().__init__(data, initial={"syntax": choices[0], "sections": ["rules"], "rule": names})
         self.fields["syntax"].choices = [(each, each.upper()) for each in choices]  # type: ignore[attr-defined]
@@ -65,10 +70,11 @@ class ExportForm(forms.Form):
     def clean_sections(self) -> list[str]:
         sections: list[str] = self.cleaned_data["sections"]
         if "overrides" in sections and (count := Override.objects.count()) > MOST_OVERRIDES:
-            raise forms.ValidationError(
-                f"There are {count:,} blocks and exemptions, and at most {MOST_OVERRIDES:,} can be exported here. Use manage.py "
-                "ratewindow export."
+            problem = gettext(
+                "There are %(count)s blocks and exemptions, and at most %(most)s can be exported here. Use manage.py ratewindow "
+                "export."
             )
+            raise forms.ValidationError(problem % {"count": number(count), "most": number(MOST_OVERRIDES)})
         return sections
 
 
@@ -88,7 +94,7 @@ def export_page(model_admin: Any, request: HttpRequest, names: Sequence[str] = (
         "overrides_left_out": not names and not may_export_overrides(request),
         "without_yaml": text.YAML not in text.installed(),
     }
-    return _page(model_admin, request, "Export", "export", context)
+    return _page(model_admin, request, gettext("Export"), "export", context)
 
 
 def _file(sections: Sequence[str], syntax: str, names: Sequence[str]) -> HttpResponse:
@@ -98,23 +104,27 @@ def _file(sections: Sequence[str], syntax: str, names: Sequence[str]) -> HttpRes
     return HttpResponse(text.to_bytes(document, syntax), _TYPES[syntax], headers={"Content-Disposition": disposition})
 
 
-@admin.action(description="Export selected rules", permissions=["export"])
+@admin.action(description=_("Export selected rules"), permissions=["export"])
 def export(model_admin: Any, request: HttpRequest, rules: "QuerySet[RateRule]") -> HttpResponse:
     return export_page(model_admin, request, list(rules.values_list("name", flat=True)))
 
 
 class ImportForm(forms.Form):
-    file = forms.FileField(label="File", required=False, help_text=f"YAML or JSON, at most {MOST_BYTES // 1024} kB.")
+    file = forms.FileField(
+        label=_("File"),
+        required=False,
+        help_text=format_lazy(_("YAML or JSON, at most {size} kB."), size=MOST_BYTES // 1024),
+    )
     pasted = forms.CharField(
-        label="Or paste it here",
+        label=_("Or paste it here"),
         required=False,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 12, "class": "vLargeTextField"}),
     )
     exact = forms.BooleanField(
-        label="Delete what the file does not have",
+        label=_("Delete what the file does not have"),
         required=False,
-        help_text="In the sections that the file has. Otherwise what it does not have stays.",
+        help_text=_("In the sections that the file has. Otherwise what it does not have stays."),
     )
 
     def clean(self) -> dict[str, Any]:
@@ -124,13 +134,14 @@ class ImportForm(forms.Form):
         if self.errors:
             return cleaned
         if (file is None) == (not pasted.strip()):
-            raise forms.ValidationError("Choose a file, or paste its text: one of the two.")
+            raise forms.ValidationError(gettext("Choose a file, or paste its text: one of the two."))
         size = len(pasted.encode()) if file is None else file.size
         if size > MOST_BYTES:
-            raise forms.ValidationError(
-                f"This has {size:,} bytes, and at most {MOST_BYTES:,} can be imported here. For a longer one: manage.py "
-                "ratewindow import FILE."
+            problem = gettext(
+                "This has %(size)s bytes, and at most %(most)s can be imported here. For a longer one: manage.py ratewindow "
+                "import FILE."
             )
+            raise forms.ValidationError(problem % {"size": number(size), "most": number(MOST_BYTES)})
         try:
             self.document = text.from_bytes(pasted.encode() if file is None else file.read())
         except text.NoYaml as error:
@@ -148,7 +159,7 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         try:
             return _confirmed(model_admin, request)
         except DocumentError as error:  # the site has changed, and with it what is valid
-            messages.error(request, f"Nothing was imported: {error}")
+            messages.error(request, gettext("Nothing was imported: %s") % error)
             return HttpResponseRedirect(request.path)
     form = ImportForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
     if not model_admin.has_delete_permission(request):
@@ -158,7 +169,7 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
             return _preview(model_admin, request, form.document, form.cleaned_data.get("exact", False))
         except DocumentError as error:
             form.add_error(None, list(error.problems))
-    return _page(model_admin, request, "Import", "import", {"form": form})
+    return _page(model_admin, request, gettext("Import"), "import", {"form": form})
 
 
 def _preview(model_admin: Any, request: HttpRequest, document: Document, exact: bool) -> HttpResponse:
@@ -168,19 +179,19 @@ def _preview(model_admin: Any, request: HttpRequest, document: Document, exact: 
     visible = [change for change in changes if change.what == RULE] if refusals else changes  # blocks may not be for their eyes
     context = {
         "changes": shown(request, visible),
-        "counts": [(kind, sum(change.kind == kind for change in changes)) for kind in (ADDED, CHANGED, REMOVED)],
+        "counts": [(kind_in_words(kind), sum(change.kind == kind for change in changes)) for kind in (ADDED, CHANGED, REMOVED)],
         "forbidden": refusals,
         "document": signing.dumps([document, exact, _digest(changes), str(request.user.pk)], salt=_SALT, compress=True),
         "why": request.POST.get(WHY, ""),
     }
-    return _page(model_admin, request, "Import: what would change", "import_preview", context)
+    return _page(model_admin, request, gettext("Import: what would change"), "import_preview", context)
 
 
 def _confirmed(model_admin: Any, request: HttpRequest) -> HttpResponse:
     try:
         document, exact, digest, user = signing.loads(request.POST["document"], salt=_SALT, max_age=_SHOWN_S)
     except signing.BadSignature:
-        messages.error(request, "This preview is more than an hour old, or was cut short. Import the file again.")
+        messages.error(request, gettext("This preview is more than an hour old, or was cut short. Import the file again."))
         return HttpResponseRedirect(request.path)
     if user != str(request.user.pk):
         raise PermissionDenied
@@ -194,7 +205,8 @@ def _confirmed(model_admin: Any, request: HttpRequest) -> HttpResponse:
             return _done(model_admin, request, changes)
         except applying.SiteChanged:
             changes = applying.preview(document, exact=exact)
-    messages.warning(request, "Somebody has edited the site since this preview, so nothing was imported. Look at the new one.")
+    sentence = gettext("Somebody has edited the site since this preview, so nothing was imported. Look at the new one.")
+    messages.warning(request, sentence)
     return _preview(model_admin, request, document, exact)
 
 
@@ -203,8 +215,10 @@ def _done(model_admin: Any, request: HttpRequest, changes: Sequence[Change]) -> 
     for rule in RateRule.objects.filter(name__in=kept):
         log = model_admin.log_addition if kept[rule.name].kind == ADDED else model_admin.log_change
         log(request, rule, "Imported.")
-    counts = ", ".join(f"{sum(change.kind == kind for change in changes)} {kind}" for kind in (ADDED, CHANGED, REMOVED))
-    messages.success(request, format_html("Imported: {}. {}", counts, _undo(request, changes)))
+    found = Counter(change.kind for change in changes)
+    values = {"added": number(found[ADDED]), "changed": number(found[CHANGED]), "removed": number(found[REMOVED])}
+    sentence = gettext("Imported: %(added)s added, %(changed)s changed, %(removed)s removed.") % values
+    messages.success(request, format_html("{} {}", sentence, _undo(request, changes)))
     return HttpResponseRedirect(reverse(_LIST))
 
 
@@ -215,7 +229,9 @@ def _undo(request: HttpRequest, changes: Sequence[Change]) -> SafeString:
     if last is None:
         return SafeString("")
     state = history_restore.BEFORE if len(changes) == 1 else history_restore.ALL_BEFORE
-    return format_html('<a href="{}">Undo…</a>', reverse("admin:ratewindow_history_restore", args=[last.pk, state]))
+    return format_html(
+        '<a href="{}">{}</a>', reverse("admin:ratewindow_history_restore", args=[last.pk, state]), gettext("Undo…")
+    )
 
 
 def _digest(changes: Sequence[Change]) -> str:

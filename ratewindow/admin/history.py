@@ -13,6 +13,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import history_restore
 from ratewindow.admin.changes_in_words import clock
@@ -35,7 +37,7 @@ class EditAdmin(AskingAdmin):
     show_facets = admin.ShowFacets.NEVER
     sortable_by = ()
     actions = None
-    search_help_text = "Search in the names of rules, in who and in why"
+    search_help_text = _("Search in the names of rules, in who and in why")
 
     class Media:
         css = {"all": ["ratewindow/rules.css", "ratewindow/history.css"]}
@@ -84,14 +86,14 @@ class EditAdmin(AskingAdmin):
         return super().lookup_allowed(lookup, value, request)
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        @admin.display(description="what")
+        @admin.display(description=_("what"))
         def what(edit: Edit) -> SafeString:
             return SafeString(render_to_string("admin/ratewindow/history/what.html", {"entry": entry(edit, request)}))
 
         return [when, what, who]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        return super().changelist_view(request, {"title": "History", **(extra_context or {})})
+        return super().changelist_view(request, {"title": gettext("History"), **(extra_context or {})})
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -106,7 +108,7 @@ class EditAdmin(AskingAdmin):
             return HttpResponseNotAllowed(["GET"])
         context = {
             **self.admin_site.each_context(request),
-            "title": "Edit",
+            "title": gettext("Edit"),
             "app": self.opts.app_config,
             "model_admin": self,  # Unfold builds its breadcrumbs from it
             "entry": entry(edit, request),
@@ -139,7 +141,7 @@ def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
     shown = Paginator(edits, ON_A_PAGE).get_page(request.GET.get(PAGE_VAR))
     context = {
         **model_admin.admin_site.each_context(request),
-        "title": f"History of {row}",
+        "title": gettext("History of %s") % row,
         "app": model_admin.opts.app_config,
         "model_admin": model_admin,
         "opts": model_admin.opts,
@@ -165,13 +167,13 @@ def _object_url(request: HttpRequest, edit: Edit) -> str:
     return reverse(f"admin:ratewindow_{row._meta.model_name}_change", args=[row.pk]) if row is not None else ""
 
 
-@admin.display(description="when")
+@admin.display(description=_("when"))
 def when(edit: Edit) -> SafeString:
     url = reverse("admin:ratewindow_edit_change", args=[edit.pk])
     return format_html('<a href="{}" title="{}">{}</a>', url, clock(edit.at), ago(edit.at))
 
 
-@admin.display(description="who and why")
+@admin.display(description=_("who and why"))
 def who(edit: Edit) -> SafeString:
     return format_html(
         '<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span> {}', edit.by, way_in_words(edit.way), edit.reason

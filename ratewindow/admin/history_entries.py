@@ -5,11 +5,14 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import changes_in_words
 from ratewindow.admin.changes_in_words import Line, clock
 from ratewindow.admin.masking import display
 from ratewindow.admin.wording import ago
+from ratewindow.conf.in_words import listed
 from ratewindow.models import Edit
 from ratewindow.operations.documents.differences import Change
 
@@ -55,26 +58,26 @@ def entries(edits: Iterable[Edit], request: HttpRequest) -> list[Entry]:
 def title(edit: Edit, request: HttpRequest) -> str:
     """``Rule login``, ``Block: ip:203.0.113.9``; an identity as the user of this request may see it."""
     if edit.kind == Edit.Kind.RELEASE:
-        return f"Client {display(request, edit.subject)}"
+        return gettext("Client %s") % display(request, edit.subject)
     return changes_in_words.title(request, _change(edit))
 
 
 def way_in_words(way: str) -> str:
     """``in the admin``, ``by the command block``."""
     kind, _, name = way.partition(" ")
-    return _WAYS.get(kind, way).format(name=name)
+    return str(_WAYS.get(kind, way)).format(name=name)
 
 
 _WAYS = {
-    "admin": "in the admin",
-    "code": "by code",
-    "define": "by code that defines rules",
-    "command": "by the command {name}",
-    "task": "by a task",
-    "migration": "by a migration",
-    "import": "by an import",
-    "restore": "restored from the history",
-    "found": "without a trace, found at the next edit",
+    "admin": _("in the admin"),
+    "code": _("by code"),
+    "define": _("by code that defines rules"),
+    "command": _("by the command {name}"),
+    "task": _("by a task"),
+    "migration": _("by a migration"),
+    "import": _("by an import"),
+    "restore": _("restored from the history"),
+    "found": _("without a trace, found at the next edit"),
 }
 
 
@@ -84,8 +87,8 @@ def _change(edit: Edit) -> Change:
 
 def _of_release(edit: Edit) -> Iterator[Line]:
     done = edit.after or {}
-    yield Line("Rule", _NOTHING, done.get("rule") or "all rules")
-    yield Line("Counts deleted", _NOTHING, ", ".join(done.get("counts", ())) or "none")
-    yield Line("Blocks ended", _NOTHING, str(done.get("blocks", 0)))
+    yield Line(gettext("Rule"), _NOTHING, done.get("rule") or gettext("all rules"))
+    yield Line(gettext("Counts deleted"), _NOTHING, listed(done.get("counts", ())) or gettext("none"))
+    yield Line(gettext("Blocks ended"), _NOTHING, str(done.get("blocks", 0)))
     if done.get("failure"):
-        yield Line("Not done, since", _NOTHING, done["failure"])
+        yield Line(gettext("Not done, since"), _NOTHING, done["failure"])

@@ -16,10 +16,14 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import changes_in_words, code_keys, history_entries
+from ratewindow.admin.document_rights import may_not
 from ratewindow.admin.rule_form import may_enforce
 from ratewindow.admin.switch_page import may_switch
+from ratewindow.conf.in_words import some_of
 from ratewindow.models import Edit, Mode, Override, RateRule, origin
 from ratewindow.models.origin import MOST_REASON
 from ratewindow.operations.documents.applying import Author, SiteChanged
@@ -43,10 +47,11 @@ class ReasonForm(forms.Form):
     required_css_class = "required"
 
     reason = forms.CharField(
+        label=_("Reason"),
         max_length=MOST_REASON,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
-        help_text="Shown in the history.",
-        error_messages={"required": "Enter a reason for the history."},
+        help_text=_("Shown in the history."),
+        error_messages={"required": _("Enter a reason for the history.")},
     )
 
 
@@ -63,10 +68,10 @@ def links(request: HttpRequest, edit: Edit) -> list[Link]:
 def _labels(request: HttpRequest, edit: Edit) -> dict[str, str]:
     what = history_entries.title(edit, request)
     return {
-        BEFORE: f"{what}: as it was before this edit",
-        AFTER: f"{what}: as it was after this edit",
-        ALL_BEFORE: "Everything: as it was before this edit",
-        ALL_AFTER: "Everything: as it was after this edit",
+        BEFORE: gettext("%s: as it was before this edit") % what,
+        AFTER: gettext("%s: as it was after this edit") % what,
+        ALL_BEFORE: gettext("Everything: as it was before this edit"),
+        ALL_AFTER: gettext("Everything: as it was after this edit"),
     }
 
 
@@ -83,18 +88,18 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest, edit: Edit, to: s
         if forbidden:
             raise PermissionDenied
         if request.POST.get("shown") != _digest(steps):
-            problems = ["What would be changed is no longer what this page showed. Look at it again."]
+            problems = [gettext("What would be changed is no longer what this page showed. Look at it again.")]
         elif form.is_valid():
             try:
                 return _restore(model_admin, request, edit, wanted, steps, form.cleaned_data["reason"])
             except SiteChanged:
-                problems = ["Somebody has made another edit at this moment. Look at the changes again."]
+                problems = [gettext("Somebody has made another edit at this moment. Look at the changes again.")]
                 steps = restoring.steps(wanted)
             except DocumentError as error:
-                problems = [*error.problems, "So these values can no longer be saved. Nothing was restored."]
+                problems = [*error.problems, gettext("So these values can no longer be saved. Nothing was restored.")]
     context = {
         **model_admin.admin_site.each_context(request),
-        "title": "Restore",
+        "title": gettext("Restore"),
         "app": model_admin.opts.app_config,
         "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
         "edit_url": reverse("admin:ratewindow_edit_change", args=[edit.pk]),
@@ -131,8 +136,8 @@ def _restore(
     with origin.edits(restoring.WAY, user=user, reason=reason):
         restoring.restore(wanted, steps, Author(source=restoring.WAY, user=user, name=user.get_username()))
     titles = [changes_in_words.title(request, step.change) for step in steps]
-    listed = ", ".join(titles[:5]) + (f" and {len(titles) - 5} more" if len(titles) > 5 else "")
-    messages.success(request, format_html("Restored: {}. {}", listed, _undo(steps)))
+    sentence = gettext("Restored: %s.") % some_of(titles)
+    messages.success(request, format_html("{} {}", sentence, _undo(steps)))
     model_admin.log_change(request, edit, f"Restored: {reason}")
     return HttpResponseRedirect(reverse("admin:ratewindow_history"))
 
@@ -144,7 +149,7 @@ def _undo(steps: Sequence[Step]) -> SafeString:
     if last is None:
         return SafeString("")
     url = reverse("admin:ratewindow_history_restore", args=[last.pk, BEFORE if len(steps) == 1 else ALL_BEFORE])
-    return format_html('<a href="{}">Undo…</a>', url)
+    return format_html('<a href="{}">{}</a>', url, gettext("Undo…"))
 
 
 def _digest(steps: Sequence[Step]) -> str:
@@ -162,22 +167,22 @@ def _forbidden(model_admin: "ModelAdmin[Any]", request: HttpRequest, step: Step)
     before, after = change.before or {}, change.after or {}
     if kind == Edit.Kind.SWITCH:
         if not may_switch(request):
-            yield "You may not switch the limits."
+            yield gettext("You may not switch the limits.")
         return
     model = RateRule if kind == Edit.Kind.RULE else Override
     of_model: Any = model_admin.admin_site.get_model_admin(model)
     verb = {"added": "add", "changed": "change", "removed": "delete"}[change.kind]
     if not getattr(of_model, f"has_{verb}_permission")(request):
-        yield f"You may not {verb} {of_model.opts.verbose_name_plural}."
+        yield may_not(verb, kind == Edit.Kind.RULE)
     try:
         for name in ("key", "identity"):
             code_keys.check(request, after.get(name, ""), before.get(name, ""))
     except ValidationError as error:
         yield from error.messages
     if kind == Edit.Kind.RULE and _enforces_more(before, after) and not may_enforce(request):
-        yield "You may not enforce rules."
+        yield gettext("You may not enforce rules.")
     if kind == Edit.Kind.OVERRIDE and after and not may_switch(request) and _meets_everybody(after["identity"]):
-        yield "You need the permission to switch all limits off to save what applies to all visitors, or nearly all."
+        yield gettext("You need the permission to switch all limits off to save what applies to all visitors, or nearly all.")
 
 
 def _enforces_more(before: dict[str, Any], after: dict[str, Any]) -> bool:

@@ -1,6 +1,6 @@
 """From shadow to enforce: the box on top of a rule's page, and its buttons, each with an undo in its message."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -14,11 +14,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpR
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
+from django.utils.translation import gettext
 
 from ratewindow.admin import rollout_figures
 from ratewindow.admin.post_button import post_button
 from ratewindow.admin.rollout_figures import Stage
 from ratewindow.admin.rule_form import may_enforce
+from ratewindow.conf.in_words import some_of
 from ratewindow.models import Mode, RateRule
 from ratewindow.models.origin import MOST_REASON
 from ratewindow.reporting.sums import NOTHING
@@ -82,7 +84,7 @@ def press(model_admin: "ModelAdmin[Any]", request: HttpRequest, pk: int) -> Http
         if request.POST.get("seen") == str(before):
             move(model_admin, request, {pk: (before, after)})
         else:
-            messages.warning(request, f"Nothing is changed: meanwhile somebody else has put {rule} {_to(before)}. Look again.")
+            messages.warning(request, _meanwhile(rule, before))
     return back
 
 
@@ -93,7 +95,7 @@ def undo(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     try:
         sent = signing.loads(request.POST.get("moves", ""), salt=_SALT, max_age=UNDO_S)
     except signing.BadSignature:
-        messages.error(request, "This can no longer be undone. Choose the mode on the page of the rule instead.")
+        messages.error(request, gettext("This can no longer be undone. Choose the mode on the page of the rule instead."))
         return HttpResponseRedirect(reverse(_LIST))
     moves = {int(pk): (Stage(*before), Stage(*after)) for pk, before, after in sent}
     move(model_admin, request, moves)
@@ -106,10 +108,11 @@ def stage_of(to: str, percent: str = "") -> Stage:
     """The stage that a button names; ValueError says what to enter instead."""
     if to != "percent":
         if to not in Mode.values:
-            raise ValueError(f"{to[:20]!r} is not a mode. Use the buttons.")
+            raise ValueError(gettext("%r is not a mode. Use the buttons.") % to[:20])
         return Stage(to)
     if not (percent.isascii() and percent.isdigit() and 1 <= int(percent[:4]) <= 100):
-        raise ValueError(f"{percent[:20]!r} is not a percentage of clients: enter a whole number from 1 to 100.")
+        problem = gettext("%r is not a percentage of clients: enter a whole number from 1 to 100.")
+        raise ValueError(problem % percent[:20])
     return Stage(Mode.ENFORCE.value, int(percent))
 
 
@@ -127,11 +130,13 @@ def move(model_admin: "ModelAdmin[Any]", request: HttpRequest, moves: Moves) -> 
                 _save(model_admin, request, rule, after)
                 done.append((rule, before, after))
     if left:
-        messages.warning(request, f"These have been changed meanwhile and stay as they are: {_listed(left)}.")
+        messages.warning(
+            request, gettext("These have been changed meanwhile and stay as they are: %s.") % some_of(left, MOST_NAMED)
+        )
     if done:
         _announce(request, done)
     elif not left:
-        messages.info(request, "Nothing to change.")
+        messages.info(request, gettext("Nothing to change."))
 
 
 def _save(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule, stage: Stage) -> None:
@@ -146,25 +151,31 @@ def _announce(request: HttpRequest, done: list[tuple[RateRule, Stage, Stage]]) -
     """``Now enforced for 10 % of clients: login (was: in shadow).``, with a button to undo for who may do that."""
     after = done[0][2]
     same = all(stage == after for _, _, stage in done)
-    listed = _listed([f"{rule.name} (was: {before.words})" for rule, before, _ in done])
-    words = f"Now {after.words}: {listed}." if same else f"Undone: {_listed([rule.name for rule, _, _ in done])}."
+    if same:
+        were = [gettext("%(rule)s (was: %(before)s)") % {"rule": rule.name, "before": before.words} for rule, before, _ in done]
+        words = gettext("Now %(now)s: %(rules)s.") % {"now": after.words, "rules": some_of(were, MOST_NAMED)}
+    else:
+        words = gettext("Undone: %s.") % some_of([rule.name for rule, _, _ in done], MOST_NAMED)
     if any(before.mode == Mode.ENFORCE for _, before, _ in done) and not may_enforce(request):
-        messages.success(request, f"{words} Enforcing again takes the permission “Can enforce rules”.")
+        messages.success(request, f"{words} {gettext('Enforcing again takes the permission “Can enforce rules”.')}")
         return
     back = [(rule.pk, (now.mode, now.percent), (before.mode, before.percent)) for rule, before, now in done]
-    fields = {"moves": signing.dumps(back, salt=_SALT), "reason": "Undone"}
-    button = post_button(request, reverse("admin:ratewindow_raterule_stage_undo"), "Undo", fields)
+    fields = {"moves": signing.dumps(back, salt=_SALT), "reason": gettext("Undone")}
+    button = post_button(request, reverse("admin:ratewindow_raterule_stage_undo"), gettext("Undo"), fields)
     messages.success(request, format_html("{} {}", words, button))
 
 
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    rest = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _to(stage: Stage) -> str:
-    return {"enforce": f"to enforce, {stage.percent} % of clients", "shadow": "in shadow", "off": "off"}[stage.mode]
+def _meanwhile(rule: RateRule, stage: Stage) -> str:
+    match stage.mode:
+        case "enforce":
+            text = gettext(
+                "Nothing is changed: meanwhile somebody else has put %(rule)s to enforce, %(percent)d %% of clients. Look again."
+            )
+        case "shadow":
+            text = gettext("Nothing is changed: meanwhile somebody else has put %(rule)s in shadow. Look again.")
+        case _:
+            text = gettext("Nothing is changed: meanwhile somebody else has put %(rule)s off. Look again.")
+    return text % {"rule": rule, "percent": stage.percent}
 
 
 def _reject(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule | None = None) -> HttpResponse | None:

@@ -11,6 +11,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import confirm_page, rollout, rollout_figures
 from ratewindow.admin.rollout_figures import Stage
@@ -37,22 +39,22 @@ class Line:
     who_url: str
 
 
-@admin.action(description="Enforce selected rules for all clients", permissions=["enforce"])
+@admin.action(description=_("Enforce selected rules for all clients"), permissions=["enforce"])
 def enforce(model_admin: "ModelAdmin[Any]", request: HttpRequest, rules: QuerySet[RateRule]) -> HttpResponse | None:
     return _act(model_admin, request, rules, rollout.ENFORCE)
 
 
-@admin.action(description="Enforce selected rules for 10 %% of clients", permissions=["enforce"])
+@admin.action(description=_("Enforce selected rules for 10 %% of clients"), permissions=["enforce"])
 def enforce_10(model_admin: "ModelAdmin[Any]", request: HttpRequest, rules: QuerySet[RateRule]) -> HttpResponse | None:
     return _act(model_admin, request, rules, Stage(Mode.ENFORCE.value, rollout.FIRST_PERCENT))
 
 
-@admin.action(description="Put selected rules in shadow (count, refuse nobody)", permissions=["change"])
+@admin.action(description=_("Put selected rules in shadow (count, refuse nobody)"), permissions=["change"])
 def shadow(model_admin: "ModelAdmin[Any]", request: HttpRequest, rules: QuerySet[RateRule]) -> HttpResponse | None:
     return _act(model_admin, request, rules, rollout.SHADOW)
 
 
-@admin.action(description="Switch selected rules off", permissions=["change"])
+@admin.action(description=_("Switch selected rules off"), permissions=["change"])
 def switch_off(model_admin: "ModelAdmin[Any]", request: HttpRequest, rules: QuerySet[RateRule]) -> HttpResponse | None:
     return _act(model_admin, request, rules, rollout.OFF)
 
@@ -60,24 +62,24 @@ def switch_off(model_admin: "ModelAdmin[Any]", request: HttpRequest, rules: Quer
 ACTIONS = (enforce, enforce_10, shadow, switch_off)
 
 _QUESTIONS = {
-    "enforce": "Enforce for all clients?",
-    "some": "Enforce for 10 % of clients?",
-    "shadow": "Put in shadow?",
-    "off": "Switch off?",
+    "enforce": _("Enforce for all clients?"),
+    "some": _("Enforce for 10 % of clients?"),
+    "shadow": _("Put in shadow?"),
+    "off": _("Switch off?"),
 }
-_BUTTONS = {"enforce": "Enforce for all", "some": "Enforce for 10 %", "shadow": "Put in shadow", "off": "Switch off"}
+_BUTTONS = {"enforce": _("Enforce for all"), "some": _("Enforce for 10 %"), "shadow": _("Put in shadow"), "off": _("Switch off")}
 _NOTES = {
-    "enforce": "Clients above the limit are refused from the next request on.",
-    "some": "Always the same tenth of the clients is refused above the limit. For the others the rules stay in shadow.",
-    "shadow": "The rules go on counting, and refuse nobody.",
-    "off": "The rules count nothing and refuse nobody.",
+    "enforce": _("Clients above the limit are refused from the next request on."),
+    "some": _("Always the same tenth of the clients is refused above the limit. For the others the rules stay in shadow."),
+    "shadow": _("The rules go on counting, and refuse nobody."),
+    "off": _("The rules count nothing and refuse nobody."),
 }
 
 
 def _act(model_admin: "ModelAdmin[Any]", request: HttpRequest, rules: QuerySet[RateRule], to: Stage) -> HttpResponse | None:
     chosen = [rule for rule in rules.order_by("name") if Stage.of(rule) != to]
     if not chosen:
-        messages.info(request, f"Nothing to change: all selected rules are already {to.words}.")
+        messages.info(request, gettext("Nothing to change: all selected rules are already %s.") % to.words)
         return None
     if SEEN not in request.POST:
         return _page(model_admin, request, chosen, to)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from ratewindow import conf
 from ratewindow.admin.banner import glance
@@ -37,8 +38,10 @@ class Stage:
     @property
     def words(self) -> str:
         if self.mode == "enforce" and self.percent < 100:
-            return f"enforced for {self.percent} % of clients"
-        return {"enforce": "enforced for all clients", "shadow": "in shadow", "off": "off"}.get(self.mode, self.mode)
+            return gettext("enforced for %d %% of clients") % self.percent
+        return {"enforce": gettext("enforced for all clients"), "shadow": gettext("in shadow"), "off": gettext("off")}.get(
+            self.mode, self.mode
+        )
 
 
 @dataclass(frozen=True)
@@ -91,17 +94,37 @@ def sentence(stage: Stage, sums: Sums, live: bool, period: Period) -> str:
         "would": number(sums.would_refuse),
         "would_share": percent(sums.would_refuse, sums.met),
     }
-    when = "In the last 24 hours" if period.words else "Since then"
+    if not sums.met and not live:
+        return gettext("Without Redis it is not known what it has met.")
+    return (_in_the_last_day(stage, sums) if period.words else _since_then(stage, sums)) % values
+
+
+def _in_the_last_day(stage: Stage, sums: Sums) -> str:
     if not sums.met:
-        return f"{when}, no request met it." if live else "Without Redis it is not known what it has met."
+        return gettext("In the last 24 hours, no request met it.")
     if stage.mode != "enforce":
-        return (
-            f"{when}, it met {values['met']} requests and would have refused {values['would']} of them ({values['would_share']})."
+        return gettext(
+            "In the last 24 hours, it met %(met)s requests and would have refused %(would)s of them (%(would_share)s)."
         )
-    refused = f"{when}, it met {values['met']} requests and refused {values['refused']} of them ({values['share']})"
     if stage.percent < 100:
-        return f"{refused}; of the other clients it would have refused {values['would']} ({values['would_share']})."
-    return f"{refused}."
+        return gettext(
+            "In the last 24 hours, it met %(met)s requests and refused %(refused)s of them (%(share)s); of the other clients it "
+            "would have refused %(would)s (%(would_share)s)."
+        )
+    return gettext("In the last 24 hours, it met %(met)s requests and refused %(refused)s of them (%(share)s).")
+
+
+def _since_then(stage: Stage, sums: Sums) -> str:
+    if not sums.met:
+        return gettext("Since then, no request met it.")
+    if stage.mode != "enforce":
+        return gettext("Since then, it met %(met)s requests and would have refused %(would)s of them (%(would_share)s).")
+    if stage.percent < 100:
+        return gettext(
+            "Since then, it met %(met)s requests and refused %(refused)s of them (%(share)s); of the other clients it would have "
+            "refused %(would)s (%(would_share)s)."
+        )
+    return gettext("Since then, it met %(met)s requests and refused %(refused)s of them (%(share)s).")
 
 
 def clients(request: HttpRequest, stage: Stage, period: Period, rule: str) -> str:
@@ -114,9 +137,12 @@ def clients(request: HttpRequest, stage: Stage, period: Period, rule: str) -> st
     if not many:
         return ""
     if many.exact and many.number == 1:
-        return f"They came from 1 client, {'signed in' if signed_in else 'not signed in'}."
-    return f"They came from {_how_many(many)} clients, {_how_many(signed_in)} of them signed in."
+        if signed_in:
+            return gettext("They came from 1 client, signed in.")
+        return gettext("They came from 1 client, not signed in.")
+    values = {"clients": _how_many(many), "signed_in": _how_many(signed_in)}
+    return gettext("They came from %(clients)s clients, %(signed_in)s of them signed in.") % values
 
 
 def _how_many(many: HowMany) -> str:
-    return number(many.number) if many.exact else f"at least {number(many.number)}"
+    return number(many.number) if many.exact else gettext("at least %s") % number(many.number)

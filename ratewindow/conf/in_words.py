@@ -21,6 +21,16 @@ def listed(parts: Iterable[str]) -> str:
     return pgettext("between the parts of a list", ", ").join(parts)
 
 
+def some_of(parts: Iterable[str], most: int = 5) -> str:
+    """``a, b and 3 more``."""
+    parts = list(parts)
+    rest = len(parts) - most
+    if rest <= 0:
+        return listed(parts)
+    text = ngettext("%(some)s and %(number)d more", "%(some)s and %(number)d more", rest)
+    return text % {"some": listed(parts[:most]), "number": rest}
+
+
 def one_of(parts: Iterable[str]) -> str:
     """``a, b or c``."""
     *first, last = parts
