@@ -5,6 +5,7 @@ from collections import deque
 from datetime import UTC, datetime
 
 from ratewindow import background
+from ratewindow.conf.translation import in_english
 from ratewindow.request import without_redis
 from ratewindow.signals import degraded, recovered
 from ratewindow.store import outage
@@ -30,7 +31,8 @@ class Changes:
             at = datetime.fromtimestamp(state.since_s or time.time(), UTC)
             if state.open and self._since is None:
                 self._since = at
-                arguments = {"server": state.server, "cause": state.cause, "holds": without_redis.in_words()}
+                with in_english():
+                    arguments = {"server": state.server, "cause": state.cause, "holds": without_redis.in_words()}
                 degraded.send_robust(Breaker, since=at, **arguments)
             elif not state.open and self._since is not None and not outage.open_breakers():
                 since, self._since = self._since, None

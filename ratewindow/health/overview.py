@@ -11,7 +11,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from django.utils.translation import gettext, ngettext
+
 from ratewindow import conf
+from ratewindow.conf.in_words import listed
 from ratewindow.health import processes
 from ratewindow.health.process_record import moment
 from ratewindow.request import without_redis
@@ -40,7 +43,7 @@ def status() -> dict[str, Any]:
         return _status()
     except Exception as error:  # a monitor needs an answer, not an error
         logger.exception("ratewindow: the state of the limiter cannot be read")
-        problem = f"The state cannot be read: {type(error).__name__}: {error}"
+        problem = gettext("The state cannot be read: %s") % f"{type(error).__name__}: {error}"
         return {"ok": False, "state": "degraded", "since": None, "summary": problem, "problems": [problem]}
 
 
@@ -103,7 +106,9 @@ def glance() -> Glance:
         return Glance(_problems(store, found, reading.status().error), store["reachable"])
     except Exception as error:
         logger.exception("ratewindow: the state of the limiter cannot be read")
-        return Glance([f"The state of the limits cannot be read: {type(error).__name__}: {error}"], reachable=False)
+        return Glance(
+            [gettext("The state of the limits cannot be read: %s") % f"{type(error).__name__}: {error}"], reachable=False
+        )
 
 
 def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str) -> list[str]:
@@ -112,17 +117,20 @@ def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str)
     if away:
         problems.append(_away(away, len(found)))
     elif not store["reachable"]:
-        problems.append(f"Redis does not answer here ({store['error']}): {without_redis.in_words()} where it does not.")
+        problem = gettext("Redis does not answer here (%(error)s): %(holds)s where it does not.")
+        problems.append(problem % {"error": store["error"], "holds": without_redis.in_words()})
     problems += _failing(found, serious=True)
     problems += _missed(found, long=False)
     problems += _apart(found)
     if rules_error:
         problems.append(f"{rules_error.rstrip('.')}.")
     if without := [each for each in found[:-1] if each.get("rules_error") and not each.get("rules_read")]:
-        verb = "holds" if len(without) == 1 else "hold"
-        problems.append(
-            f"{len(without)} of {len(found)} processes {verb} no rules but rates in code, since the database was away."
+        problem = ngettext(
+            "%(count)d of %(all)d processes holds no rules but rates in code, since the database was away.",
+            "%(count)d of %(all)d processes hold no rules but rates in code, since the database was away.",
+            len(without),
         )
+        problems.append(problem % {"count": len(without), "all": len(found)})
     return problems
 
 
@@ -143,9 +151,13 @@ def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
     is_serious = lasting >= FEW or many >= max(FEW, decided * _SHARE)
     if not count or is_serious is not serious:
         return []
-    how = ", ".join(f"{cause.removeprefix('store:')} {number}" for cause, number in failed.most_common())
-    verb = "was" if count == 1 else "were"
-    return [f"{count} of {decided} decisions of the last minute {verb} made without Redis ({how}): {without_redis.in_words()}."]
+    how = listed(f"{cause.removeprefix('store:')} {number}" for cause, number in failed.most_common())
+    text = ngettext(
+        "%(count)d of %(all)d decisions of the last minute was made without Redis (%(how)s): %(holds)s.",
+        "%(count)d of %(all)d decisions of the last minute were made without Redis (%(how)s): %(holds)s.",
+        count,
+    )
+    return [text % {"count": count, "all": decided, "how": how, "holds": without_redis.in_words()}]
 
 
 _PASSING = ("store:timeout", "store:connection")
@@ -160,8 +172,11 @@ def _apart(found: Sequence[Process]) -> list[str]:
     kinds = len(set(keys))
     if kinds < 2:
         return []
-    problem = f"{len(keys)} processes have {kinds} different SECRET_KEYs, and so count apart: each limit holds {kinds} times."
-    return [f"{problem} Give all of them the same one."]
+    problem = gettext(
+        "%(count)d processes have %(kinds)d different SECRET_KEYs, and so count apart: each limit holds %(kinds)d times. Give "
+        "all of them the same one."
+    )
+    return [problem % {"count": len(keys), "kinds": kinds}]
 
 
 def _missed(found: Sequence[Process], *, long: bool) -> list[str]:
@@ -170,10 +185,15 @@ def _missed(found: Sequence[Process], *, long: bool) -> list[str]:
     silent = [each for each in found if each["breaker"] == "silent" and (each["degraded_since"] < oldest) is long]
     if not silent:
         return []
-    verb = "has" if len(silent) == 1 else "have"
     since = _clock(min(each["degraded_since"] for each in silent))
-    who = f"{len(silent)} of {len(found)} processes {verb} not been heard of since {since}"
-    return [f"{who}: killed, or without a way to Redis, and then {without_redis.in_words()} there."]
+    text = ngettext(
+        "%(count)d of %(all)d processes has not been heard of since %(time)s: killed, or without a way to Redis, and then "
+        "%(holds)s there.",
+        "%(count)d of %(all)d processes have not been heard of since %(time)s: killed, or without a way to Redis, and then "
+        "%(holds)s there.",
+        len(silent),
+    )
+    return [text % {"count": len(silent), "all": len(found), "time": since, "holds": without_redis.in_words()}]
 
 
 def _sharing(found: Sequence[Process]) -> list[str]:
@@ -182,21 +202,31 @@ def _sharing(found: Sequence[Process]) -> list[str]:
     serving = [each for each in found if each["breaker"] != "silent" and not each["kind"].startswith("manage.py ratewindow")]
     if len(serving) <= expected or "local" not in without_redis.policies():
         return []
-    would = f"{len(serving)} processes would count locally without Redis, each as if there were {expected}"
-    return [f"{would}: set RATEWINDOW['LOCAL_PROCESSES'] to {len(serving)} or more."]
+    text = gettext(
+        "%(count)d processes would count locally without Redis, each as if there were %(expected)d: set "
+        "RATEWINDOW['LOCAL_PROCESSES'] to %(count)d or more."
+    )
+    return [text % {"count": len(serving), "expected": expected}]
 
 
 def _away(away: Sequence[Process], count: int) -> str:
     """``Redis silent since 12:03 in 2 of 5 processes: requests pass uncounted.``"""
     servers = sorted({server for each in away for server in each["servers"]})
     since = _clock(min(each["degraded_since"] for each in away))
-    policies = " / ".join(sorted({each["policy"] for each in away}))
-    where = f" in {len(away)} of {count} processes" if count > 1 else ""
-    if count == 1 and (others := processes.last_known()) > 1:
-        where = f" in this process, one of {others}"
+    policies = " / ".join(sorted({gettext(each["policy"]) for each in away}))  # which processes send in English
+    others = processes.last_known()
     wrong = sorted({each["error"].removeprefix("store:") for each in away} - _SILENCE)
-    how = f"unusable ({', '.join(wrong)})" if wrong else "silent"
-    return f"{', '.join(servers)} {how} since {since}{where}: {policies}."
+    if count > 1:
+        silent = gettext("%(servers)s silent since %(time)s in %(away)d of %(count)d processes: %(holds)s.")
+        unusable = gettext("%(servers)s unusable (%(how)s) since %(time)s in %(away)d of %(count)d processes: %(holds)s.")
+    elif others > 1:
+        silent = gettext("%(servers)s silent since %(time)s in this process, one of %(others)d: %(holds)s.")
+        unusable = gettext("%(servers)s unusable (%(how)s) since %(time)s in this process, one of %(others)d: %(holds)s.")
+    else:
+        silent = gettext("%(servers)s silent since %(time)s: %(holds)s.")
+        unusable = gettext("%(servers)s unusable (%(how)s) since %(time)s: %(holds)s.")
+    values = {"servers": listed(servers), "time": since, "holds": policies, "how": listed(wrong)}
+    return (unusable if wrong else silent) % {**values, "away": len(away), "count": count, "others": others}
 
 
 _SILENCE = {"timeout", "connection", "sentinel", ""}  # other causes are named
@@ -204,8 +234,8 @@ _SILENCE = {"timeout", "connection", "sentinel", ""}  # other causes are named
 
 def _all_well(found: Sequence[Process]) -> str:
     if process_clients.in_memory():
-        return "Each process counts for itself, in memory."
-    return "All processes count on Redis." if len(found) > 1 else "This process counts on Redis."
+        return gettext("Each process counts for itself, in memory.")
+    return gettext("All processes count on Redis.") if len(found) > 1 else gettext("This process counts on Redis.")
 
 
 def _warnings(found: Sequence[Process]) -> Iterable[str]:
@@ -215,8 +245,12 @@ def _warnings(found: Sequence[Process]) -> Iterable[str]:
 
 def _odd() -> list[str]:
     count = malformed.recent()
-    things = "thing" if count == 1 else "things"
-    return [f"{count} odd {things} in Redis left out by this process, which its log names."] if count else []
+    text = ngettext(
+        "%d odd thing in Redis left out by this process, which its log names.",
+        "%d odd things in Redis left out by this process, which its log names.",
+        count,
+    )
+    return [text % count] if count else []
 
 
 def _switch() -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ratewindow import conf
+from ratewindow.conf.translation import in_english
 from ratewindow.health import process_record
 from ratewindow.health.process_record import moment
 from ratewindow.identity import proxy_warning
@@ -62,6 +63,8 @@ _self = _Self()
 def own() -> dict[str, Any]:
     """The record of this process. Times are text in ISO 8601, in UTC."""
     away, held = outage.open_breakers(), reading.status()
+    with in_english():  # others read it in languages of their own
+        policy = without_redis.in_words()
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
@@ -71,7 +74,7 @@ def own() -> dict[str, Any]:
         "degraded_since": moment(min((each.since_s or time.time() for each in away), default=None)),
         "servers": [each.server for each in away],
         "error": away[0].cause if away else "",
-        "policy": without_redis.in_words(),
+        "policy": policy,
         "rules": held.rules,
         "rules_read": moment(held.read_at_s),
         "rules_error": held.error,

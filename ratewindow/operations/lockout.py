@@ -3,17 +3,18 @@
 from collections.abc import Collection, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.urls import get_script_prefix
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow import conf
 from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import duration
 from ratewindow.identity.proxy_warning import is_forwarded_unread
-from ratewindow.models.fields import to_text
 from ratewindow.operations import staff
 from ratewindow.overrides import ALLOW
 from ratewindow.reporting.periods import last
@@ -53,30 +54,36 @@ class Lockout:
     def __str__(self) -> str:
         """``Rule api meets /admin/ and 40 more pages of the admin. You would be refused there after 5 requests in 1 minute.``"""
         first, others = self.pages[0], len(self.pages) - 1
-        meets = _MEETS[min(others, 2)].format(name=self.rule.name, page=first, count=others)
+        if others:
+            meets = ngettext(
+                "Rule {name} meets {page} and {count} more page of the admin.",
+                "Rule {name} meets {page} and {count} more pages of the admin.",
+                others,
+            )
+        else:
+            meets = gettext("Rule {name} meets {page}, a page of the admin.")
         cause = "rate" if self.rate else "" if self.rule.mode == "enforce" else "later"
-        parts = [meets, _REFUSED[cause, self.others].format(when=self.when, rate=self.rate)]
+        refused = str(_REFUSED[cause, self.others])
+        parts = [
+            meets.format(name=self.rule.name, page=first, count=others),
+            refused.format(when=self.when, rate=self.rate),
+        ]
         if self.shared:
-            parts.append("All visitors have one count together.")
+            parts.append(gettext("All visitors have one count together."))
         if self.rule.applies_to == "all":
-            parts.append("Static files that Django serves count, too.")
+            parts.append(gettext("Static files that Django serves count, too."))
         return " ".join(parts)
 
 
-_MEETS = (
-    "Rule {name} meets {page}, a page of the admin.",
-    "Rule {name} meets {page} and 1 more page of the admin.",
-    "Rule {name} meets {page} and {count} more pages of the admin.",
-)
 _REFUSED = {
-    ("", False): "You would be refused there {when}.",
-    ("", True): "All other staff would be refused there {when}.",
-    ("later", False): "Once it is enforced, you would be refused there {when}.",
-    ("later", True): "Once it is enforced, all other staff would be refused there {when}.",
-    ("rate", False): "At the rate {rate}, you would be refused there {when}.",
-    ("rate", True): "At the rate {rate}, all other staff would be refused there {when}.",
+    ("", False): _("You would be refused there {when}."),
+    ("", True): _("All other staff would be refused there {when}."),
+    ("later", False): _("Once it is enforced, you would be refused there {when}."),
+    ("later", True): _("Once it is enforced, all other staff would be refused there {when}."),
+    ("rate", False): _("At the rate {rate}, you would be refused there {when}."),
+    ("rate", True): _("At the rate {rate}, all other staff would be refused there {when}."),
 }
-REMEDY = (
+REMEDY = _(
     "Choose a narrower path or a higher limit, or exempt the people who work in the admin, such as group:staff, under Blocks and "
     "exemptions."
 )
@@ -84,7 +91,7 @@ REMEDY = (
 
 def way_out(rule: str) -> str:
     """What to do when locked out."""
-    return f"If you are locked out, {command(rule)} lets you in."
+    return gettext("If you are locked out, %s lets you in.") % command(rule)
 
 
 def command(rule: str) -> str:
@@ -135,36 +142,45 @@ def last_hour(name: str, found: Report | None = None) -> str:
     """A sentence about what enforcing a rule would have refused in the last hour; `found` is a report of it, if at hand."""
     found = found or report(last("1h", time_zone.now(), conf.current().retention))
     sums = found.rules.get(name, NOTHING)
+    if not sums.met and not found.live:
+        return gettext("Without Redis it is not known what it met in the last hour.")
     if not sums.met:
-        return (
-            "In the last hour no request met it." if found.live else "Without Redis it is not known what it met in the last hour."
-        )
-    refused = f"refused {number(sums.refused)}" if sums.refused else f"would have refused {number(sums.would_refuse)}"
-    return f"In the last hour it met {number(sums.met)} requests, and {refused}."
+        return gettext("In the last hour no request met it.")
+    values = {"met": number(sums.met), "refused": number(sums.refused), "would": number(sums.would_refuse)}
+    if sums.refused:
+        return gettext("In the last hour it met %(met)s requests, and refused %(refused)s.") % values
+    return gettext("In the last hour it met %(met)s requests, and would have refused %(would)s.") % values
 
 
 def _why(rule: Rule, visit: HttpRequest, page: Page, is_real: bool) -> str:
     """When this visit would be refused; empty if hardly ever. Of one that `is_real` it is known whether it is among those
     clients for whom the rule is enforced."""
-    shared, unit = _is_shared(rule, visit), "request"
+    shared, of_logins = _is_shared(rule, visit), False
     if rule.count_when is not None and rule.count_when.login_failed:
         if not shared or page.name != "login":
             return ""
-        unit = "failed login"
+        of_logins = True
     elif rule.count_when is not None and USUAL_STATUSES.isdisjoint(rule.count_when.statuses):
         return ""
     identity = _identity(rule, visit)
     if is_real and identity and rule.mode == "enforce" and not rule.enforces(state_keys.client_tag(identity)):
         return ""
     if rule.on_missing != "ip" and identity is None:
-        return f"without {rule.key}, which browsers do not send" if rule.on_missing == "refuse" else ""
+        return gettext("without %s, which browsers do not send") % rule.key if rule.on_missing == "refuse" else ""
     for window in sorted(rule.windows, key=lambda each: each.period_ms):
         requests = window.limit // max(1, rule.cost)
         if not requests:
-            return "always"
+            return gettext("always")
         few = (FEW_UNITS if window.period_ms < LATER_MS else FEW_UNITS_LATER) * (SHARED if shared else 1)
         if requests < few and max(window.period_ms, rule.penalty_ms) >= LONG_MS:
-            return f"after {requests:,} {unit if requests == 1 else unit + 's'} in {in_words(window.period_ms)}"
+            values = {"count": number(requests), "period": duration(window.period_ms)}
+            if of_logins:
+                text = ngettext(
+                    "after %(count)s failed login in %(period)s", "after %(count)s failed logins in %(period)s", requests
+                )
+            else:
+                text = ngettext("after %(count)s request in %(period)s", "after %(count)s requests in %(period)s", requests)
+            return text % values
     return ""
 
 
@@ -172,16 +188,6 @@ def _is_shared(rule: Rule, visit: HttpRequest) -> bool:
     """Whether all visitors have one count: everybody together, or each address behind a proxy that is not trusted."""
     parts = {part.strip() for part in rule.key.split("+")}
     return parts == {"global"} or (parts <= {"global", "ip"} and is_forwarded_unread(visit.META))
-
-
-def in_words(period_ms: int) -> str:
-    """``1 minute``; a period of several units is ``2h30m``."""
-    text = to_text(timedelta(milliseconds=period_ms))
-    count, unit = text.rstrip("wdhms"), text.lstrip("0123456789")
-    return f"{count} {_UNITS[unit]}{'' if count == '1' else 's'}" if unit in _UNITS and count.isdigit() else text
-
-
-_UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
 
 
 def visits(request: HttpRequest) -> Iterator[HttpRequest]:

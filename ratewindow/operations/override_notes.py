@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 
 from django.contrib.auth.models import Group
 from django.db.models import F, Q
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
 from ratewindow.identity import split
@@ -22,19 +24,20 @@ def notes(override: Override, who: str, show: Callable[[str], str] = in_words) -
     `who` is the subject as it was typed: the row may hold only a hash. `show` says how identities of others are shown.
     """
     if override.rule and not is_known(override.rule):
-        yield f"There is no rule {override.rule!r} yet: this applies once there is one."
+        yield gettext("There is no rule %r yet: this applies once there is one.") % override.rule
     try:
         subject = parse_subject(who)
     except ValueError:
         return
     group = subject.group
     if group and not Group.objects.filter(name=group).exists():
-        yield f"There is no group {group!r} yet: this applies once there is one."
+        yield gettext("There is no group %r yet: this applies once there is one.") % group
     for user in users_in(subject):
         if not users.exists(user):
-            yield f"No user has the primary key {user!r}: this applies to nobody until one has."
+            yield gettext("No user has the primary key %r: this applies to nobody until one has.") % user
     if exemption := _outweighing(override, subject):
-        yield f"This has no effect {until(exemption)}, since {show(exemption.identity)} is exempt{_because(exemption)}."
+        values = {"until": until(exemption), "who": show(exemption.identity)}
+        yield _with_reason(gettext("This has no effect %(until)s, since %(who)s is exempt") % values, exemption)
 
 
 def is_known(rule: str) -> bool:
@@ -56,25 +59,31 @@ def already(override: Override) -> Override | None:
 
 def already_in_words(first: Override, who: str) -> str:
     """``ip:203.0.113.9 is already blocked until 14:20, by admin: scraping.``"""
-    template = _ALREADY[first.action][bool(first.rule)]
-    by = f", by {first.created_by.get_username()}" if first.created_by else ""
-    return f"{template.format(who=who, rule=first.rule, rate=first.rate)} {until(first)}{by}{_because(first)}."
+    template = str(_ALREADY[first.action][bool(first.rule)])
+    said = template.format(who=who, rule=first.rule, rate=first.rate, until=until(first))
+    if first.created_by:
+        said = gettext("%(said)s, by %(person)s") % {"said": said, "person": first.created_by.get_username()}
+    return _with_reason(said, first)
 
 
 def until(override: Override) -> str:
     """``until 14:20``, with the date unless it is today, or ``until somebody ends it``."""
-    return f"until {time_zone.in_short(override.expires_at)}" if override.expires_at else "until somebody ends it"
+    if override.expires_at:
+        return gettext("until %s") % time_zone.in_short(override.expires_at)
+    return gettext("until somebody ends it")
 
 
 _ALREADY = {  # for all rules, and for one
-    "block": ("{who} is already blocked", "{who} is already blocked where rule {rule} applies"),
-    "allow": ("{who} is already exempt from all rules", "{who} is already exempt from rule {rule}"),
-    "rate": ("{who} already has the rate {rate}", "{who} already has the rate {rate} under rule {rule}"),
+    "block": (_("{who} is already blocked {until}"), _("{who} is already blocked where rule {rule} applies {until}")),
+    "allow": (_("{who} is already exempt from all rules {until}"), _("{who} is already exempt from rule {rule} {until}")),
+    "rate": (_("{who} already has the rate {rate} {until}"), _("{who} already has the rate {rate} under rule {rule} {until}")),
 }
 
 
-def _because(override: Override) -> str:
-    return f": {override.reason.rstrip('.')}" if override.reason else ""
+def _with_reason(said: str, override: Override) -> str:
+    if not override.reason:
+        return gettext("%s.") % said
+    return gettext("%(said)s: %(reason)s.") % {"said": said, "reason": override.reason.rstrip(".")}
 
 
 def _outweighing(override: Override, subject: Subject) -> Override | None:

@@ -6,6 +6,8 @@ in shadow refuses nobody, whatever its `on_error` is.
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext_lazy as _
+
 from ratewindow import conf
 from ratewindow.limiter.reply import refusal_code
 from ratewindow.limiter.types import Check, Decision, What
@@ -40,17 +42,21 @@ def policies() -> set[str]:
 
 def in_words() -> str:
     """What holds now for requests that meet the rules in force."""
-    holding = policies()
-    phrases = [phrase for each, phrase in _PHRASES.items() if each in holding]
-    if len(phrases) == 1:
-        return f"requests {phrases[0]}"
-    return f"requests {', '.join(phrases[:-1])} or {phrases[-1]}, as each rule says"
+    return str(_HOLDING[frozenset(policies())])
 
 
-_PHRASES = {
-    "allow": "pass uncounted",
-    "refuse": "are refused with 503",
-    "local": "are counted by each process for itself",
+_HOLDING = {
+    frozenset({"allow"}): _("requests pass uncounted"),
+    frozenset({"refuse"}): _("requests are refused with 503"),
+    frozenset({"local"}): _("requests are counted by each process for itself"),
+    frozenset({"allow", "refuse"}): _("requests pass uncounted or are refused with 503, as each rule says"),
+    frozenset({"allow", "local"}): _("requests pass uncounted or are counted by each process for itself, as each rule says"),
+    frozenset({"refuse", "local"}): _(
+        "requests are refused with 503 or are counted by each process for itself, as each rule says"
+    ),
+    frozenset({"allow", "refuse", "local"}): _(
+        "requests pass uncounted, are refused with 503 or are counted by each process for itself, as each rule says"
+    ),
 }
 
 
