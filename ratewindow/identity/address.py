@@ -32,6 +32,13 @@ def client_address(request: HttpRequest) -> str:
     return client
 
 
+def client_of(peer: str, forwarded: str) -> str:
+    """`client_address` of a request that came from `peer` with this X-Forwarded-For, later."""
+    if not conf.current().trusted_proxies:
+        forwarded = ""
+    return (_client if len(peer) + len(forwarded) <= LONGEST_CACHED else _client.__wrapped__)(peer, forwarded)
+
+
 def ip(request: HttpRequest) -> str:
     """The key ``ip``."""
     return f"ip:{client_address(request)}"

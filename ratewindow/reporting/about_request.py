@@ -10,13 +10,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.http import HttpRequest
 from django.urls import ResolverMatch
-from django.utils.functional import LazyObject, empty
 
 from ratewindow import conf
 from ratewindow.identity import kept, split
-from ratewindow.identity.address import client_address, parse_address
+from ratewindow.identity.address import client_of, parse_address
 from ratewindow.identity.request_attributes import METHODS
 from ratewindow.identity.routes import resolved
 from ratewindow.limiter.keys import MOST_REMEMBERED
@@ -37,27 +35,28 @@ class About(NamedTuple):
     signed_in: bool = False
 
 
+class Facts(NamedTuple):
+    """What a request has said, before anything is made of it."""
+
+    peer: str
+    forwarded: str
+    agent: str
+    method: str
+    path: str
+    urlconf: Any
+    match: ResolverMatch | None
+    user: Any  # None if nobody has looked
+
+
 NOBODY = About()
 
 
-def about(who: HttpRequest | str | None) -> About:
-    """What is known of a request, or of an identity that code names."""
-    if who is None:
-        return NOBODY
+def about(who: Facts | str) -> About:
+    """What is known of a request, or of an identity that code names; an empty text is nobody."""
     if isinstance(who, str):
-        return About(kept(who) if len(who) > MOST_REMEMBERED else who, network_in(who))
-    return _about_request(who)
-
-
-def _about_request(request: HttpRequest) -> About:
-    address, meta = client_address(request), request.META
-    return About(
-        f"ip:{address}",
-        network_of(address),
-        _route(request),
-        family(str(meta.get("HTTP_USER_AGENT") or "")[:MOST_AGENT]),
-        _is_signed_in(request),
-    )
+        return About(kept(who) if len(who) > MOST_REMEMBERED else who, network_in(who)) if who else NOBODY
+    address = client_of(who.peer, who.forwarded)
+    return About(f"ip:{address}", network_of(address), _route(who), family(who.agent), _is_signed_in(who.user))
 
 
 def network_in(identity: str) -> str:
@@ -80,19 +79,19 @@ def has_user(identity: str) -> bool:
     return any(part.startswith("user:") for part in split(identity))
 
 
-def _route(request: HttpRequest) -> str:
+def _route(facts: Facts) -> str:
     """``POST /login/``, or ``GET /shop/<int:pk>/``: method and pattern."""
-    method = "GET" if request.method == "HEAD" else request.method
-    return f"{method if method in METHODS else 'OTHER'} {_pattern(request)}"
+    method = "GET" if facts.method == "HEAD" else facts.method
+    return f"{method if method in METHODS else 'OTHER'} {_pattern(facts)}"
 
 
-def _pattern(request: HttpRequest) -> str:
-    if request.resolver_match is not None:
-        return _written(request.resolver_match)
-    path, urlconf = request.path_info, getattr(request, "urlconf", None) or settings.ROOT_URLCONF
-    if len(path) > LONGEST_PATH or not isinstance(urlconf, str):
-        return _written(resolved(path, urlconf))
-    return _pattern_of(path, urlconf)
+def _pattern(facts: Facts) -> str:
+    if facts.match is not None:
+        return _written(facts.match)
+    urlconf = facts.urlconf or settings.ROOT_URLCONF
+    if len(facts.path) > LONGEST_PATH or not isinstance(urlconf, str):
+        return _written(resolved(facts.path, urlconf))
+    return _pattern_of(facts.path, urlconf)
 
 
 @lru_cache(maxsize=1024)
@@ -104,13 +103,9 @@ def _written(match: ResolverMatch | None) -> str:
     return f"/{match.route.removeprefix('^')}"[:MOST_ROUTE] if match is not None else NO_ROUTE
 
 
-def _is_signed_in(request: HttpRequest) -> bool:
-    known = vars(request)
-    for name in ("_cached_user", "_acached_user", "user"):
-        user: Any = known.get(name)
-        if user is not None and not (isinstance(user, LazyObject) and user._wrapped is empty):
-            with suppress(Exception):  # the site's own class
-                return bool(user.is_authenticated)
+def _is_signed_in(user: Any) -> bool:
+    with suppress(Exception):  # the site's own class
+        return user is not None and bool(user.is_authenticated)
     return False
 
 

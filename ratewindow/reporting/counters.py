@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from django.http import HttpRequest
+from django.utils.functional import LazyObject, empty
 
 from ratewindow import conf
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import latency, minutes, tallies
-from ratewindow.reporting.about_request import NOBODY, about
+from ratewindow.reporting.about_request import MOST_AGENT, Facts, about
 from ratewindow.reporting.sums import NUMBERS, Sums
 from ratewindow.reporting.who import CLIENT, MOST_REFUSED, Counted, Who
 from ratewindow.reporting.who_counts import REFUSING, Copy, WhoCounts
@@ -26,6 +27,7 @@ FLUSH_S = 1.0
 MOST_RULES = 500  # different names in one minute
 MOST_CLIENTS = 600  # of one minute in all rules together, unless that is fewer than `LEAST_CLIENTS` of each
 LEAST_CLIENTS = 4
+MOST_WAITING = 128  # refused requests of a minute of which it is not counted yet who they were
 MOST_MINUTES = 120  # kept unsent while Redis is away; with memory://, all that is kept
 
 # The fields of Sums that an outcome raises, by their index: a request that would be refused passes.
@@ -74,11 +76,24 @@ class _Sheet:
     lines: dict[str, _Line] = field(default_factory=dict)
     changes: int = 0
     sent: int = 0  # `changes` when they were last sent
+    # Those refused, or without an identity, of whom `about` is not known yet.
+    waiting: list[tuple[WhoCounts, str, str, Facts | str]] = field(default_factory=list)
+
+    def count_waiting(self) -> None:
+        """Count who they were. Of many at once, and not in each request: it takes longer than all the rest."""
+        waiting, self.waiting = self.waiting, []
+        for counts, outcome, client, facts in waiting:
+            known = about(facts)
+            if not client and known.client:
+                counts.meet(known.client)
+            if (client or known.client) and outcome in REFUSING:
+                counts.refuse(outcome, client or known.client, known)
 
     def frozen(self) -> dict[str, Sums]:
         return {rule: line.frozen() for rule, line in self.lines.items()}
 
     def copied(self) -> dict[str, Copy]:
+        self.count_waiting()
         return {rule: line.copied() for rule, line in self.lines.items()}
 
     def share(self) -> int:
@@ -122,11 +137,7 @@ class Counters:
         if not stats:
             self._record_causes(decisions)
             return
-        known = NOBODY
-        for decision in decisions:
-            if decision.reason or decision.check is None:  # seldom: asked here, since it may be slow
-                known = about(who)
-                break
+        facts: Facts | str | None = None
         minute = int(self._clock_s()) // minutes.MINUTE_S
         with self._lock:
             sheet = self._sheets.get(minute) or self._open(minute)
@@ -135,7 +146,7 @@ class Counters:
                 if line is None:
                     continue
                 outcome, check = decision.outcome, decision.check
-                client = check.identity if check is not None else known.client
+                client = check.identity if check is not None else ""
                 if client:
                     try:
                         line.met[client] += 1
@@ -150,8 +161,10 @@ class Counters:
                 else:
                     for place in _PLACES[outcome]:
                         line.numbers[place] += 1
-                    if client and outcome in REFUSING:
-                        line.who.refuse(outcome, client, known)
+                if not client or outcome in REFUSING:
+                    if facts is None:
+                        facts = facts_of(who)
+                    sheet.waiting.append((line.who, outcome, client, facts))
                 if decision.reason:
                     line.explain(decision)
                     if decision.cause:
@@ -159,6 +172,8 @@ class Counters:
                 if decision.took_s:
                     count_time(line.spans, decision.took_s)
                 sheet.changes += 1
+            if len(sheet.waiting) >= MOST_WAITING:
+                sheet.count_waiting()
 
     def _record_causes(self, decisions: Collection[Decision]) -> None:
         """Count decisions without the store even if statistics are off, for `health.status`."""
@@ -243,6 +258,7 @@ class Counters:
 
     def _open(self, minute: int) -> _Sheet:
         for earlier in self._sheets.values():  # so that an outage of hours takes no more memory than its minutes would, sent
+            earlier.count_waiting()
             for line in earlier.lines.values():
                 line.who.shrink(earlier.share())
         sheet = self._sheets[minute] = _Sheet(f"{self._token}.{next(self._serial)}")
@@ -256,6 +272,26 @@ class Counters:
         if message not in self._logged:
             self._logged.add(message)
             logger.warning("ratewindow: %s", message)
+
+
+def facts_of(who: HttpRequest | str | None) -> Facts | str:
+    """What `about` needs of a request, which is not kept itself: its body may be large."""
+    if not isinstance(who, HttpRequest):
+        return who or ""
+    meta, known = who.META, vars(who)
+    user = known.get("_cached_user") or known.get("_acached_user") or known.get("user")
+    if isinstance(user, LazyObject):  # which holds the request until somebody looks at the user
+        user = None if user._wrapped is empty else user._wrapped
+    return Facts(
+        meta.get("REMOTE_ADDR") or "",
+        meta.get("HTTP_X_FORWARDED_FOR") or "",
+        str(meta.get("HTTP_USER_AGENT") or "")[:MOST_AGENT],
+        who.method or "",
+        who.path_info,
+        getattr(who, "urlconf", None),
+        who.resolver_match,
+        user,
+    )
 
 
 _process = Counters()

@@ -5,6 +5,7 @@ from django.test import RequestFactory, override_settings
 from django.urls import path, re_path, resolve
 
 from ratewindow.reporting.about_request import MOST_AGENT, about, family, network_of
+from ratewindow.reporting.counters import facts_of
 
 
 def view(request, **_):
@@ -48,10 +49,10 @@ def test_where_a_client_is_finer_than_a_64_the_network_is_the_64(settings):
 @override_settings(ROOT_URLCONF=__name__)
 def test_the_route_is_method_and_pattern(method, url, route):
     request = RequestFactory().generic(method, url)
-    assert about(request).route == route
+    assert about(facts_of(request)).route == route
     if "no route" not in route:
         request.resolver_match = resolve(url)
-        assert about(request).route == route
+        assert about(facts_of(request)).route == route
 
 
 @pytest.mark.parametrize(
@@ -75,8 +76,8 @@ def test_a_user_agent_is_its_family(agent, name):
 
 def test_a_long_user_agent_is_cut():
     request = RequestFactory().get("/", HTTP_USER_AGENT="x" * 100_000)
-    assert len(about(request).agent) <= 40 < MOST_AGENT
+    assert len(about(facts_of(request)).agent) <= 40 < MOST_AGENT
 
 
 def test_of_nobody_nothing_is_known():
-    assert not any(about(None))
+    assert not any(about(""))

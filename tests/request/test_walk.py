@@ -23,9 +23,8 @@ from tests.support.doors import behind_middleware, plain
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# A refusal that Redis has just decided is the first of its client, and walks through both: Redis, and the answer. Of refusals
-# it is counted who was refused, in four files.
-MOST = {"admitted": (18, 30), "refused": (27, 52), "known to be refused": (22, 40)}  # files and turns
+# A refusal that Redis has just decided is the first of its client, and walks through both: Redis, and the answer.
+MOST = {"admitted": (18, 30), "refused": (23, 42), "known to be refused": (18, 30)}  # files and turns
 PACKAGE = f"{Path(ratewindow.__file__).parent}/"
 
 
