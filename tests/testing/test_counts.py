@@ -284,7 +284,7 @@ def test_djangos_runner_leaves_the_sites_redis_alone_between_tests_too(redis_cli
     runner.setup_test_environment()
     try:
         assert process_clients.in_memory()
-        assert runner.run_suite(runner.build_suite(["tests.test_testing.DecoratedCase"])).wasSuccessful()
+        assert runner.run_suite(runner.build_suite(["tests.testing.test_counts.DecoratedCase"])).wasSuccessful()
         assert process_clients.in_memory()
     finally:
         runner.teardown_test_environment()

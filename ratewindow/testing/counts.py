@@ -1,4 +1,4 @@
-"""Test helpers for sites: rules for one test, fresh counts for each test, and a clock that can be moved."""
+"""Rules for one test, fresh counts for each test, and a clock that can be moved."""
 
 import difflib
 import functools

@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-CHECKOUT = Path(__file__).resolve().parent.parent
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 SETTINGS = """
 SECRET_KEY = "of tests"
