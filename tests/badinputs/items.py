@@ -219,9 +219,11 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
         "admin/test_release_page.py::test_it_needs_its_own_permission",
         f"{_PAGES}::test_staff_that_may_only_look_is_forbidden_every_change",
     ),
-    "an export in the admin without the right to it": (),
+    "an export in the admin without the right to it": (
+        "admin/test_document_rights.py::test_staff_that_may_only_look_can_neither_export_nor_import",
+    ),
 }
 
-NO_SUCH_FEATURE = f"{_PAGES}::test_there_is_neither_export_nor_webhook"
+NO_SUCH_FEATURE = f"{_PAGES}::test_there_is_neither_alert_nor_webhook"
 
 ITEMS = {**ADDRESS, **SERVED, **IDENTITY, **RULES_AND_PAGES}

@@ -135,16 +135,15 @@ def test_nor_does_any_action_of_a_list_run_for_them(viewer: Client, unchanged: N
         assert told.status_code == (200 if model is ThrottleStat else 403)  # the report has no actions
 
 
-def test_there_is_neither_export_nor_webhook() -> None:
+def test_there_is_neither_alert_nor_webhook() -> None:
     """Nothing of the kind exists: whoever adds one, adds the tests of `items` for it, and takes it out of here."""
     from ratewindow import conf, tasks
     from ratewindow.management.commands.ratewindow import SUBCOMMANDS
 
-    words = ("export", "csv", "webhook", "alert", "import")
+    words = ("csv", "webhook", "alert")
     assert not [address for address in addresses() if any(word in address for word in words)]
-    names = {module.NAME for module in SUBCOMMANDS}
-    assert not names & {"export", "import", "alert", "send"}
-    assert not [name for name in dir(tasks) if any(word in name.lower() for word in ("alert", "send_report", "export"))]
+    assert not {module.NAME for module in SUBCOMMANDS} & {"alert", "send"}
+    assert not [name for name in dir(tasks) if any(word in name.lower() for word in ("alert", "send_report"))]
     assert not [name for name in conf._READERS if any(word in name.lower() for word in ("alert", "webhook"))]
 
 
