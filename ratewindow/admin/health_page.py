@@ -69,7 +69,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
 def facts(store: dict[str, Any]) -> list[tuple[str, str]]:
     """Names and values that describe the server, without those that are unknown."""
     used, maximum = store.get("memory_used"), store.get("memory_max")
-    sizes = {"used": filesizeformat(used), "maximum": filesizeformat(maximum)}
+    sizes = {"used": filesizeformat(used or 0), "maximum": filesizeformat(maximum or 0)}
     memory = (gettext("%(used)s of %(maximum)s") if maximum else gettext("%(used)s, no maximum")) % sizes
     version = store.get("version")
     values = [
