@@ -1,45 +1,57 @@
-"""Rules, rates in code and times as short English sentences and phrases."""
+"""Rules, rates in code and times as short sentences and phrases, in the reader's language."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.utils.text import Truncator
+from django.utils.translation import gettext, ngettext, pgettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import duration, one_of
+from ratewindow.conf.translation import translated
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override, RateRule, RuleWindow
-from ratewindow.models.fields import to_text
+from ratewindow.reporting.summary import number
 from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.count_when import LOGIN_FAILED, counts_always, written
 
 DEFAULT_ALGORITHM = RuleWindow._meta.get_field("algorithm").default
-_UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
-_KEYS = {"ip": "address", "user_or_ip": "user or address"}  # other keys are shown as they are
+_KEYS = {"ip": _("address"), "user_or_ip": _("user or address")}  # other keys are shown as they are
 _FIELDS = {
-    "header": "{name} header",
-    "cookie": "{name} cookie",
-    "query": "{name} in the query string",
-    "get": "{name} in the query string",
-    "post": "{name} in the form",
-    "json": "{name} in the JSON",
-    "body": "{name} in the form or JSON",
-    "jwt": "{name} of the token",
+    "header": _("{name} header"),
+    "cookie": _("{name} cookie"),
+    "query": _("{name} in the query string"),
+    "get": _("{name} in the query string"),
+    "post": _("{name} in the form"),
+    "json": _("{name} in the JSON"),
+    "body": _("{name} in the form or JSON"),
+    "jwt": _("{name} of the token"),
 }
 
 
 def sentence(rule: RateRule, windows: Sequence[Window] | None = None) -> str:
     """``Each address: at most 5 in 1 minute and 20 in 1 hour, on POST /login/.`` With these windows, or those saved."""
-    return "; ".join([f"{_clients(rule.key)}: {_amount(rule, windows)}, {_requests(rule)}", *_details(rule)]) + "."
+    values = {"clients": _clients(rule.key), "amount": _amount(rule, windows), "requests": _requests(rule)}
+    return _sentence([gettext("%(clients)s: %(amount)s, %(requests)s") % values, *_details(rule)])
 
 
 def sentence_in_code(use: CodeRate) -> str:
     """The sentence of a rate in code: ``Each address: at most 5 in 1 minute, where code names it.``"""
     amount = _limits(use.options.windows(use.rate)) if isinstance(use.rate, str) else use.words
-    methods = f" on {' or '.join(sorted(use.methods))}" if use.methods else ""
+    values = {"clients": _clients(use.key), "amount": amount, "methods": gettext(" or ").join(sorted(use.methods))}
+    first = gettext("%(clients)s: %(amount)s, where code names it")
+    if use.methods:
+        first = gettext("%(clients)s: %(amount)s, on %(methods)s where code names it")
     details = _details(RateRule(name=use.name, key=use.key, normalise=use.normalise, **use.options.of_rule))
-    shadow = ["in shadow: counts, and refuses nobody"] if use.options.mode == "shadow" else []
-    return "; ".join([f"{_clients(use.key)}: {amount},{methods} where code names it", *details, *shadow]) + "."
+    shadow = [gettext("in shadow: counts, and refuses nobody")] if use.options.mode == "shadow" else []
+    return _sentence([first % values, *details, *shadow])
+
+
+def _sentence(clauses: Sequence[str]) -> str:
+    return gettext("%s.") % pgettext("between clauses", "; ").join(clauses)
 
 
 def _details(rule: RateRule) -> list[str]:
@@ -49,22 +61,23 @@ def _details(rule: RateRule) -> list[str]:
         _missing(rule.key, rule.on_missing),
         _costs(rule.cost),
         _counts(rule.count_when),
-        "refused requests also count" if rule.count_refused else "",
-        "each request is charged first, and refunded if its answer does not count" if rule.hold else "",
-        f"a refusal locks the client out for {_in_words(to_text(rule.penalty))}" if rule.penalty else "",
-        f"a process may take {rule.lease:,} units at once" if rule.lease > 1 else "",
-        _AWAY.get(rule.on_error, ""),
-        f"refused with status {rule.response_status}" if rule.response_status != 429 else "",
-        f"refused clients read “{Truncator(rule.message).chars(80)}”" if rule.message else "",
-        f"enforced for {rule.enforce_percent} % of clients" if _is_partial(rule) else "",
+        gettext("refused requests also count") if rule.count_refused else "",
+        gettext("each request is charged first, and refunded if its answer does not count") if rule.hold else "",
+        gettext("a refusal locks the client out for %s") % _period(rule.penalty) if rule.penalty else "",
+        gettext("a process may take %s units at once") % number(rule.lease) if rule.lease > 1 else "",
+        str(_AWAY.get(rule.on_error, "")),
+        gettext("refused with status %d") % rule.response_status if rule.response_status != 429 else "",
+        gettext("refused clients read “%s”") % Truncator(rule.message).chars(80) if rule.message else "",
+        gettext("enforced for %d %% of clients") % rule.enforce_percent if _is_partial(rule) else "",
     ]
     return [*filter(None, more)]
 
 
 def mode_in_words(rule: RateRule) -> str:
     """``Shadow``, ``Off``, ``Enforce``, or ``Enforce 10 %``."""
-    name = rule.get_mode_display().partition(":")[0]
-    return f"{name} {rule.enforce_percent} %" if _is_partial(rule) else name
+    if _is_partial(rule):
+        return gettext("Enforce %d %%") % rule.enforce_percent
+    return {"shadow": gettext("Shadow"), "enforce": gettext("Enforce"), "off": gettext("Off")}.get(rule.mode, rule.mode)
 
 
 def _is_partial(rule: RateRule) -> bool:
@@ -77,9 +90,8 @@ def _counts(count_when: str) -> str:
     if not statuses or counts_always(count_when):
         return ""
     if statuses == [LOGIN_FAILED]:
-        return "only failed logins count"
-    listed = f"{', '.join(statuses[:-1])} or {statuses[-1]}" if statuses[1:] else statuses[0]
-    return f"only answers with status {listed} count"
+        return gettext("only failed logins count")
+    return gettext("only answers with status %s count") % one_of(statuses)
 
 
 def until(override: Override) -> str:
@@ -87,85 +99,105 @@ def until(override: Override) -> str:
     now = time_zone.now()
     match override.state_at(now):
         case "waiting":
-            return f"begins in {rounded(override.starts_at - now)}" if override.starts_at else ""
+            return gettext("begins in %s") % rounded(override.starts_at - now) if override.starts_at else ""
         case "ended":
-            return f"ended {ago(override.expires_at, now)}" if override.expires_at else ""
-    return f"ends in {rounded(override.expires_at - now)}" if override.expires_at else "no end"
+            return gettext("ended %s") % ago(override.expires_at, now) if override.expires_at else ""
+    return gettext("ends in %s") % rounded(override.expires_at - now) if override.expires_at else gettext("no end")
 
 
 def origin(override: Override) -> str:
     """``by boss, in the admin`` or ``by a command``."""
-    place = {"admin": "in the admin", "command": "by a command", "code": "by code"}.get(override.source, override.source)
-    return f"by {override.created_by.get_username()}, {place}" if override.created_by else place
+    places = {"admin": gettext("in the admin"), "command": gettext("by a command"), "code": gettext("by code")}
+    place = places.get(override.source, override.source)
+    if not override.created_by:
+        return place
+    return gettext("by %(person)s, %(place)s") % {"person": override.created_by.get_username(), "place": place}
 
 
 def ago(then: datetime, now: datetime | None = None) -> str:
     """``5 min ago``."""
     passed = (now or time_zone.now()) - then
-    return "just now" if passed < timedelta(seconds=60) else f"{rounded(passed)} ago"
+    return gettext("just now") if passed < timedelta(seconds=60) else gettext("%s ago") % rounded(passed)
 
 
 def rounded(duration: timedelta) -> str:
     """A duration in the largest unit of which it has at least two: ``90 min``, ``2 h``."""
     seconds = max(0.0, duration.total_seconds())
-    for unit_s, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+    for unit_s, text in ((86_400, gettext("%d d")), (3600, gettext("%d h")), (60, gettext("%d min"))):
         if seconds > 1.99 * unit_s:
-            return f"{round(seconds / unit_s)} {unit}"
-    return f"{round(seconds)} s"
+            return text % round(seconds / unit_s)
+    return gettext("%d s") % round(seconds)
 
 
 def _amount(rule: RateRule, windows: Sequence[Window] | None) -> str:
     try:
         return _limits([window.freeze() for window in rule.windows.all()] if windows is None else windows)
     except ValueError as error:  # written by raw SQL
-        return f"an invalid limit ({error})"
+        return gettext("an invalid limit (%s)") % translated(error)
 
 
 def _limits(windows: Sequence[Window]) -> str:
     if not windows:
-        return "no limit yet, so nobody is refused"
+        return gettext("no limit yet, so nobody is refused")
     if not all(window.limit for window in windows):
-        return "always refused"
-    return "at most " + " and ".join(map(_limit, windows))
+        return gettext("always refused")
+    return gettext("at most %s") % gettext(" and ").join(map(_limit, windows))
 
 
 def _limit(window: Window) -> str:
     """``5 in 1 minute``, ``5 in each day by the clock (UTC)``, ``20 at once and then 5 in 1 minute``, or another algorithm than
     the usual one after it: ``5 in 1 minute (sliding log)``."""
+    values: dict[str, Any] = {"limit": number(window.limit), "zone": window.timezone, "buckets": window.buckets}
     if window.aligned_to:
-        return f"{window.limit:,} in each {window.aligned_to} by the clock ({window.timezone})"
-    period, chosen = _in_words(to_text(timedelta(milliseconds=window.period_ms))), algorithm(window.algorithm)
+        return str(_BY_THE_CLOCK[window.aligned_to]) % values
+    chosen = algorithm(window.algorithm)
+    values |= {"period": duration(window.period_ms), "algorithm": gettext(chosen.label).lower()}
     if window.burst is not None:
-        return f"{window.burst:,} at once and then {window.limit:,} in {period}"
+        return gettext("%(burst)s at once and then %(limit)s in %(period)s") % {**values, "burst": number(window.burst)}
     if window.algorithm != DEFAULT_ALGORITHM:
-        return f"{window.limit:,} in {period} ({chosen.label.lower()})"
+        return gettext("%(limit)s in %(period)s (%(algorithm)s)") % values
     if window.buckets != chosen.default_buckets:
-        return f"{window.limit:,} in {period} ({window.buckets} {'bucket' if window.buckets == 1 else 'buckets'})"
-    return f"{window.limit:,} in {period}"
+        buckets = ngettext(
+            "%(limit)s in %(period)s (%(buckets)d bucket)", "%(limit)s in %(period)s (%(buckets)d buckets)", window.buckets or 0
+        )
+        return buckets % values
+    return gettext("%(limit)s in %(period)s") % values
+
+
+_BY_THE_CLOCK = {
+    "minute": _("%(limit)s in each minute by the clock (%(zone)s)"),
+    "hour": _("%(limit)s in each hour by the clock (%(zone)s)"),
+    "day": _("%(limit)s in each day by the clock (%(zone)s)"),
+    "week": _("%(limit)s in each week by the clock (%(zone)s)"),
+}
+
+
+def _period(period: timedelta) -> str:
+    return duration(period // timedelta(milliseconds=1))
 
 
 _ALWAYS_THERE = {"ip", "user_or_ip", "global", "path", "method"}  # parts of a key that no request lacks
 _MISSING = {
-    "ip": "requests without this key count by address",
-    "allow": "requests without this key pass uncounted",
-    "refuse": "requests without this key are refused",
+    "ip": _("requests without this key count by address"),
+    "allow": _("requests without this key pass uncounted"),
+    "refuse": _("requests without this key are refused"),
 }
 
 
 def _missing(key: str, on_missing: str) -> str:
     """What happens to requests without the key, if there may be any."""
     parts = {part.strip() for part in key.split("+")}
-    return "" if parts <= _ALWAYS_THERE else _MISSING.get(on_missing, "")
+    return "" if parts <= _ALWAYS_THERE else str(_MISSING.get(on_missing, ""))
 
 
 def _normalised(normalise: bool) -> str:
-    return "case, blanks and Unicode forms make no difference" if normalise else ""
+    return gettext("case, blanks and Unicode forms make no difference") if normalise else ""
 
 
 _AWAY = {
-    "allow": "while Redis is away, requests pass uncounted",
-    "refuse": "while Redis is away, requests are refused",
-    "local": "while Redis is away, each process counts its share",
+    "allow": _("while Redis is away, requests pass uncounted"),
+    "refuse": _("while Redis is away, requests are refused"),
+    "local": _("while Redis is away, each process counts its share"),
 }
 
 
@@ -173,42 +205,34 @@ def _costs(cost: int) -> str:
     """The cost of a request, unless it is 1."""
     if cost == 1:
         return ""
-    return f"each request costs {cost:,}" if cost else "requests cost nothing and are only checked"
+    return gettext("each request costs %s") % number(cost) if cost else gettext("requests cost nothing and are only checked")
 
 
 def _clients(key: str) -> str:
     """``ip+header:x-api-key`` is ``Each address + x-api-key header``."""
     if key == "global":
-        return "Everybody together"
-    return "Each " + " + ".join(_part(part.strip()) for part in key.split("+"))
+        return gettext("Everybody together")
+    return gettext("Each %s") % " + ".join(_part(part.strip()) for part in key.split("+"))
 
 
 def _part(part: str) -> str:
     kind, _, name = part.partition(":")
-    return _FIELDS[kind].format(name=name) if name and kind in _FIELDS else _KEYS.get(part, part)
+    return str(_FIELDS[kind]).format(name=name) if name and kind in _FIELDS else str(_KEYS.get(part, part))
 
 
 def _requests(rule: RateRule) -> str:
-    methods = rule.methods.replace(",", " or ")
-    match rule.applies_to:
-        case "all":
-            return f"on every {methods} request" if methods else "on every request"
-        case "path":
-            return f"on {methods} {rule.pattern}" if methods else f"on {rule.pattern}"
-        case "prefix":
-            place = f"below {rule.pattern}" if rule.pattern.endswith("/") else f"on paths that start with {rule.pattern}"
-            return f"on {methods} {place.removeprefix('on ')}" if methods else place
-        case "regex":
-            return f"on {methods} to paths that match {rule.pattern}" if methods else f"on paths that match {rule.pattern}"
-        case "route":
-            return f"on {methods} to the route {rule.pattern}" if methods else f"on the route {rule.pattern}"
-        case _:
-            return f"on {methods} where code names it" if methods else "where code names it"
+    place, values = rule.applies_to, {"methods": rule.methods.replace(",", gettext(" or ")), "pattern": rule.pattern}
+    if place == "prefix" and rule.pattern.endswith("/"):
+        place = "below"
+    return str(_WHERE.get(place, _WHERE["named"])[bool(rule.methods)]) % values
 
 
-def _in_words(period: str) -> str:
-    """``1m`` is ``1 minute``; a period of several units stays as it is, ``2h30m``."""
-    number, unit = period.rstrip("wdhms"), period.lstrip("0123456789")
-    if unit not in _UNITS or not number.isdigit():
-        return period
-    return f"{number} {_UNITS[unit]}{'' if number == '1' else 's'}"
+_WHERE = {  # of all methods, and of some
+    "named": (_("where code names it"), _("on %(methods)s where code names it")),
+    "all": (_("on every request"), _("on every %(methods)s request")),
+    "path": (_("on %(pattern)s"), _("on %(methods)s %(pattern)s")),
+    "below": (_("below %(pattern)s"), _("on %(methods)s below %(pattern)s")),
+    "prefix": (_("on paths that start with %(pattern)s"), _("on %(methods)s paths that start with %(pattern)s")),
+    "regex": (_("on paths that match %(pattern)s"), _("on %(methods)s to paths that match %(pattern)s")),
+    "route": (_("on the route %(pattern)s"), _("on %(methods)s to the route %(pattern)s")),
+}
