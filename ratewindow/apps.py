@@ -1,12 +1,13 @@
 """The app: its name in the admin, and what starts with Django."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class RateWindowConfig(AppConfig):
     name = "ratewindow"
     label = "ratewindow"
-    verbose_name = "Rate limits"
+    verbose_name = _("Rate limits")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

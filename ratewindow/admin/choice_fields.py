@@ -8,6 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 OTHER = "other"  # the choice with which the text beside it counts, and the end of that text's name in the form
 USUAL_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
@@ -34,7 +35,7 @@ def _text(name: str, label: str, typed: str, attrs: Any, text_help: str) -> Safe
 class ChoiceOrText(forms.Select):
     """A select whose last choice is a text of one's own. Its value is the text that is stored."""
 
-    def __init__(self, label: str, text_help: str = "", choices: Any = ()) -> None:
+    def __init__(self, label: Any, text_help: Any = "", choices: Any = ()) -> None:
         super().__init__(choices=choices)
         self.label, self.text_help = label, text_help
 
@@ -63,7 +64,8 @@ class ChoiceOrTextField(forms.CharField):
         if isinstance(value, Undecided):
             words = dict(self.widget.choices)
             chosen, other = words.get(value.chosen, value.chosen), words[OTHER]
-            message = f"“{chosen}” is chosen, but {value.typed[:40]!r} is typed: choose “{other}” or clear the text."
+            text = gettext("“%(chosen)s” is chosen, but %(typed)r is typed: choose “%(other)s” or clear the text.")
+            message = text % {"chosen": chosen, "typed": value.typed[:40], "other": other}
             raise ValidationError(message, code="undecided")
         return super().to_python(value)
 
@@ -86,10 +88,12 @@ class MethodsInput(forms.CheckboxSelectMultiple):
         boxes = super().render(name, [each for each in words if each in USUAL_METHODS], attrs, renderer)
         others = ", ".join(each for each in words if each not in USUAL_METHODS)
         return format_html(
-            '<div class="rw-choice"><div class="rw-boxes" role="group" aria-label="Methods">{}</div>'
-            '<details class="rw-other"{}><summary>Other methods</summary>{}</details></div>',
-            *(boxes, SafeString(" open" if others else "")),
-            _text(name, "Other methods, as text:", others, attrs, "Such as PROPFIND, or several joined by commas."),
+            '<div class="rw-choice"><div class="rw-boxes" role="group" aria-label="{}">{}</div>'
+            '<details class="rw-other"{}><summary>{}</summary>{}</details></div>',
+            *(gettext("Methods"), boxes, SafeString(" open" if others else ""), gettext("Other methods")),
+            _text(
+                name, gettext("Other methods, as text:"), others, attrs, gettext("Such as PROPFIND, or several joined by commas.")
+            ),
         )
 
 

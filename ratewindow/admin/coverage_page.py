@@ -9,8 +9,11 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin.banner import glance
+from ratewindow.conf.in_words import listed
 from ratewindow.models import RateRule
 from ratewindow.operations.coverage import Line, SiteCoverage, Urgency, site_coverage
 from ratewindow.reporting.summary import number
@@ -19,13 +22,13 @@ MOST_ROUTES = 200  # unless all are asked for
 MOST_RULES = 10  # of one route
 UNMET = "unmet"  # the choice that leaves out the routes that rules meet
 LACKS = {
-    Urgency.LOGIN: "No rule, looks like a login",
-    Urgency.WRITES: "No rule, changes data",
-    Urgency.MAY_WRITE: "No rule",
-    Urgency.READS: "No rule, only reads",
-    Urgency.OPEN: "Some of its paths",
-    Urgency.SHADOW: "Only in shadow",
-    Urgency.MET: "Met",
+    Urgency.LOGIN: _("No rule, looks like a login"),
+    Urgency.WRITES: _("No rule, changes data"),
+    Urgency.MAY_WRITE: _("No rule"),
+    Urgency.READS: _("No rule, only reads"),
+    Urgency.OPEN: _("Some of its paths"),
+    Urgency.SHADOW: _("Only in shadow"),
+    Urgency.MET: _("Met"),
 }
 
 
@@ -45,6 +48,7 @@ class RouteLine:
     path: str
     methods: str
     lacks: str
+    is_met: bool
     urgent: bool
     rules: Sequence[RuleLink]
     more: int
@@ -62,7 +66,7 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     shown = lines if "all" in request.GET else lines[:MOST_ROUTES]
     context = {
         **model_admin.admin_site.each_context(request),
-        "title": "Coverage",
+        "title": gettext("Coverage"),
         "app": model_admin.opts.app_config,
         "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
         "summary": summary(found),
@@ -85,19 +89,21 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 def summary(found: SiteCoverage) -> str:
     """How many routes have a rule, and what the others are."""
     if not found.lines:
-        return "The site has no routes: ROOT_URLCONF is missing or empty."
-    parts = [f"Rules meet {number(found.count(Urgency.MET))} of {number(len(found.lines))} routes"]
+        return gettext("The site has no routes: ROOT_URLCONF is missing or empty.")
+    values = {"met": number(found.count(Urgency.MET)), "all": number(len(found.lines))}
+    parts = [gettext("Rules meet %(met)s of %(all)s routes") % values]
     if shadow := found.count(Urgency.SHADOW):
-        parts.append(f"{number(shadow)} more in shadow")
+        parts.append(gettext("%s more in shadow") % number(shadow))
     if some := found.count(Urgency.OPEN):
-        parts.append(f"{number(some)} in part")
-    said = f"{', '.join(parts)}."
-    logins, writes = found.count(Urgency.LOGIN), found.count(Urgency.WRITES)
-    if logins:
-        said += f" {number(logins)} without a rule {'looks like a login' if logins == 1 else 'look like logins'}."
-    if writes:
-        said += f" {number(writes)} without a rule {'changes' if writes == 1 else 'change'} data."
-    return said
+        parts.append(gettext("%s in part") % number(some))
+    sentences = [gettext("%s.") % listed(parts)]
+    if logins := found.count(Urgency.LOGIN):
+        text = ngettext("%s without a rule looks like a login.", "%s without a rule look like logins.", logins)
+        sentences.append(text % number(logins))
+    if writes := found.count(Urgency.WRITES):
+        text = ngettext("%s without a rule changes data.", "%s without a rule change data.", writes)
+        sentences.append(text % number(writes))
+    return " ".join(sentences)
 
 
 def _matches(line: Line, query: str) -> bool:
@@ -111,7 +117,8 @@ def _route_line(line: Line, found: SiteCoverage, urls: dict[str, str]) -> RouteL
         label=line.route.name,
         path=line.route.path,
         methods=line.route.methods_in_words,
-        lacks=LACKS[line.urgency],
+        lacks=str(LACKS[line.urgency]),
+        is_met=line.urgency == Urgency.MET,
         urgent=line.urgency <= Urgency.WRITES,
         rules=[RuleLink(name, found.modes[name], urls.get(name, ""), is_partial) for name, is_partial in names[:MOST_RULES]],
         more=max(0, len(names) - MOST_RULES),

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
+from django.utils.translation import gettext
 
 from ratewindow.admin.wording import sentence
 from ratewindow.limiter.rates import parse_rates
@@ -49,9 +50,9 @@ def urls(page: Any) -> list[URLPattern]:
 def sections() -> list[Section]:
     return [
         Section(
-            group.kind.title,
-            group.kind.why,
-            group.kind.missing,
+            str(group.kind.title),
+            str(group.kind.why),
+            str(group.kind.missing),
             [_line(each) for each in group.found],
             _url(group.to_fill_in) if group.to_fill_in else "",
         )
@@ -81,7 +82,7 @@ class _View:
             return self._save(request)
         context = {
             **self.page.admin_site.each_context(request),
-            "title": "Ready rules",
+            "title": gettext("Ready rules"),
             "app": self.page.opts.app_config,
             "model_admin": self.page,  # Unfold builds its breadcrumbs from it
             "ready": sections(),
@@ -91,19 +92,20 @@ class _View:
     def _save(self, request: HttpRequest) -> HttpResponse:
         ready = presets.preset(request.POST.get("ready", ""))
         if ready is None or not ready.is_complete:
-            messages.error(request, "This ready rule is no longer offered: choose another one.")
+            messages.error(request, gettext("This ready rule is no longer offered: choose another one."))
             return HttpResponseRedirect(reverse(f"admin:{NAME}"))
         rule, created = presets.save(ready)
         change = reverse("admin:ratewindow_raterule_change", args=[rule.pk])
         if created:
             self.page.log_addition(request, rule, [{"added": {}}])
-            said = format_html('Rule <a href="{}">{}</a> is saved in shadow: it counts, and refuses nobody.', change, rule.name)
+            said = format_html(
+                gettext('Rule <a href="{}">{}</a> is saved in shadow: it counts, and refuses nobody.'), change, rule.name
+            )
             if self.page.has_delete_permission(request, rule):
                 delete = reverse("admin:ratewindow_raterule_delete", args=[rule.pk])
-                said = format_html('{} <a href="{}">Delete it again</a>', said, delete)
+                said = format_html('{} <a href="{}">{}</a>', said, delete, gettext("Delete it again"))
             messages.success(request, said)
         else:
-            messages.info(
-                request, format_html('Rule <a href="{}">{}</a> already applies there. Nothing was saved.', change, rule.name)
-            )
+            text = gettext('Rule <a href="{}">{}</a> already applies there. Nothing was saved.')
+            messages.info(request, format_html(text, change, rule.name))
         return HttpResponseRedirect(reverse(f"admin:{NAME}"))

@@ -8,6 +8,8 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.forms import BaseInlineFormSet
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import opening
 from ratewindow.admin.number_fields import CountField
@@ -38,23 +40,22 @@ class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
     """The limits of one rule, with messages about limits where Django's are about forms."""
 
     default_error_messages = {
-        "too_few_forms": "A rule needs at least one limit, such as 5 in 1m.",
-        "too_many_forms": "A rule has at most %(num)d limits: split it into several rules.",
+        "too_few_forms": _("A rule needs at least one limit, such as 5 in 1m."),
+        "too_many_forms": _("A rule has at most %(num)d limits: split it into several rules."),
     }
 
     def add_fields(self, form: Any, index: int | None) -> None:
         super().add_fields(form, index)
         if "DELETE" in form.fields:
-            form.fields["DELETE"].widget.attrs["aria-label"] = "Delete"
+            form.fields["DELETE"].widget.attrs["aria-label"] = gettext("Delete")
 
     def clean(self) -> None:
         super().clean()
         typed = [form for form in self.forms if form.is_valid() and form not in self.deleted_forms]
         buckets = sum(form.instance.freeze().buckets or 0 for form in typed if form.instance.period)  # an empty form has none
         if buckets > MOST_BUCKETS:
-            raise ValidationError(
-                f"The limits of a rule have at most {MOST_BUCKETS} buckets together, not {buckets}: enter fewer."
-            )
+            problem = gettext("The limits of a rule have at most %(most)d buckets together, not %(buckets)d: enter fewer.")
+            raise ValidationError(problem % {"most": MOST_BUCKETS, "buckets": buckets})
 
 
 class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
@@ -64,7 +65,7 @@ class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
     template = "admin/ratewindow/raterule/limits.html"
     fields = ["limit", "period", "algorithm", "buckets", "burst", "aligned_to"]
     formfield_overrides = {models.PositiveBigIntegerField: {"form_class": CountField}}
-    verbose_name_plural = "how much (all of these limits hold)"
+    verbose_name_plural = _("how much (all of these limits hold)")
     extra = 0
     min_num, max_num = 1, MOST_WINDOWS
     periods = COMMON_PERIODS

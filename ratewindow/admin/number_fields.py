@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
 
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
 
@@ -18,16 +19,18 @@ class CountField(forms.IntegerField):
         try:
             number = super().to_python(value)
         except ValidationError:
-            raise ValidationError(f"{str(value)[:40]!r} is not a whole number: enter one such as 5.", code="invalid") from None
+            problem = gettext("%r is not a whole number: enter one such as 5.") % str(value)[:40]
+            raise ValidationError(problem, code="invalid") from None
         if number is not None:
             self.check_bounds(number)
         return number
 
     def check_bounds(self, number: int) -> None:
         if number < 0:
-            raise ValidationError(f"{number} is negative: enter 0 to refuse every request, or more.", code="min_value")
+            raise ValidationError(gettext("%d is negative: enter 0 to refuse every request, or more.") % number, code="min_value")
         if number > MOST_UNIT_MS:
-            raise ValidationError(f"{number} is too high to be counted: enter at most {MOST_UNIT_MS}.", code="max_value")
+            problem = gettext("%(number)d is too high to be counted: enter at most %(most)d.")
+            raise ValidationError(problem % {"number": number, "most": MOST_UNIT_MS}, code="max_value")
 
 
 class BoundedField(CountField):
@@ -39,4 +42,5 @@ class BoundedField(CountField):
 
     def check_bounds(self, number: int) -> None:
         if not self.low <= number <= self.high:
-            raise ValidationError(f"{number} is out of range: enter {self.low} to {self.high}.", code="bounds")
+            problem = gettext("%(number)d is out of range: enter %(low)d to %(high)d.")
+            raise ValidationError(problem % {"number": number, "low": self.low, "high": self.high}, code="bounds")

@@ -14,11 +14,14 @@ from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import switch_page
 from ratewindow.admin.masking import display
 from ratewindow.admin.post_button import post_button
 from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import some_of
 from ratewindow.models import Override
 from ratewindow.models.override_manager import YEARS, OverrideQuerySet
 from ratewindow.overrides.subjects import parse_subject
@@ -27,18 +30,18 @@ HOUR = timedelta(hours=1)
 UNDO_S = 86_400
 _SALT = "ratewindow.override.undo"
 _LIST = "admin:ratewindow_override_changelist"
-_GONE = "Nothing to undo: they have been deleted."
-_EXTEND_FORBIDDEN = "You need the permission to switch all limits off to extend what applies to all visitors, or nearly all."
+_GONE = _("Nothing to undo: they have been deleted.")
+_EXTEND_FORBIDDEN = _("You need the permission to switch all limits off to extend what applies to all visitors, or nearly all.")
 
 
-@admin.action(description="End selected ones now", permissions=["change"])
+@admin.action(description=_("End selected ones now"), permissions=["change"])
 def end_now(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
     now = time_zone.now()
-    nothing_done = "Nothing to end: they have already ended."
-    _set_ends(model_admin, request, overrides.not_ended(now), lambda override: now, "Ended", nothing_done)
+    nothing_done = gettext("Nothing to end: they have already ended.")
+    _set_ends(model_admin, request, overrides.not_ended(now), lambda override: now, gettext("Ended: %s."), nothing_done)
 
 
-@admin.action(description="Extend selected ones by 1 hour", permissions=["change"])
+@admin.action(description=_("Extend selected ones by 1 hour"), permissions=["change"])
 def extend(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
     lasting = overrides.not_ended().filter(expires_at__year__lt=YEARS.stop)  # None has no year
     if not switch_page.may_switch(request) and (wide := [each.pk for each in lasting if _meets_everybody(each)]):
@@ -49,8 +52,8 @@ def extend(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
         request,
         lasting,
         lambda override: override.expires_at + HOUR if override.expires_at else None,
-        "Extended by 1 hour",
-        "Nothing to extend: they have ended or have no end. Add a new one in place of one that has ended.",
+        gettext("Extended by 1 hour: %s."),
+        gettext("Nothing to extend: they have ended or have no end. Add a new one in place of one that has ended."),
     )
 
 
@@ -66,10 +69,10 @@ def act_on_one(model_admin: "ModelAdmin[Any]", action: Callable[..., None], requ
 
 def extend_instead(model_admin: "ModelAdmin[Any]", request: HttpRequest, first: Override, end: datetime | None) -> HttpResponse:
     """Extend one until the end that another was to have."""
-    until = f"until {time_zone.in_short(end)}" if end else "without end"
-    _set_ends(
-        model_admin, request, Override.objects.get_queryset().filter(pk=first.pk), lambda each: end, f"Extended {until}", _GONE
-    )
+    done = gettext("Extended without end: %s.")
+    if end:
+        done = gettext("Extended until %(time)s: %(who)s.") % {"time": time_zone.in_short(end), "who": "%s"}
+    _set_ends(model_admin, request, Override.objects.get_queryset().filter(pk=first.pk), lambda each: end, done, str(_GONE))
     return HttpResponseRedirect(reverse(_LIST))
 
 
@@ -84,11 +87,11 @@ def undo(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     if not before:
-        messages.error(request, "This can no longer be undone. Change the time in the form instead.")
+        messages.error(request, gettext("This can no longer be undone. Change the time in the form instead."))
         return HttpResponseRedirect(reverse(_LIST))
     ends = {int(pk): parse_datetime(end) if end else None for pk, end in before}
     overrides = Override.objects.get_queryset().filter(pk__in=ends)
-    _set_ends(model_admin, request, overrides, lambda each: ends[each.pk], "Undone", _GONE)
+    _set_ends(model_admin, request, overrides, lambda each: ends[each.pk], gettext("Undone: %s."), str(_GONE))
     return HttpResponseRedirect(reverse(_LIST))
 
 
@@ -110,8 +113,7 @@ def _set_ends(
             model_admin.log_change(request, override, [{"changed": {"fields": ["until"]}}])
             names.append(display(request, override.identity))
     if names:
-        listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        messages.success(request, _with_undo(request, f"{done}: {listed}.", before))
+        messages.success(request, _with_undo(request, done % some_of(names), before))
     else:
         messages.info(request, nothing_done)
 
@@ -123,8 +125,8 @@ def added(request: HttpRequest, message: str, override: Override) -> SafeString:
 
 def _with_undo(request: HttpRequest, message: str, before: Iterable[tuple[int, str]], adder: str = "") -> SafeString:
     """A message with a button to undo; `adder` may press it without further permission."""
-    fields = {"before": signing.dumps([list(before), adder], salt=_SALT), "reason": "Undone"}
-    return format_html("{} {}", message, post_button(request, reverse("admin:ratewindow_override_undo"), "Undo", fields))
+    fields = {"before": signing.dumps([list(before), adder], salt=_SALT), "reason": gettext("Undone")}
+    return format_html("{} {}", message, post_button(request, reverse("admin:ratewindow_override_undo"), gettext("Undo"), fields))
 
 
 def _meets_everybody(override: Override) -> bool:

@@ -7,6 +7,9 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import override_twice, switch_page, who
 from ratewindow.admin.conflicts import ConflictForm
@@ -43,11 +46,14 @@ class OverrideForm(ConflictForm):
     request: HttpRequest
 
     lasts = forms.CharField(
-        label="Duration",
+        label=_("Duration"),
         required=False,
         max_length=64,
         widget=forms.TextInput(attrs={"size": 10, "placeholder": DEFAULT_DURATION}),
-        help_text=f"From now, or from the start below: such as {DURATIONS}. Leave it and “Until” empty for no end.",
+        help_text=format_lazy(
+            _("From now, or from the start below: such as {durations}. Leave it and “Until” empty for no end."),
+            durations=DURATIONS,
+        ),
     )
 
     class Meta:
@@ -57,13 +63,13 @@ class OverrideForm(ConflictForm):
             "rate": forms.TextInput(attrs={"class": "vTextField"}),
             "reason": forms.TextInput(attrs={"class": "vTextField"}),
         }
-        help_texts = {
+        help_texts: dict[str, Any] = {
             "identity": who.HELP,
-            "rule": "The name of one rule. Leave empty for all rules; a block then refuses every request.",
-            "rate": f"Only for “Another rate”, which replaces the limits of the rule: {RATES}",
-            "starts_at": "Leave empty to start now.",
-            "expires_at": "Instead of a duration. Leave both empty for no end.",
-            "reason": "Why, for colleagues who read the list.",
+            "rule": _("The name of one rule. Leave empty for all rules; a block then refuses every request."),
+            "rate": format_lazy(_("Only for “Another rate”, which replaces the limits of the rule: {rates}"), rates=RATES),
+            "starts_at": _("Leave empty to start now."),
+            "expires_at": _("Instead of a duration. Leave both empty for no end."),
+            "reason": _("Why, for colleagues who read the list."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -84,7 +90,7 @@ class OverrideForm(ConflictForm):
             who.one_of(self)
         lasts, until = cleaned.get("lasts"), cleaned.get("expires_at")
         if lasts and until and "expires_at" in self.changed_data and "lasts" in self.changed_data:
-            self.add_error("lasts", "Enter either a duration or an end, not both.")
+            self.add_error("lasts", gettext("Enter either a duration or an end, not both."))
         elif lasts and ("expires_at" not in self.changed_data or not until):
             begins = time_zone.aware(cleaned["starts_at"]) if cleaned.get("starts_at") else None
             try:
@@ -101,10 +107,13 @@ class OverrideForm(ConflictForm):
             return
         if self.instance.action == BLOCK and self.contains_author():
             identity = display(self.request, self.instance.identity)
-            self._add_identity_error(f"This block contains you ({identity}) and would lock you out. Choose a narrower identity.")
+            problem = gettext("This block contains you (%s) and would lock you out. Choose a narrower identity.")
+            self._add_identity_error(problem % identity)
         elif parse_subject(self.instance.identity).meets_everybody and not switch_page.may_switch(self.request):
             self._add_identity_error(
-                "This applies to all visitors, or nearly all. You need the permission to switch all limits off to save it."
+                gettext(
+                    "This applies to all visitors, or nearly all. You need the permission to switch all limits off to save it."
+                )
             )
         elif self.instance._state.adding:
             self._ask_if_there_is_one_already()
@@ -126,7 +135,7 @@ class OverrideForm(ConflictForm):
         """An identity is fixed after the first save. The model's errors quote it, which the user may not be allowed to see."""
         if field != "identity" or all(error.code == CONTAINS_AUTHOR for error in errors):
             return errors
-        return ["The identity is no longer valid, so this applies to nobody. Delete it and add a new one."]
+        return [gettext("The identity is no longer valid, so this applies to nobody. Delete it and add a new one.")]
 
     def contains_author(self) -> bool:
         """Whether it matches this request, or any other that its author would send to the admin."""

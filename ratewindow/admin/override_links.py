@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from ratewindow.admin.masking import may_see
 from ratewindow.models import Override, RateRule
@@ -36,12 +37,12 @@ def of_override(request: HttpRequest, override: Override) -> list[tuple[str, str
     links = []
     if override.rule and request.user.has_perm("ratewindow.view_raterule"):
         rules = RateRule.objects.filter(name=override.rule).values_list("pk", flat=True)
-        links += [(f"Rule {override.rule}", reverse("admin:ratewindow_raterule_change", args=[pk])) for pk in rules]
+        links += [(gettext("Rule %s") % override.rule, reverse("admin:ratewindow_raterule_change", args=[pk])) for pk in rules]
     identity = _typed(override) if may_see(request) else ""
     if identity and request.user.has_perm("ratewindow.release_identity"):
-        links.append(("Release this client…", url(RELEASE, identity=identity, rule=override.rule)))
+        links.append((gettext("Release this client…"), url(RELEASE, identity=identity, rule=override.rule)))
     if identity and _may(request, "add"):
-        links.append(("Another one for this client…", url(ADD, identity=identity, rule=override.rule)))
+        links.append((gettext("Another one for this client…"), url(ADD, identity=identity, rule=override.rule)))
     return links
 
 

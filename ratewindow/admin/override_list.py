@@ -7,6 +7,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin.masking import may_see
 from ratewindow.admin.wording import ago, origin
@@ -15,22 +17,22 @@ from ratewindow.conf import time_zone
 from ratewindow.models import Override
 from ratewindow.overrides.subjects import in_words, masked
 
-_ACTIONS = {"allow": "Exempt", "block": "Block", "rate": "Rate"}
+_ACTIONS = {"allow": _("Exempt"), "block": _("Block"), "rate": _("Rate")}
 
 
-@admin.display(description="action", ordering="action")
+@admin.display(description=_("action"), ordering="action")
 def action_badge(override: Override) -> SafeString:
     state = override.state.replace(" ", "-")
     words = f"{override.rate}" if override.action == "rate" else _ACTIONS.get(override.action, override.action)
     return format_html('<span class="rw-mode rw-{} rw-{}">{}</span>', override.action, state, words)
 
 
-@admin.display(description="who", ordering="identity")
+@admin.display(description=_("who"), ordering="identity")
 def row_in_full(override: Override) -> SafeString:
     return _row(override, in_words(override.identity))
 
 
-@admin.display(description="who")
+@admin.display(description=_("who"))
 def row_masked(override: Override) -> SafeString:
     return _row(override, masked(override.identity))
 
@@ -40,7 +42,7 @@ def row(request: HttpRequest) -> Any:
     return row_in_full if may_see(request) else row_masked
 
 
-@admin.display(description="until", ordering="expires_at")
+@admin.display(description=_("until"), ordering="expires_at")
 def until(override: Override) -> SafeString:
     at = override.starts_at if override.state == "waiting" else override.expires_at
     words = format_html('<span class="rw-{}">{}</span>', override.state.replace(" ", "-"), until_in_words(override))
@@ -56,18 +58,18 @@ def quick(override: Override) -> SafeString:
     """Buttons that submit the form around the list, with its CSRF token, to their own URLs."""
     if override.state == "ended":
         return SafeString('<span class="rw-quick"></span>')  # Django shows a dash for an empty string
-    buttons = [("end", "End now")] + ([("extend", "+ 1 h")] if override.expires_at else [])
+    buttons = [("end", gettext("End now"))] + ([("extend", gettext("+ 1 h"))] if override.expires_at else [])
     links = ((reverse(f"admin:ratewindow_override_{name}", args=[override.pk]), label) for name, label in buttons)
     shown = format_html_join("", '<button type="submit" class="button" formaction="{}">{}</button>', links)
     return format_html('<span class="rw-quick">{}</span>', shown)
 
 
-@admin.display(description="who")
+@admin.display(description=_("who"))
 def who_in_full(override: Override) -> str:
     return in_words(override.identity)
 
 
-@admin.display(description="who")
+@admin.display(description=_("who"))
 def who_masked(override: Override) -> str:
     return masked(override.identity)
 
@@ -77,9 +79,9 @@ def who(request: HttpRequest) -> Any:
     return who_in_full if may_see(request) else who_masked
 
 
-@admin.display(description="made")
+@admin.display(description=_("made"))
 def made_by(override: Override) -> str:
-    return f"{origin(override)}, {ago(override.created_at)}"
+    return gettext("%(origin)s, %(ago)s") % {"origin": origin(override), "ago": ago(override.created_at)}
 
 
 def _row(override: Override, who: str) -> SafeString:
@@ -93,8 +95,11 @@ def _effect(override: Override) -> str:
     rule = override.rule
     match override.action:
         case "block":
-            return f"refused where rule {rule} applies" if rule else "refused everywhere"
+            return gettext("refused where rule %s applies") % rule if rule else gettext("refused everywhere")
         case "allow":
-            return f"exempt from rule {rule}" if rule else "exempt from all rules"
+            return gettext("exempt from rule %s") % rule if rule else gettext("exempt from all rules")
         case _:
-            return f"{override.rate} instead of the limits of {f'rule {rule}' if rule else 'all rules'}"
+            values = {"rate": override.rate, "rule": rule}
+            if rule:
+                return gettext("%(rate)s instead of the limits of rule %(rule)s") % values
+            return gettext("%(rate)s instead of the limits of all rules") % values

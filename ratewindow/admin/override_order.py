@@ -12,10 +12,13 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
 from ratewindow.models import Override
 from ratewindow.models.override_manager import OverrideQuerySet
+from ratewindow.reporting.summary import number
 
 
 @dataclass(frozen=True)
@@ -27,16 +30,18 @@ class Counts:
 
     def sentences(self) -> Iterator[str]:
         """``3 in force, the next one ends at 14:20.``, and how many wait or have ended."""
+        values = {"count": number(self.in_force), "time": time_zone.in_short(self.next_end) if self.next_end else ""}
         if self.next_end is None:
-            yield f"{self.in_force:,} in force." if self.in_force else "None in force."
+            yield gettext("%(count)s in force.") % values if self.in_force else gettext("None in force.")
         elif self.in_force == 1:
-            yield f"1 in force, it ends at {time_zone.in_short(self.next_end)}."
+            yield gettext("1 in force, it ends at %(time)s.") % values
         else:
-            yield f"{self.in_force:,} in force, the next one ends at {time_zone.in_short(self.next_end)}."
+            yield gettext("%(count)s in force, the next one ends at %(time)s.") % values
         if self.waiting:
-            yield "1 waits to begin." if self.waiting == 1 else f"{self.waiting:,} wait to begin."
+            text = ngettext("%(count)s waits to begin.", "%(count)s wait to begin.", self.waiting)
+            yield text % {"count": number(self.waiting)}
         if self.ended:
-            yield "1 has ended." if self.ended == 1 else f"{self.ended:,} have ended."
+            yield ngettext("%(count)s has ended.", "%(count)s have ended.", self.ended) % {"count": number(self.ended)}
 
 
 def counts(request: HttpRequest) -> Counts:
@@ -47,7 +52,7 @@ def counts(request: HttpRequest) -> Counts:
 
 
 def _counts(now: datetime) -> Counts:
-    ending, _, waiting, ended = _parts(Override.objects.get_queryset(), now)
+    ending, __, waiting, ended = _parts(Override.objects.get_queryset(), now)
     wait, over = waiting.count(), ended.count()
     next_end = ending.values_list("expires_at", flat=True).first()
     return Counts(Override.objects.count() - wait - over, wait, over, next_end)
@@ -56,15 +61,15 @@ def _counts(now: datetime) -> Counts:
 class StateFilter(admin.SimpleListFilter):
     """Whether an override is in force at this moment."""
 
-    title = "state"
+    title = _("state")
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         found = counts(request)
         return [
-            ("now", f"In force ({found.in_force:,})"),
-            ("waiting", f"Waiting to begin ({found.waiting:,})"),
-            ("ended", f"Ended ({found.ended:,})"),
+            ("now", gettext("In force (%s)") % number(found.in_force)),
+            ("waiting", gettext("Waiting to begin (%s)") % number(found.waiting)),
+            ("ended", gettext("Ended (%s)") % number(found.ended)),
         ]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:

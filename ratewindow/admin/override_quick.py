@@ -11,6 +11,8 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import override_ends, who
 from ratewindow.admin.masking import display
@@ -20,8 +22,8 @@ from ratewindow.operations.override_notes import until
 
 SUBMIT = "_quick"  # the name of its button
 UNTIL = "until"
-LENGTHS = (("1h", "1 hour"), ("24h", "24 hours"), (UNTIL, "Until a time"))
-ACTIONS = (("block", "Block"), ("allow", "Exempt"), ("rate", "Another rate"))
+LENGTHS = (("1h", _("1 hour")), ("24h", _("24 hours")), (UNTIL, _("Until a time")))
+ACTIONS = (("block", _("Block")), ("allow", _("Exempt")), ("rate", _("Another rate")))
 GROUPS_ID = "rw-group-names"
 MOST_SUGGESTED = 100
 
@@ -42,27 +44,27 @@ class QuickForm(OverrideForm):
     class Meta(OverrideForm.Meta):
         model = Override
         fields = ["identity", "action", "rate", "rule", "expires_at", "reason"]
-        labels = {"rule": "Rule", "expires_at": "Until", "reason": "Why"}
+        labels = {"rule": _("Rule"), "expires_at": _("Until"), "reason": _("Why")}
         widgets = {
-            "identity": WhoInput(attrs={"placeholder": "203.0.113.9, name or e-mail", "autocomplete": "off"}),
+            "identity": WhoInput(attrs={"placeholder": _("203.0.113.9, name or e-mail"), "autocomplete": "off"}),
             "rate": forms.TextInput(attrs={"placeholder": "100/m", "autocomplete": "off"}),
-            "rule": RuleNameInput(attrs={"placeholder": "all rules", "autocomplete": "off"}),
+            "rule": RuleNameInput(attrs={"placeholder": _("all rules"), "autocomplete": "off"}),
             "expires_at": forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
             "reason": forms.TextInput(attrs={"autocomplete": "off"}),
         }
-        help_texts = dict.fromkeys(fields, "")
+        help_texts: dict[str, Any] = dict.fromkeys(fields, "")
 
     required_css_class = "required"
 
-    action = forms.ChoiceField(label="What", choices=ACTIONS)
-    lasts = forms.ChoiceField(label="How long", choices=LENGTHS)  # type: ignore[assignment]
+    action = forms.ChoiceField(label=_("What"), choices=ACTIONS)
+    lasts = forms.ChoiceField(label=_("How long"), choices=LENGTHS)  # type: ignore[assignment]
     field_order = ["identity", "action", "rate", "rule", "lasts", "expires_at", "reason"]
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data, auto_id="rw-quick-%s", label_suffix="")
         self.fields["identity"].required = self.fields["reason"].required = True
         self.fields["identity"].error_messages["required"] = who.REQUIRED
-        self.fields["reason"].error_messages["required"] = "Enter a reason for your colleagues."
+        self.fields["reason"].error_messages["required"] = gettext("Enter a reason for your colleagues.")
 
     def add_prefix(self, field_name: str) -> str:
         """The action has another name, since `action` is that of the list's own actions."""
@@ -76,7 +78,7 @@ class QuickForm(OverrideForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
         if not cleaned.get("lasts") and not cleaned.get("expires_at") and not self.errors:
-            self.add_error("expires_at", "Enter until when, or choose 1 or 24 hours.")
+            self.add_error("expires_at", gettext("Enter until when, or choose 1 or 24 hours."))
         return cleaned
 
 
@@ -99,11 +101,11 @@ def save(model_admin: "ModelAdmin[Any]", request: HttpRequest, form: QuickForm) 
 
 
 def _done(new: Override, name: str) -> str:
-    return _DONE[new.action][bool(new.rule)].format(who=name, rule=new.rule, rate=new.rate, until=until(new))
+    return str(_DONE[new.action][bool(new.rule)]).format(who=name, rule=new.rule, rate=new.rate, until=until(new))
 
 
-_DONE: Mapping[str, tuple[str, str]] = {  # for all rules, and for one
-    "block": ("Blocked {who} {until}.", "Blocked {who} where rule {rule} applies, {until}."),
-    "allow": ("Exempted {who} from all rules {until}.", "Exempted {who} from rule {rule} {until}."),
-    "rate": ("Limited {who} to {rate} {until}.", "Limited {who} to {rate} under rule {rule} {until}."),
+_DONE: Mapping[str, tuple[Any, Any]] = {  # for all rules, and for one
+    "block": (_("Blocked {who} {until}."), _("Blocked {who} where rule {rule} applies, {until}.")),
+    "allow": (_("Exempted {who} from all rules {until}."), _("Exempted {who} from rule {rule} {until}.")),
+    "rate": (_("Limited {who} to {rate} {until}."), _("Limited {who} to {rate} under rule {rule} {until}.")),
 }

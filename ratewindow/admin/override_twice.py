@@ -5,6 +5,7 @@ from datetime import datetime
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from ratewindow.admin.masking import display
 from ratewindow.conf import time_zone
@@ -30,10 +31,12 @@ def may_extend(request: HttpRequest, first: Override, new: Override) -> bool:
 def question(request: HttpRequest, first: Override, new: Override) -> SafeString:
     """What there is already, with a radio button for each answer; the form is sent again with one of them."""
     said = already_in_words(first, display(request, first.identity))
-    another = _radio(ANOTHER, "Save another one")
+    another = _radio(ANOTHER, gettext("Save another one"))
     if not may_extend(request, first, new):
         return format_html("{} {}", said, another)
-    label = f"Extend that one until {time_zone.in_short(new.expires_at)}" if new.expires_at else "Let that one have no end"
+    label = gettext("Let that one have no end")
+    if new.expires_at:
+        label = gettext("Extend that one until %s") % time_zone.in_short(new.expires_at)
     return format_html("{} {} {}", said, _radio(EXTEND, label), another)
 
 

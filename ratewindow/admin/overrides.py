@@ -7,6 +7,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import (
     history,
@@ -38,8 +39,8 @@ class OverrideAdmin(AskingAdmin):
     radio_fields = {"action": admin.VERTICAL}
     fieldsets = [
         (None, {"fields": ["action", "identity", "reason"]}),
-        ("Rule and rate", {"fields": ["rule", "rate"]}),
-        ("When", {"fields": ["lasts", "expires_at", "starts_at"]}),
+        (_("Rule and rate"), {"fields": ["rule", "rate"]}),
+        (_("When"), {"fields": ["lasts", "expires_at", "starts_at"]}),
     ]
 
     class Media:
@@ -108,7 +109,7 @@ class OverrideAdmin(AskingAdmin):
         return [] if obj is None else [override_list.who(request), override_list.made_by]
 
     def get_fieldsets(self, request: HttpRequest, obj: Override | None = None) -> Any:
-        (name, _), *others = self.fieldsets
+        (name, __), *others = self.fieldsets
         if obj is None:
             user = ["user"] if who.may_search_users(request) else []
             return [(name, {"fields": ["action", "identity", *user, "group", "reason"]}), *others]

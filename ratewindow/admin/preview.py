@@ -12,6 +12,7 @@ from django.forms import ModelForm, Script
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from ratewindow import conf
@@ -22,6 +23,7 @@ from ratewindow.admin.recorded import RecordedAdmin
 from ratewindow.admin.rule_form import PREVIEW_BUTTON
 from ratewindow.admin.wording import sentence
 from ratewindow.conf import time_zone
+from ratewindow.conf.translation import translated
 from ratewindow.limiter.types import Window
 from ratewindow.models import RateRule, RuleWindow
 from ratewindow.operations import lockout
@@ -128,14 +130,14 @@ def of_row(request: HttpRequest, row: RateRule, windows: Sequence[Window] | None
     try:
         rule = _frozen(row, windows)
     except ValueError as error:  # written by raw SQL
-        return Preview(sentence=said, warnings=[f"{error}."])
+        return Preview(sentence=said, warnings=[gettext("%s.") % translated(error)])
     covered = coverage([rule])
     counted = _last_hour(request, row.name) if row.pk else None
     is_met = rule.name == _UNSAVED or (counted is not None and row.name in counted.rules)  # by a call that nothing registers
     found = [doubt for _, doubt in doubts([rule], covered) if doubt.kind != "unnamed" or not is_met]
     warnings = [f"{doubt.text} {doubt.remedy}" for doubt in found]
     if row.pk and (problem := reading.problem_of(row.name)):
-        warnings.append(f"As it is saved, this rule {problem}.")
+        warnings.append(gettext("As it is saved, this rule %s.") % problem)
     met = [each for each in covered if each.meets]
     may = sorted((each for each in covered if each.may_meet), key=lambda each: not each.likely)
     return Preview(

@@ -6,8 +6,11 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.functional import lazy
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow import conf
 from ratewindow.admin import code_keys
@@ -29,24 +32,24 @@ BOUNDS = {"cost": (0, MOST_COST), "enforce_percent": (1, 100), "lease": (1, MOST
 SAVE_BUTTONS = {"_shadow": Mode.SHADOW, "_enforce": Mode.ENFORCE}  # of a new rule, each with the mode that it saves
 
 KEYS = [
-    ("ip", "Each address"),
-    ("user_or_ip", "Each user, or each address when nobody is logged in"),
-    ("user", "Each user"),
-    ("session", "Each session"),
-    ("header:x-api-key", "Each API key (header x-api-key)"),
-    ("global", "All visitors together"),
+    ("ip", _("Each address")),
+    ("user_or_ip", _("Each user, or each address when nobody is logged in")),
+    ("user", _("Each user")),
+    ("session", _("Each session")),
+    ("header:x-api-key", _("Each API key (header x-api-key)")),
+    ("global", _("All visitors together")),
 ]
-_LOGIN_NAMES = "Each login name tried, with the address"
+_LOGIN_NAMES = _("Each login name tried, with the address")
 COUNTS = [
-    (ALWAYS, "Every request"),
-    (LOGIN_FAILED, "Failed logins"),
-    ("4xx", "Refused or failed answers (status 4xx)"),
-    (OTHER, "Something else"),
+    (ALWAYS, _("Every request")),
+    (LOGIN_FAILED, _("Failed logins")),
+    ("4xx", _("Refused or failed answers (status 4xx)")),
+    (OTHER, _("Something else")),
 ]
 ON_ERROR_NOW = {
-    "allow": "As ON_ERROR says: let pass uncounted",
-    "refuse": "As ON_ERROR says: refuse, with 503",
-    "local": "As ON_ERROR says: count in each process",
+    "allow": _("As ON_ERROR says: let pass uncounted"),
+    "refuse": _("As ON_ERROR says: refuse, with 503"),
+    "local": _("As ON_ERROR says: count in each process"),
 }
 MOST_SUGGESTED = 500
 _NEVER_MISSING = "ip user_or_ip global"
@@ -54,12 +57,15 @@ _OF_NO_TEXT = "ip user_or_ip user session global"  # values that clients do not 
 _WITH_PATTERN = "path prefix regex route"
 
 
-def _by_choice(*parts: tuple[str, str, str]) -> SafeString:
+def _by_choice(*parts: tuple[str, Any, Any]) -> SafeString:
     """Parts of a help text, each shown for some choices of `applies_to`; where it says so, the pattern has another label then."""
     spans = format_html_join(
         " ", '<span class="rw-part" data-rw-when="applies_to={}" data-rw-label="{}">{}</span>', ((each) for each in parts)
     )
     return format_html("{}", spans)
+
+
+_by_choices = lazy(_by_choice, SafeString)  # in the reader's language
 
 
 class RuleForm(ConflictForm):
@@ -72,35 +78,42 @@ class RuleForm(ConflictForm):
         required=False,
         max_length=MOST_REASON,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
-        help_text="For your colleagues: why you make this change. It is shown in the history, and is no part of the rule.",
+        label=_("Why"),
+        help_text=_("For your colleagues: why you make this change. It is shown in the history, and is no part of the rule."),
     )
 
     class Meta:
         field_classes = {"key": ChoiceOrTextField, "count_when": ChoiceOrTextField}
         error_messages = {
-            "name": {"required": "Enter a name that no other rule has, such as login or api.minute."},
-            "applies_to": {"required": "Choose which requests the rule applies to."},
-            "key": {"required": "Choose what is counted apart, such as each address."},
+            "name": {"required": _("Enter a name that no other rule has, such as login or api.minute.")},
+            "applies_to": {"required": _("Choose which requests the rule applies to.")},
+            "key": {"required": _("Choose what is counted apart, such as each address.")},
         }
         help_texts = {
-            "applies_to": _by_choice(
-                ("named", "", "The name of the rule is then the one that code uses."),
-                ("all", "", "“Every request” includes requests to this admin, and for static files that Django serves."),
+            "applies_to": _by_choices(
+                ("named", "", _("The name of the rule is then the one that code uses.")),
+                ("all", "", _("“Every request” includes requests to this admin, and for static files that Django serves.")),
             ),
-            "pattern": _by_choice(
-                ("path", "Path", "One path is written as /login/, and met however a client spells it."),
-                ("prefix", "Beginning", "The beginning of paths is written as /api/."),
-                ("regex", "Regular expression", "A regular expression is written as ^/api/v[0-9]+/."),
-                ("route", "URL name", "A URL name is written as login or shop:checkout, a namespace as shop."),
+            "pattern": _by_choices(
+                ("path", _("Path"), _("One path is written as /login/, and met however a client spells it.")),
+                ("prefix", _("Beginning"), _("The beginning of paths is written as /api/.")),
+                ("regex", _("Regular expression"), _("A regular expression is written as ^/api/v[0-9]+/.")),
+                ("route", _("URL name"), _("A URL name is written as login or shop:checkout, a namespace as shop.")),
             ),
-            "methods": "Tick none for all methods. GET includes HEAD.",
-            "key": "Requests with the same value of this are counted together, apart from all others.",
-            "on_error": "ON_ERROR is the setting for all rules. “Refuse” suits what must be protected, such as a login. A share "
-            "is the limit over LOCAL_PROCESSES.",
-            "penalty": "How long a client that has exceeded the limit is refused, such as 15m, 1h or 1d, even if it would be "
-            "within the limit again. Leave empty for no penalty.",
-            "on_missing": "What to do with a request without this key: nobody logged in, or a header or field missing or empty.",
-            "count_when": "The limit is checked before the view, and what depends on the answer is counted after it.",
+            "methods": _("Tick none for all methods. GET includes HEAD."),
+            "key": _("Requests with the same value of this are counted together, apart from all others."),
+            "on_error": _(
+                "ON_ERROR is the setting for all rules. “Refuse” suits what must be protected, such as a login. A share "
+                "is the limit over LOCAL_PROCESSES."
+            ),
+            "penalty": _(
+                "How long a client that has exceeded the limit is refused, such as 15m, 1h or 1d, even if it would be "
+                "within the limit again. Leave empty for no penalty."
+            ),
+            "on_missing": _(
+                "What to do with a request without this key: nobody logged in, or a header or field missing or empty."
+            ),
+            "count_when": _("The limit is checked before the view, and what depends on the answer is counted after it."),
         }
         widgets = {
             "name": SuggestingInput("applies_to", {"class": "vTextField"}),
@@ -108,13 +121,15 @@ class RuleForm(ConflictForm):
             "pattern": SuggestingInput("applies_to", {"class": "vTextField", "data-rw-used": f"applies_to={_WITH_PATTERN}"}),
             "methods": MethodsInput(),
             "key": ChoiceOrText(
-                "Something else, as text:",
-                "Such as ip, user, user_or_ip, session, global, route, path, method, header:NAME, cookie:NAME, query:NAME, "
-                "post:NAME, json:NAME, body:NAME (a form or JSON), jwt:CLAIM, a key of your own, such as tenant or "
-                "shop.limits.tenant, or several joined by +, such as ip+post:username.",
+                _("Something else, as text:"),
+                _(
+                    "Such as ip, user, user_or_ip, session, global, route, path, method, header:NAME, cookie:NAME, query:NAME, "
+                    "post:NAME, json:NAME, body:NAME (a form or JSON), jwt:CLAIM, a key of your own, such as tenant or "
+                    "shop.limits.tenant, or several joined by +, such as ip+post:username."
+                ),
             ),
             "count_when": ChoiceOrText(
-                "Something else, as text:", "Statuses of the answer, such as 401,403,5xx.", choices=COUNTS
+                _("Something else, as text:"), _("Statuses of the answer, such as 401,403,5xx."), choices=COUNTS
             ),
             "message": forms.Textarea(attrs={"rows": 2, "cols": 60}),
         }
@@ -143,8 +158,9 @@ class RuleForm(ConflictForm):
     def _offer_keys(self) -> None:
         keys = presets.login_keys() or ["ip+post:username"]
         logins = [(key, f"{_LOGIN_NAMES} ({key.partition('+')[2]})" if keys[1:] else _LOGIN_NAMES) for key in keys]
-        own = [(name, f"{name} (a key of this site's code)") for name in sorted(custom_keys.known()) if "." not in name]
-        self.fields["key"].widget.choices = [*KEYS[:3], *logins, *KEYS[3:], *own, (OTHER, "Something else")]
+        label = gettext("%s (a key of this site's code)")
+        own = [(name, label % name) for name in sorted(custom_keys.known()) if "." not in name]
+        self.fields["key"].widget.choices = [*KEYS[:3], *logins, *KEYS[3:], *own, (OTHER, _("Something else"))]
 
     def _offer_names(self) -> None:
         if "name" in self.fields:
@@ -158,7 +174,7 @@ class RuleForm(ConflictForm):
     def _begin_with_no_choice(self, name: str) -> None:
         field: Any = self.fields[name]
         field.initial = ""
-        field.choices = [("", "Choose…"), *AppliesTo.choices]
+        field.choices = [("", _("Choose…")), *AppliesTo.choices]
 
     def is_valid(self) -> bool:
         """What is sent by the button for a preview is never saved."""
@@ -180,7 +196,7 @@ class RuleForm(ConflictForm):
         mode: str = next((stage for button, stage in SAVE_BUTTONS.items() if button in self.data), self.cleaned_data["mode"])
         if mode == Mode.ENFORCE and not self.may_enforce and self.initial.get("mode") != Mode.ENFORCE:
             raise ValidationError(
-                "You may not enforce rules. Save this one in shadow, and ask somebody who may enforce it.", code="forbidden"
+                _("You may not enforce rules. Save this one in shadow, and ask somebody who may enforce it."), code="forbidden"
             )
         return mode
 
@@ -193,7 +209,7 @@ class RuleForm(ConflictForm):
             and (percent or 100) > self.initial["enforce_percent"]
         ):
             raise ValidationError(
-                "You may not enforce rules for more clients. Ask somebody who may enforce them.", code="forbidden"
+                _("You may not enforce rules for more clients. Ask somebody who may enforce them."), code="forbidden"
             )
         return percent
 

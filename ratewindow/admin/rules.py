@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import (
     code_rates,
@@ -40,7 +42,7 @@ from ratewindow.rules.coverage import coverage
 from ratewindow.rules.doubts import doubts
 from ratewindow.rules.rule import Rule
 
-COUNTING = "Counting"  # the first of the fieldsets below the limits
+COUNTING = _("Counting")  # the first of the fieldsets below the limits
 _UNFILTERED = {"o", "p", "all"}  # query parameters that hide no rule
 
 
@@ -57,12 +59,12 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
     save_as = True
     fieldsets = [
         (None, {"fields": ["name", "mode", "enforce_percent", "description"]}),
-        ("What", {"fields": ["applies_to", "pattern", "methods"]}),
-        ("Who", {"fields": ["key", "on_missing", "normalise"]}),
+        (_("What"), {"fields": ["applies_to", "pattern", "methods"]}),
+        (_("Who"), {"fields": ["key", "on_missing", "normalise"]}),
         (COUNTING, {"classes": ["collapse"], "fields": ["cost", "count_when", "hold", "count_refused", "lease"]}),
-        ("When refused", {"classes": ["collapse"], "fields": ["penalty", "response_status", "message", "on_error"]}),
+        (_("When refused"), {"classes": ["collapse"], "fields": ["penalty", "response_status", "message", "on_error"]}),
     ]
-    search_help_text = "Search in name, description and pattern"
+    search_help_text = _("Search in name, description and pattern")
 
     class Media:
         css = {"all": ["ratewindow/rules.css", "ratewindow/rollout.css", "ratewindow/rule_form.css", "ratewindow/ready.css"]}
@@ -157,25 +159,28 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
 
     def _warn(self, request: HttpRequest, rule: Rule) -> None:
         """Of a rule that limits nobody or refuses all, and of one that refuses staff, or would once it is enforced."""
-        for _, doubt in doubts([rule], coverage([rule])):
+        for __, doubt in doubts([rule], coverage([rule])):
             messages.warning(request, f"{doubt.text} {doubt.remedy}")
         for found in lockout.lockouts([rule], request):
             messages.warning(request, f"{found} {lockout.REMEDY} {lockout.way_out(rule.name)}")
 
-    @admin.display(description="in words")
+    @admin.display(description=_("in words"))
     def in_words(self, rule: RateRule) -> str:
         """The rule as it is saved; `rule` holds what was typed if the form has errors."""
         problem = reading.problem_of(rule.name)
-        return sentence(self.model.objects.get(pk=rule.pk)) + (f" But it {problem}." if problem else "")
+        said = sentence(self.model.objects.get(pk=rule.pk))
+        return f"{said} {gettext('But it %s.') % problem}" if problem else said
 
-    @admin.display(description="mode", ordering="mode")
+    @admin.display(description=_("mode"), ordering="mode")
     def mode_badge(self, rule: RateRule) -> SafeString:
         return format_html('<span class="rw-mode rw-mode-{}">{}</span>', rule.mode, mode_in_words(rule))
 
-    @admin.display(description="rule", ordering="name")
+    @admin.display(description=_("rule"), ordering="name")
     def name_and_sentence(self, rule: RateRule) -> SafeString:
         problem = reading.problem_of(rule.name)
-        left_out = format_html(' <span class="errornote rw-left-out">This rule {}.</span>', problem) if problem else ""
+        left_out = (
+            format_html(' <span class="errornote rw-left-out">{}</span>', gettext("This rule %s.") % problem) if problem else ""
+        )
         return format_html('<strong>{}</strong> <span class="rw-sentence">{}</span>{}', rule.name, sentence(rule), left_out)
 
     def has_enforce_permission(self, request: HttpRequest) -> bool:

@@ -11,6 +11,9 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import code_keys
 from ratewindow.conf.translation import translated
@@ -18,12 +21,12 @@ from ratewindow.models import Override
 from ratewindow.overrides.as_typed import EXAMPLES, SeveralUsers, as_subject
 
 CHOSEN = "identity_chosen"  # the name of the radio buttons that list several users
-HELP = (
+HELP = _(
     "An address or a network, such as 203.0.113.9 or 203.0.113.0/24 (a single IPv6 address stands for its /64, as in rules); a "
     "login name or an e-mail address; a user by number, such as user:42; a group, such as group:staff; a value of any other key, "
     "such as header:x-api-key:VALUE; several joined by +, which must all match; or * for everybody."
 )
-REQUIRED = f"Enter a client, such as {EXAMPLES}."
+REQUIRED = format_lazy(_("Enter a client, such as {examples}."), examples=EXAMPLES)
 
 
 def may_view_users(request: HttpRequest) -> bool:
@@ -46,20 +49,20 @@ def user_field() -> forms.ModelChoiceField:  # type: ignore[type-arg]
     created_by: Any = Override._meta.get_field("created_by")  # a foreign key to users, as the autocomplete view needs one
     return forms.ModelChoiceField(
         get_user_model()._default_manager.all(),
-        label="Or a user",
+        label=_("Or a user"),
         required=False,
         widget=AutocompleteSelect(created_by, admin.site),
-        error_messages={"invalid_choice": "This user does not exist any more: choose another one."},
+        error_messages={"invalid_choice": _("This user does not exist any more: choose another one.")},
     )
 
 
 def group_field() -> forms.ModelChoiceField:  # type: ignore[type-arg]
     return forms.ModelChoiceField(
         Group.objects.order_by("name"),
-        label="Or a group",
+        label=_("Or a group"),
         required=False,
-        empty_label="No group",
-        error_messages={"invalid_choice": "This group does not exist any more: choose another one."},
+        empty_label=_("No group"),
+        error_messages={"invalid_choice": _("This group does not exist any more: choose another one.")},
     )
 
 
@@ -90,7 +93,7 @@ def one_of(form: Any) -> None:
     if len(found) == 1:
         cleaned["identity"] = found[0]
     elif "identity" not in form.errors:
-        several = f"This names several clients, {' and '.join(found)}: keep one, and add the others after it."
+        several = gettext("This names several clients, %s: keep one, and add the others after it.") % gettext(" and ").join(found)
         form.add_error("identity", several if found else REQUIRED)
 
 
@@ -101,4 +104,5 @@ def _choice(text: str, several: SeveralUsers) -> SafeString:
         '<label class="rw-choice"><input type="radio" name="{}" value="{}"> {} ({})</label>',
         ((CHOSEN, identity, name, identity) for identity, name in several.users.items()),
     )
-    return format_html("Several users have the login name or e-mail address {}. Choose one, and save again: {}", text, radios)
+    sentence = gettext("Several users have the login name or e-mail address %s. Choose one, and save again:") % text
+    return format_html("{} {}", sentence, radios)

@@ -12,6 +12,7 @@ from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import duration, one_of
 from ratewindow.conf.translation import translated
 from ratewindow.limiter.algorithms import algorithm
+from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override, RateRule, RuleWindow
 from ratewindow.reporting.summary import number
@@ -172,8 +173,8 @@ _BY_THE_CLOCK = {
 }
 
 
-def _period(period: timedelta) -> str:
-    return duration(period // timedelta(milliseconds=1))
+def _period(period: timedelta | str) -> str:
+    return duration(parse_duration(period))
 
 
 _ALWAYS_THERE = {"ip", "user_or_ip", "global", "path", "method"}  # parts of a key that no request lacks

@@ -33,14 +33,16 @@ class Edit(models.Model):
 
     at = MomentField(_("time"), db_index=True)
     kind = models.CharField(_("kind"), max_length=8, choices=Kind.choices)
-    subject = models.CharField(max_length=MOST_CHARACTERS, blank=True)  # as `operations.history.recording.Subject` has it
+    subject = models.CharField(
+        _("subject"), max_length=MOST_CHARACTERS, blank=True
+    )  # as `operations.history.recording.Subject` has it
     action = models.CharField(_("action"), max_length=8, choices=Action.choices)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     by = models.CharField(_("person"), max_length=MOST_BY, blank=True)  # also after the user is deleted
     way = models.CharField(_("way"), max_length=MOST_WAY)  # admin, code, define, command mode, ...
     reason = models.CharField(_("reason"), max_length=MOST_REASON, blank=True)
-    before = models.JSONField(null=True, blank=True)  # None if there was nothing
-    after = models.JSONField(null=True, blank=True)
+    before = models.JSONField(_("before"), null=True, blank=True)  # None if there was nothing
+    after = models.JSONField(_("after"), null=True, blank=True)
 
     objects = EditManager()
 

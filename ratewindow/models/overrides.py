@@ -32,8 +32,9 @@ class Override(models.Model):
         ALLOW = "allow", _("Let pass: no rule applies")
         RATE = "rate", _("Another rate")
 
-    action = models.CharField(max_length=8, choices=Action.choices)
+    action = models.CharField(_("action"), max_length=8, choices=Action.choices)
     rule = models.CharField(
+        _("rule"),
         max_length=64,
         blank=True,
         validators=[RegexValidator(NAME_PATTERN, format_lazy(_("This is not a rule name: use {words}."), words=NAME_WORDS))],
@@ -44,18 +45,24 @@ class Override(models.Model):
         max_length=MOST_CHARACTERS,
         help_text=_("For example ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:VALUE; * means everybody."),
     )
-    rate = models.CharField(max_length=100, blank=True, help_text=_("Only for another rate, for example 100/m or 5/s; 1000/h."))
+    rate = models.CharField(
+        _("rate"), max_length=100, blank=True, help_text=_("Only for another rate, for example 100/m or 5/s; 1000/h.")
+    )
     starts_at = MomentField(_("from"), null=True, blank=True, help_text=_("Leave empty to begin now."))
     expires_at = MomentField(_("until"), null=True, blank=True, help_text=_("Leave empty for no end."))
-    reason = models.CharField(max_length=200, blank=True, help_text=_("Why, for your colleagues."))
+    reason = models.CharField(_("reason"), max_length=200, blank=True, help_text=_("Why, for your colleagues."))
     source = models.CharField(
-        max_length=32, default="code", editable=False, help_text=_("Where it was created: in the admin, by a command or by code.")
+        _("source"),
+        max_length=32,
+        default="code",
+        editable=False,
+        help_text=_("Where it was created: in the admin, by a command or by code."),
     )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
     )
-    created_at = MomentField(auto_now_add=True)
-    changed_at = MomentField(auto_now=True, db_index=True)
+    created_at = MomentField(_("created at"), auto_now_add=True)
+    changed_at = MomentField(_("changed at"), auto_now=True, db_index=True)
 
     objects = OverrideManager()
 

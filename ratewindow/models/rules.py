@@ -61,22 +61,25 @@ class RateRule(models.Model):
     """One rule: which requests it meets, what identifies a client, and, as windows, how much it allows."""
 
     name = models.CharField(
+        _("name"),
         max_length=64,
         unique=True,
         validators=[RegexValidator(NAME_PATTERN, format_lazy(_("This is not a rule name: use {words}."), words=NAME_WORDS))],
         help_text=_("Clients see this name in headers. It cannot be changed after the first save."),
     )
-    description = models.TextField(blank=True, help_text=_("A note for your colleagues: why this rule exists."))
-    mode = models.CharField(max_length=8, choices=Mode.choices, default=Mode.SHADOW)
+    description = models.TextField(_("description"), blank=True, help_text=_("A note for your colleagues: why this rule exists."))
+    mode = models.CharField(_("mode"), max_length=8, choices=Mode.choices, default=Mode.SHADOW)
     enforce_percent = models.PositiveSmallIntegerField(
+        _("enforce percent"),
         default=100,
         validators=[MinValueValidator(1), MaxValueValidator(100)],
         help_text=_(
             "The percentage of clients for whom the rule is enforced, always the same ones. For the others it stays in shadow."
         ),
     )
-    applies_to = models.CharField(max_length=8, choices=AppliesTo.choices, default=AppliesTo.NAMED)
+    applies_to = models.CharField(_("applies to"), max_length=8, choices=AppliesTo.choices, default=AppliesTo.NAMED)
     pattern = models.CharField(
+        _("pattern"),
         max_length=255,
         blank=True,
         help_text=_(
@@ -85,7 +88,7 @@ class RateRule(models.Model):
         ),
     )
     methods = models.CharField(
-        max_length=100, blank=True, help_text=_("For example POST or GET,HEAD. Leave empty for all methods.")
+        _("methods"), max_length=100, blank=True, help_text=_("For example POST or GET,HEAD. Leave empty for all methods.")
     )
     key = models.CharField(
         _("count per"),
@@ -107,6 +110,7 @@ class RateRule(models.Model):
     )
 
     cost = models.PositiveIntegerField(
+        _("cost"),
         default=1,
         validators=[MaxValueValidator(MOST_COST)],
         help_text=_("How many units each request uses. With 0 the limit is checked and nothing is counted."),
@@ -134,12 +138,14 @@ class RateRule(models.Model):
         help_text=_("A client that keeps trying stays refused, until it has sent nothing for a whole period."),
     )
     penalty = PeriodField(
+        _("penalty"),
         null=True,
         blank=True,
         help_text=_("How long a client that has exceeded the limit is refused, for example 15m. Leave empty for no penalty."),
     )
 
     lease = models.PositiveIntegerField(
+        _("lease"),
         default=1,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_COST)],
         help_text=_(
@@ -151,12 +157,16 @@ class RateRule(models.Model):
         _("while Redis is away"), max_length=8, choices=OnError.choices, blank=True, default=OnError.DEFAULT
     )
     response_status = models.PositiveSmallIntegerField(
+        _("response status"),
         default=429,
         validators=[MinValueValidator(400), MaxValueValidator(599)],
         help_text=_("The HTTP status of a refusal. 429 tells clients to slow down."),
     )
     message = models.CharField(
-        max_length=300, blank=True, help_text=_("What a refused client reads. Leave empty for the default sentence.")
+        _("message"),
+        max_length=300,
+        blank=True,
+        help_text=_("What a refused client reads. Leave empty for the default sentence."),
     )
 
     objects = RateRuleManager()

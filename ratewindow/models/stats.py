@@ -14,21 +14,25 @@ class ThrottleStat(models.Model):
         HOUR = "hour", _("Hour")
         DAY = "day", _("Day")
 
-    rule = models.CharField(max_length=64, help_text=_("The name of the rule. Its history remains when the rule is deleted."))
-    resolution = models.CharField(max_length=8, choices=Resolution.choices)
-    start = MomentField()
-    passed = models.PositiveBigIntegerField(default=0)
-    refused = models.PositiveBigIntegerField(default=0)
+    rule = models.CharField(
+        _("rule"), max_length=64, help_text=_("The name of the rule. Its history remains when the rule is deleted.")
+    )
+    resolution = models.CharField(_("resolution"), max_length=8, choices=Resolution.choices)
+    start = MomentField(_("start"))
+    passed = models.PositiveBigIntegerField(_("passed"), default=0)
+    refused = models.PositiveBigIntegerField(_("refused"), default=0)
     other = models.PositiveBigIntegerField(_("refused by another rule"), default=0)
     would_refuse = models.PositiveBigIntegerField(
-        default=0, help_text=_("Passed in shadow, but would have been refused if the rule were enforced.")
+        _("would refuse"), default=0, help_text=_("Passed in shadow, but would have been refused if the rule were enforced.")
     )
     fallback = models.PositiveBigIntegerField(
         _("decided without Redis"), default=0, help_text=_("Passed or refused without being counted in Redis.")
     )
     near = models.PositiveBigIntegerField(_("near a limit"), default=0, help_text=_("Passed, with over 80 % of a limit used."))
-    reasons = models.JSONField(default=dict, help_text=_("Refusals and decisions without Redis, by reason."))
-    latency = models.JSONField(default=dict, help_text=_("How long decisions took: counts by upper bounds in milliseconds."))
+    reasons = models.JSONField(_("reasons"), default=dict, help_text=_("Refusals and decisions without Redis, by reason."))
+    latency = models.JSONField(
+        _("latency"), default=dict, help_text=_("How long decisions took: counts by upper bounds in milliseconds.")
+    )
 
     class Meta:
         verbose_name = _("report")
@@ -55,23 +59,26 @@ class OffenderStat(models.Model):
         ROUTE = "route", _("Route")
         AGENT = "agent", _("User agent")
 
-    rule = models.CharField(max_length=64)
-    resolution = models.CharField(max_length=8, choices=ThrottleStat.Resolution.choices)
-    start = MomentField()
-    kind = models.CharField(max_length=8, choices=Kind.choices)
+    rule = models.CharField(_("rule"), max_length=64)
+    resolution = models.CharField(_("resolution"), max_length=8, choices=ThrottleStat.Resolution.choices)
+    start = MomentField(_("start"))
+    kind = models.CharField(_("kind"), max_length=8, choices=Kind.choices)
     value = models.CharField(
+        _("value"),
         max_length=255,
         blank=True,
         help_text=_("An identity as ANONYMIZE says it is stored, a route, or a user agent's family."),
     )
-    refused = models.PositiveBigIntegerField(default=0)
-    would_refuse = models.PositiveBigIntegerField(default=0)
+    refused = models.PositiveBigIntegerField(_("refused"), default=0)
+    would_refuse = models.PositiveBigIntegerField(_("would refuse"), default=0)
     met = models.PositiveBigIntegerField(
         _("requests"), default=0, help_text=_("All requests that met the rule, of clients alone.")
     )
-    signed_in = models.BooleanField(default=False, help_text=_("A client that is known to have been signed in."))
-    network = models.CharField(max_length=255, blank=True, help_text=_("That of a client with an address."))
-    distinct = models.JSONField(default=dict, help_text=_("Of all: from which the number of different clients is estimated."))
+    signed_in = models.BooleanField(_("signed in"), default=False, help_text=_("A client that is known to have been signed in."))
+    network = models.CharField(_("network"), max_length=255, blank=True, help_text=_("That of a client with an address."))
+    distinct = models.JSONField(
+        _("distinct"), default=dict, help_text=_("Of all: from which the number of different clients is estimated.")
+    )
 
     class Meta:
         verbose_name = _("offender")

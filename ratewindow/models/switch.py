@@ -1,6 +1,7 @@
 """The model of the kill switch, which turns all limits off, also for a limited time."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from ratewindow.models.fields import MomentField
 
@@ -8,11 +9,11 @@ from ratewindow.models.fields import MomentField
 class LimitSwitch(models.Model):
     """One row at most: whether somebody has switched the limits off, until when, and why."""
 
-    off = models.BooleanField(default=False)
-    until = MomentField(null=True, blank=True)
-    reason = models.CharField(max_length=200, blank=True)
-    changed_by = models.CharField(max_length=150, blank=True)
-    changed_at = MomentField()
+    off = models.BooleanField(_("off"), default=False)
+    until = MomentField(_("until"), null=True, blank=True)
+    reason = models.CharField(_("reason"), max_length=200, blank=True)
+    changed_by = models.CharField(_("changed by"), max_length=150, blank=True)
+    changed_at = MomentField(_("changed at"))
 
     class Meta:
         default_permissions = ()

@@ -22,10 +22,11 @@ class RuleWindow(models.Model):
     """One limit of a rule: at most `limit` requests in any `period`."""
 
     rule = models.ForeignKey(RateRule, models.CASCADE, related_name="windows")
-    limit = models.PositiveBigIntegerField(help_text=_("How many requests are allowed in a period. 0 refuses all."))
-    period = PeriodField()
-    algorithm = models.CharField(max_length=32, choices=algorithm_choices, default="sliding_window")
+    limit = models.PositiveBigIntegerField(_("limit"), help_text=_("How many requests are allowed in a period. 0 refuses all."))
+    period = PeriodField(_("period"))
+    algorithm = models.CharField(_("algorithm"), max_length=32, choices=algorithm_choices, default="sliding_window")
     buckets = models.PositiveIntegerField(
+        _("buckets"),
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
@@ -33,12 +34,14 @@ class RuleWindow(models.Model):
     )
 
     burst = models.PositiveIntegerField(
+        _("burst"),
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
         help_text=_("Token bucket and leaky bucket only: how many requests may come at once. Leave empty for the default."),
     )
     aligned_to = models.CharField(
+        _("aligned to"),
         max_length=8,
         blank=True,
         choices=[(name, name.capitalize()) for name in ALIGNMENTS_MS],

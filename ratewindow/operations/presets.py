@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from ratewindow.models import RateRule
 from ratewindow.operations.login_routes import is_login, is_reset, is_sign_up, login_key
 from ratewindow.rules import code_rates
@@ -42,12 +44,12 @@ class Kind:
     """What is limited alike, and how its routes are found. `missing` is said where this site has none."""
 
     name: str
-    title: str
-    why: str
+    title: Any  # lazy texts
+    why: Any
     rate: str
     find: Callable[[Sequence[Route]], Iterator[tuple[str, str, Mapping[str, Any]]]]
     fields: Mapping[str, Any] = field(default_factory=dict)
-    missing: str = ""
+    missing: Any = ""
     to_fill_in: str = "path"
 
 
@@ -83,7 +85,7 @@ def _apis(known: Sequence[Route]) -> Iterator[tuple[str, str, Mapping[str, Any]]
     answers = {route: _answers_programs(route) for route in known if not is_login(route)}
     mixed = {route.section for route, answering in answers.items() if not answering}
     prefixes = Counter(filter(None, (_prefix(route, mixed) for route, answering in answers.items() if answering)))
-    for prefix, _ in prefixes.most_common():
+    for prefix, __ in prefixes.most_common():
         if not any(prefix != other and prefix.startswith(other) for other in prefixes):
             yield "prefix", prefix, {}
 
@@ -108,54 +110,54 @@ def _everything(known: Sequence[Route]) -> Iterator[tuple[str, str, Mapping[str,
 KINDS = (
     Kind(
         "login",
-        "Logins",
-        "Slows down who guesses passwords. Only failed logins count.",
+        _("Logins"),
+        _("Slows down who guesses passwords. Only failed logins count."),
         "5/m; 20/h",
         _named(is_login, login_key),
         {"methods": "POST", "count_when": "login_failed", "hold": True, "normalise": True},
-        "No page to log in was found among this site's URLs.",
+        _("No page to log in was found among this site's URLs."),
     ),
     Kind(
         "password-reset",
-        "Password reset",
-        "Keeps others from filling a person's mailbox with mail of yours.",
+        _("Password reset"),
+        _("Keeps others from filling a person's mailbox with mail of yours."),
         "5/h; 20/d",
         _named(is_reset),
         {"methods": "POST"},
-        "No page to reset a password was found among this site's URLs.",
+        _("No page to reset a password was found among this site's URLs."),
     ),
     Kind(
         "sign-up",
-        "Sign-up",
-        "Slows down programs that register accounts.",
+        _("Sign-up"),
+        _("Slows down programs that register accounts."),
         "10/h; 30/d",
         _named(is_sign_up),
         {"methods": "POST"},
-        "No page to sign up was found among this site's URLs.",
+        _("No page to sign up was found among this site's URLs."),
     ),
     Kind(
         "api",
-        "API",
-        "Keeps one client from taking the share of the others.",
+        _("API"),
+        _("Keeps one client from taking the share of the others."),
         "100/m; 2000/h",
         _apis,
         {"key": "user_or_ip"},
-        "No API was found among this site's URLs.",
+        _("No API was found among this site's URLs."),
         "prefix",
     ),
     Kind(
         "search",
-        "Search",
-        "A search costs more than most pages, and is what programs that copy sites ask for.",
+        _("Search"),
+        _("A search costs more than most pages, and is what programs that copy sites ask for."),
         "30/m",
         _named(_is_search),
         {},
-        "No search was found among this site's URLs.",
+        _("No search was found among this site's URLs."),
     ),
     Kind(
         "everything",
-        "Everything",
-        "Lies below all other rules: no address gets more than a busy office needs. It also meets this admin.",
+        _("Everything"),
+        _("Lies below all other rules: no address gets more than a busy office needs. It also meets this admin."),
         "600/m",
         _everything,
     ),
@@ -209,7 +211,7 @@ def _group(kind: Kind, known: Sequence[Route], taken: set[str], used: Mapping[tu
 
 
 def _preset(kind: Kind, applies_to: str, pattern: str, fields: Mapping[str, Any]) -> Preset:
-    described = {"description": kind.why, "applies_to": applies_to, "pattern": pattern}
+    described = {"description": str(kind.why), "applies_to": applies_to, "pattern": pattern}
     return Preset(kind.name, kind.name, kind.rate, {"key": "ip", **kind.fields, **fields, **described})
 
 
