@@ -18,6 +18,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "ratewindow"
 LANGUAGES = {"ru": "ru", "zh_Hans": "zh_Hans"}  # folders, and what Babel calls the languages
 KEYWORDS = {
     "Problem": None,
+    "translatable": None,
     "_": None,
     "gettext": None,
     "gettext_lazy": None,

@@ -74,7 +74,7 @@ def _line(what: str, change: FieldChange) -> Line:
     name = str(field.verbose_name).capitalize()
     if change.limit:
         period, __, algorithm = change.limit.partition(" ")
-        values = {"field": name, "period": period, "algorithm": dict(algorithm_choices()).get(algorithm, algorithm)}
+        values = {"field": name, "period": period, "algorithm": gettext(dict(algorithm_choices()).get(algorithm, algorithm))}
         if algorithm == _USUAL_ALGORITHM:
             name = gettext("Limit in %(period)s") if change.field == "limit" else gettext("%(field)s, in %(period)s")
         elif change.field == "limit":
@@ -95,7 +95,8 @@ def _value(field: Any, value: Any) -> str:
         return gettext("Yes") if value else gettext("No")
     if isinstance(field, MomentField):
         return clock(datetime.fromisoformat(value))
-    return str(dict(field.flatchoices).get(value, value))
+    text = str(dict(field.flatchoices).get(value, value))
+    return gettext(text) if field.name == "algorithm" else text
 
 
 def clock(moment: datetime) -> str:

@@ -32,6 +32,8 @@ class LimitForm(forms.ModelForm):  # type: ignore[type-arg]
                 field.widget.attrs["aria-label"] = str(field.label).capitalize()
             if field.required:
                 field.widget.attrs["aria-required"] = "true"
+        if "algorithm" in self.fields:
+            self.fields["algorithm"].choices = [(name, gettext(label)) for name, label in algorithm_choices()]  # type: ignore[attr-defined]
         if "period" in self.fields:
             self.fields["period"].widget.attrs["list"] = "rw-periods"
 
@@ -91,7 +93,7 @@ class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
 
     def explained(self) -> list[tuple[str, Algorithm, str]]:
         """Each algorithm with the columns that it uses, for the template."""
-        return [(label, algorithm(name), _columns(algorithm(name))) for name, label in algorithm_choices()]
+        return [(gettext(label), algorithm(name), _columns(algorithm(name))) for name, label in algorithm_choices()]
 
 
 def _columns(used: Algorithm) -> str:

@@ -12,6 +12,7 @@ from django.db import Error as DatabaseError
 from ratewindow.checks.code import import_views, places_of
 from ratewindow.checks.messages import Messages, error, warning
 from ratewindow.checks.settings import MIDDLEWARE
+from ratewindow.conf.translation import in_english
 from ratewindow.rulebook import rule_rows
 from ratewindow.rules import code_rates
 from ratewindow.rules.coverage import coverage
@@ -87,7 +88,9 @@ def _is_ours(name: str) -> bool:
 
 def _doubtful(rules: Sequence[Rule]) -> Iterator[checks.CheckMessage]:
     """W014: rules for a path, a route or methods that the site does not have. W021: rules that refuse all by their cost."""
-    for _, doubt in doubts(rules, coverage(rules)):  # calls of hit may name a rule, and a limit of 0 may be intended
+    with in_english():
+        found = [doubt for _, doubt in doubts(rules, coverage(rules))]
+    for doubt in found:  # calls of hit may name a rule, and a limit of 0 may be intended
         if doubt.kind in ("nowhere", "method"):
             yield warning(14, doubt.text, doubt.remedy)
         elif doubt.kind == "cost":

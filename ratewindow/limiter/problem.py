@@ -1,4 +1,4 @@
-"""What is wrong with a value that somebody wrote."""
+"""What is wrong with a value that somebody wrote, and other texts that pages translate."""
 
 from typing import Any
 
@@ -19,3 +19,8 @@ class Problem(ValueError):
 
 def _restored(kind: type[Problem], message: str, values: dict[str, Any]) -> Problem:
     return kind(message, **values)
+
+
+def translatable(text: str) -> str:
+    """The text itself, in English, which `make messages` finds and pages translate."""
+    return text

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from django.utils.translation import gettext
+
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.durations import format_duration
 from ratewindow.rules import code_rates
@@ -35,8 +37,9 @@ def doubts(rules: Iterable[Rule], covered: Sequence[Covered]) -> Iterator[tuple[
 def _unnamed(rule: Rule) -> Doubt | None:
     if code_rates.is_used(rule.name):
         return None
-    text = f"No view of the site names rule {rule.name!r}, so no request meets it, unless a call such as hit does."
-    return Doubt("unnamed", text, f"Choose what it applies to, or decorate a view with @ratelimit({rule.name!r}).")
+    text = gettext("No view of the site names rule %r, so no request meets it, unless a call such as hit does.")
+    remedy = gettext("Choose what it applies to, or decorate a view with @ratelimit(%r).")
+    return Doubt("unnamed", text % rule.name, remedy % rule.name)
 
 
 class _Site:
@@ -51,22 +54,27 @@ class _Site:
         if not self._covered or rule.name in self._met:
             return None
         if rule.name in self._unanswered:
-            methods = " or ".join(sorted(rule.methods))
-            return Doubt("method", f"Rule {rule.name!r} is for {methods}, which no view that it meets answers.", "Choose others.")
+            text = gettext("Rule %(rule)r is for %(methods)s, which no view that it meets answers.")
+            values = {"rule": rule.name, "methods": gettext(" or ").join(sorted(rule.methods))}
+            return Doubt("method", text % values, gettext("Choose others."))
         if rule.applies_to not in ("path", "route"):
             return None  # it may be for pages that do not exist
-        text = f"Rule {rule.name!r} is for the {rule.applies_to} {rule.pattern!r}, which the URLconf does not have."
-        return Doubt("nowhere", text, self._correction(rule))
+        text = gettext("Rule %(rule)r is for the route %(pattern)r, which the URLconf does not have.")
+        if rule.applies_to == "path":
+            text = gettext("Rule %(rule)r is for the path %(pattern)r, which the URLconf does not have.")
+        return Doubt("nowhere", text % {"rule": rule.name, "pattern": rule.pattern}, self._correction(rule))
 
     def _correction(self, rule: Rule) -> str:
         """What to write instead, if something is near."""
         self._corrected += 1
         if self._corrected > MOST_CORRECTED:
-            return "Correct it, or delete the rule."
+            return gettext("Correct it, or delete the rule.")
         known = self._paths if rule.applies_to == "path" else self._names
         likely = [each for each in known if abs(len(each) - len(rule.pattern)) <= MOST_LETTERS_OFF]
         near = difflib.get_close_matches(rule.pattern, likely, n=1)
-        return f"Did you mean {near[0]!r}? Otherwise delete the rule." if near else "Correct it, or delete the rule."
+        if near:
+            return gettext("Did you mean %r? Otherwise delete the rule.") % near[0]
+        return gettext("Correct it, or delete the rule.")
 
     @cached_property
     def _paths(self) -> list[str]:
@@ -84,10 +92,13 @@ def _refusing_all(rule: Rule) -> Doubt | None:
         period = format_duration(window.period_ms)
         most = algorithm(window.algorithm).reading(window, None, 0).capacity
         if not window.limit and rule.cost:
-            return Doubt(
-                "zero", f"The limit of 0 in {period} refuses every request that {rule.name!r} meets.", "Allow at least 1."
-            )
+            text = gettext("The limit of 0 in %(period)s refuses every request that %(rule)r meets.")
+            return Doubt("zero", text % {"period": period, "rule": rule.name}, gettext("Allow at least 1."))
         if rule.cost > most:
-            text = f"Each request costs {rule.cost}, and at most {most} fit into a limit of {window.limit} in {period}"
-            return Doubt("cost", f"{text}: {rule.name!r} refuses every request.", f"Lower the cost to at most {most}.")
+            text = gettext(
+                "Each request costs %(cost)s, and at most %(most)s fit into a limit of %(limit)s in %(period)s: %(rule)r refuses "
+                "every request."
+            )
+            values = {"cost": rule.cost, "most": most, "limit": window.limit, "period": period, "rule": rule.name}
+            return Doubt("cost", text % values, gettext("Lower the cost to at most %s.") % most)
     return None

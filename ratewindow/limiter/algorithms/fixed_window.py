@@ -5,6 +5,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS, Algorithm, Measure
+from ratewindow.limiter.problem import translatable
 
 ALIGNMENTS_MS = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
 
@@ -106,8 +107,8 @@ def _seconds(window: Measure) -> tuple[int, int]:
 
 ALGORITHM = Algorithm(
     name="fixed_window",
-    label="Fixed window",
-    help=(
+    label=translatable("Fixed window"),
+    help=translatable(
         "One counter that begins anew each period: from the first request, or with the clock. Around the "
         "change twice the limit may pass in one window (less one, if it begins with the first request)."
     ),

@@ -2,11 +2,12 @@
 
 from ratewindow.limiter.algorithms.base import Algorithm
 from ratewindow.limiter.algorithms.meter import Meter, burst
+from ratewindow.limiter.problem import translatable
 
 ALGORITHM = Algorithm(
     name="leaky_bucket",
-    label="Leaky bucket",
-    help=(
+    label=translatable("Leaky bucket"),
+    help=translatable(
         "Spaces requests evenly, period / limit apart; burst (1, unless you say otherwise) of them may come "
         "at once. At worst burst + limit - 1 pass in one window."
     ),

@@ -4,6 +4,7 @@ Source: "How we built rate limiting capable of scaling to millions of domains", 
 """
 
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS, Algorithm, Measure
+from ratewindow.limiter.problem import translatable
 
 
 class SlidingEstimate:
@@ -64,8 +65,8 @@ class SlidingEstimate:
 
 ALGORITHM = Algorithm(
     name="sliding_estimate",
-    label="Sliding estimate (two counters)",
-    help=(
+    label=translatable("Sliding estimate (two counters)"),
+    help=translatable(
         "Two counters, as if the previous period's requests had come evenly. Usually within a few percent; "
         "at worst, against an adversary, twice the limit less one in some window."
     ),

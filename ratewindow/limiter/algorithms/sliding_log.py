@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from ratewindow.limiter.algorithms.base import Algorithm, Measure
+from ratewindow.limiter.problem import translatable
 
 Charges = tuple[tuple[int, int], ...]
 
@@ -92,8 +93,8 @@ class SlidingLog:
 
 ALGORITHM = Algorithm(
     name="sliding_log",
-    label="Sliding log (exact)",
-    help="Never more than the limit in any window, to the millisecond. Ten bytes for each charge, up to the limit.",
+    label=translatable("Sliding log (exact)"),
+    help=translatable("Never more than the limit in any window, to the millisecond. Ten bytes for each charge, up to the limit."),
     reading=SlidingLog,
     script="sliding_log",
     most_limit=100_000,

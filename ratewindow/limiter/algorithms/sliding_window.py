@@ -9,6 +9,7 @@ many pass, and above that border a few are refused a little early.
 from collections.abc import Iterable
 
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS, Algorithm, Measure
+from ratewindow.limiter.problem import translatable
 
 BYTES = 300  # for the times of one client
 Units = tuple[tuple[int, int], ...]
@@ -143,8 +144,8 @@ def _ends(window: Measure) -> tuple[int, int]:
 
 ALGORITHM = Algorithm(
     name="sliding_window",
-    label="Sliding window (recommended)",
-    help=(
+    label=translatable("Sliding window (recommended)"),
+    help=translatable(
         "Never more than the limit in any window of the period, in constant memory. Exact for limits up to the number of "
         "buckets (60, unless you say otherwise); above, a request may be refused up to one bucket, a sixtieth of the "
         "period, too early."

@@ -2,11 +2,12 @@
 
 from ratewindow.limiter.algorithms.base import Algorithm
 from ratewindow.limiter.algorithms.meter import Meter, burst
+from ratewindow.limiter.problem import translatable
 
 ALGORITHM = Algorithm(
     name="token_bucket",
-    label="Token bucket",
-    help=(
+    label=translatable("Token bucket"),
+    help=translatable(
         "Allows a burst at once (the limit, unless you say otherwise), refilled evenly at limit per period. "
         "At worst burst + limit - 1 pass in one window."
     ),
