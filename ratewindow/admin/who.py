@@ -1,5 +1,6 @@
 """The client that a form names: typed, or chosen among users and groups."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
@@ -8,6 +9,7 @@ from django.contrib.admin.widgets import AutocompleteSelect
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
+from django.forms.models import ModelChoiceIterator
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -56,8 +58,20 @@ def user_field() -> forms.ModelChoiceField:  # type: ignore[type-arg]
     )
 
 
+class _AtOnce(ModelChoiceIterator):  # type: ignore[type-arg]
+    """Choices without the server-side cursor that Django's own open, which a pooler of transactions does not keep."""
+
+    def __iter__(self) -> Iterator[Any]:
+        yield "", self.field.empty_label
+        yield from map(self.choice, self.queryset.all())
+
+
+class _GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
+    iterator = _AtOnce
+
+
 def group_field() -> forms.ModelChoiceField:  # type: ignore[type-arg]
-    return forms.ModelChoiceField(
+    return _GroupField(
         Group.objects.order_by("name"),
         label=_("Or a group"),
         required=False,
