@@ -88,10 +88,7 @@ PAGES = [
     Page("raterule_preview", EVERYBODY, CHANGE_RULE, "rule", only_post=True, of_row=True),
     Page("history", HISTORY, HISTORY),
     Page("edit_changelist", HISTORY, HISTORY),
-    Page("edit_add", NOBODY, NOBODY),
     Page("edit_change", LOOK_AT_RULE, NOBODY, of_row=True),
-    Page("edit_history", EVERYBODY, EVERYBODY),  # without the permission it redirects, as if there was no such edit
-    Page("edit_delete", NOBODY, NOBODY, "yes"),
     Page("history_restore", LOOK_AT_RULE, [{"view_raterule", "delete_raterule"}], "reason"),
     Page("throttlestat_changelist", [*REPORT, *SWITCH], [*REPORT, *SWITCH]),
     Page("report", [*REPORT, *SWITCH], [*REPORT, *SWITCH]),
