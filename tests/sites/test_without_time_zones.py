@@ -72,7 +72,7 @@ def test_every_page_can_be_looked_at(rows: None, admin_client: Client) -> None:
 
 
 def test_every_command_runs(rows: None, recorder: Any, tmp_path: Any) -> None:
-    log = tmp_path / "access.log"
+    log, exported = tmp_path / "access.log", tmp_path / "limits.yaml"
     log.write_text('a.example - - [01/Jul/1995:00:00:01 -0400] "GET /one HTTP/1.0" 200 1\n')
     lines = {
         "check": [],
@@ -86,6 +86,11 @@ def test_every_command_runs(rows: None, recorder: Any, tmp_path: Any) -> None:
         "collect": [],
         "clean": [],
         "replay": [str(log), "--url", f"http://127.0.0.1:{recorder.server_port}"],
+        "export": [str(exported)],
+        "import": [str(exported), "--dry-run"],
+        "apply": [str(exported), "--check"],
+        "history": [],
+        "restore": ["2001-01-01", "--yes"],
     }
     assert set(lines) == {module.NAME for module in SUBCOMMANDS}
     for name, arguments in lines.items():
