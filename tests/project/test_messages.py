@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import translation
 
 from ratewindow.models import Edit, Override, RateRule
+from ratewindow.rules import code_rates
 
 PACKAGE = Path(__file__).resolve().parents[2] / "ratewindow"
 TEMPLATES = sorted((PACKAGE / "templates").rglob("*.html"))
@@ -112,7 +113,8 @@ def outside(html: str) -> list[str]:
 
 @pytest.fixture
 def bracketed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A language in which each message is itself, in brackets."""
+    """A language in which each message is itself, in brackets; and no names in code, which other tests give."""
+    monkeypatch.setattr(code_rates, "_uses", {})
     real = translation._trans
 
     def one(message: str) -> str:

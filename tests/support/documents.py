@@ -102,7 +102,9 @@ def overrides(draw: st.DrawFn) -> dict[str, Any]:
     if identity == "path:/a":  # meets everybody
         rule, end = "login", end or "2021-01-01T00:00:00Z"
     values = {"action": action, "rule": rule, "identity": identity, "rate": "10/m" if action == "rate" else ""}
-    values |= {"starts_at": None if begin and end and begin >= end else begin, "expires_at": end, "reason": draw(texts)}
+    if begin and end and datetime.fromisoformat(begin) >= datetime.fromisoformat(end):
+        begin = None
+    values |= {"starts_at": begin, "expires_at": end, "reason": draw(texts)}
     return {name: value for name, value in values.items() if value not in ("", None)}
 
 
