@@ -18,6 +18,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "ratewindow"
 LANGUAGES = {"ru": "ru", "zh_Hans": "zh_Hans"}  # folders, and what Babel calls the languages
 KEYWORDS = {
     "Problem": None,
+    "SeveralUsers": None,
+    "TooManyWindows": None,
     "translatable": None,
     "_": None,
     "gettext": None,

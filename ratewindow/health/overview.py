@@ -15,12 +15,14 @@ from django.utils.translation import gettext, ngettext
 
 from ratewindow import conf
 from ratewindow.conf.in_words import listed
+from ratewindow.conf.translation import recognised
 from ratewindow.health import processes
 from ratewindow.health.process_record import moment
+from ratewindow.identity import proxy_warning
 from ratewindow.request import without_redis
 from ratewindow.rulebook import kill_switch, reading
 from ratewindow.rules.kill_switch import clock
-from ratewindow.store import malformed, process_clients, server_info
+from ratewindow.store import malformed, process_clients, server_info, stores
 from ratewindow.store.failures import FEW
 
 logger = logging.getLogger("ratewindow")
@@ -239,8 +241,9 @@ def _all_well(found: Sequence[Process]) -> str:
 
 
 def _warnings(found: Sequence[Process]) -> Iterable[str]:
-    """The warnings of all processes, each once: those that end alike are about the same problem."""
-    return {text[-60:]: text for each in found for text in each.get("warnings") or ()}.values()
+    """The warnings of all processes, which send them in English, each once: those that end alike are about the same problem."""
+    texts = {text[-60:]: text for each in found for text in each.get("warnings") or ()}.values()
+    return [recognised(text, (*proxy_warning.MESSAGES, stores.HOST_CLOCKS)) for text in texts]
 
 
 def _odd() -> list[str]:

@@ -62,9 +62,9 @@ _self = _Self()
 
 def own() -> dict[str, Any]:
     """The record of this process. Times are text in ISO 8601, in UTC."""
-    away, held = outage.open_breakers(), reading.status()
+    away = outage.open_breakers()
     with in_english():  # others read it in languages of their own
-        policy = without_redis.in_words()
+        held, policy = reading.status(), without_redis.in_words()
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),

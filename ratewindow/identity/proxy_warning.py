@@ -12,6 +12,7 @@ from typing import Any
 
 from ratewindow import conf
 from ratewindow.conf.docs import page
+from ratewindow.limiter.problem import translatable
 
 logger = logging.getLogger("ratewindow")
 
@@ -96,23 +97,49 @@ def _conclude(sample: _Sample) -> None:
 def _of(sample: _Sample) -> str:
     if len(sample.agents) < BROWSERS:
         return ""
-    requests = f"{sample.seen} requests"
+    values = {"requests": sample.seen, "page": page("developers/keys.md")}
     if sample.forwarded >= MOSTLY and not conf.current().trusted_proxies:
         header = sample.header.removeprefix("HTTP_").replace("_", "-").title()
-        behind = f"all clients behind {sample.peer}" if sample.peer else "all clients behind this server's unix socket"
-        came = f"{sample.forwarded} of {requests} came with {header}, and no proxy is trusted: {behind} count as one"
-        return f"{came}; {_NAME if sample.peer else _COUNT}"
+        message = _FORWARDED if sample.peer else _FORWARDED_AT_SOCKET
+        return message.format(**values, count=sample.forwarded, header=header, peer=sample.peer)
     if len(sample.clients) == 1 and _is_private(client := next(iter(sample.clients))):
-        send = _WAITRESS if sample.server.startswith("waitress") else "let the proxy send X-Forwarded-For"
-        remedy = _COUNT if client == "unknown" else _NAME
-        return f"All of {requests}, of several browsers, count for {client}: {send}, and {remedy}"
+        at_socket, waitress = client == "unknown", sample.server.startswith("waitress")
+        return _ONE_CLIENT[at_socket, waitress].format(**values, client=client)
     return ""
 
 
-_DOCS = f"({page('developers/keys.md')}, Addresses)"
-_NAME = f"name your proxies, or how many there are, in RATEWINDOW['TRUSTED_PROXIES'] {_DOCS}"
-_COUNT = f"set RATEWINDOW['TRUSTED_PROXIES'] to the number of your proxies, since one at a unix socket has no address {_DOCS}"
-_WAITRESS = "waitress removes X-Forwarded-For unless it is started with --no-clear-untrusted-proxy-headers; let it pass"
+_FORWARDED = translatable(
+    "{count} of {requests} requests came with {header}, and no proxy is trusted: all clients behind {peer} count as one; name "
+    "your proxies, or how many there are, in RATEWINDOW['TRUSTED_PROXIES'] ({page}, Addresses)"
+)
+_FORWARDED_AT_SOCKET = translatable(
+    "{count} of {requests} requests came with {header}, and no proxy is trusted: all clients behind this server's unix socket "
+    "count as one; set RATEWINDOW['TRUSTED_PROXIES'] to the number of your proxies, since one at a unix socket has no address "
+    "({page}, Addresses)"
+)
+_ONE_CLIENT = {  # by whether it came by a unix socket, and whether the server is waitress
+    (False, False): translatable(
+        "All of {requests} requests, of several browsers, count for {client}: let the proxy send X-Forwarded-For, and name your "
+        "proxies, or how many there are, in RATEWINDOW['TRUSTED_PROXIES'] ({page}, Addresses)"
+    ),
+    (True, False): translatable(
+        "All of {requests} requests, of several browsers, count for {client}: let the proxy send X-Forwarded-For, and set "
+        "RATEWINDOW['TRUSTED_PROXIES'] to the number of your proxies, since one at a unix socket has no address ({page}, "
+        "Addresses)"
+    ),
+    (False, True): translatable(
+        "All of {requests} requests, of several browsers, count for {client}: waitress removes X-Forwarded-For unless it is "
+        "started with --no-clear-untrusted-proxy-headers; let it pass, and name your proxies, or how many there are, in "
+        "RATEWINDOW['TRUSTED_PROXIES'] ({page}, Addresses)"
+    ),
+    (True, True): translatable(
+        "All of {requests} requests, of several browsers, count for {client}: waitress removes X-Forwarded-For unless it is "
+        "started with --no-clear-untrusted-proxy-headers; let it pass, and set RATEWINDOW['TRUSTED_PROXIES'] to the number of "
+        "your proxies, since one at a unix socket has no address ({page}, Addresses)"
+    ),
+}
+MESSAGES = (_FORWARDED, _FORWARDED_AT_SOCKET, *_ONE_CLIENT.values())
+"""What the warnings are made of, for those who translate them."""
 
 
 def _is_private(client: str) -> bool:

@@ -3,7 +3,7 @@
 import re
 from datetime import timedelta
 
-from ratewindow.limiter.problem import Problem
+from ratewindow.limiter.problem import Problem, translatable
 
 UNITS_MS = {
     "w": 604_800_000,
@@ -26,7 +26,7 @@ _UNIT_OF_NAME = {name: unit for unit, names in _NAMES.items() for name in names}
 _PART = re.compile(r"(\d+)\s*([a-z]+)")
 _WHOLE = re.compile(r"\s*(?:\d+\s*[a-z]+\s*)+", re.ASCII)
 
-EXAMPLES = "10s, 1m, 2h30m, 1d2h3m4s or 500ms"
+EXAMPLES = translatable("10s, 1m, 2h30m, 1d2h3m4s or 500ms")
 
 
 def unit_ms(name: str) -> int:

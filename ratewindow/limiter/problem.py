@@ -21,6 +21,10 @@ def _restored(kind: type[Problem], message: str, values: dict[str, Any]) -> Prob
     return kind(message, **values)
 
 
-def translatable(text: str) -> str:
-    """The text itself, in English, which `make messages` finds and pages translate."""
-    return text
+class Translatable(str):
+    """A text in English, also as a value of a `Problem`, that pages translate."""
+
+
+def translatable(text: str) -> Translatable:
+    """The text itself, which `make messages` finds."""
+    return Translatable(text)

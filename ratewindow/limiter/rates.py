@@ -3,12 +3,12 @@
 import re
 
 from ratewindow.limiter.durations import format_duration, parse_duration, unit_ms
-from ratewindow.limiter.problem import Problem
+from ratewindow.limiter.problem import Problem, translatable
 from ratewindow.limiter.types import MOST_WINDOWS, TooManyWindows, Window
 
 _RATE = re.compile(r"(\d+)\s*(?:/|\bper\b)\s*(\d*\s*[a-z]+(?:\d+[a-z]+)*)", re.ASCII)
 
-EXAMPLES = "5/m, 100/2h, 5/10s or 10 per minute; several joined by ;"
+EXAMPLES = translatable("5/m, 100/2h, 5/10s or 10 per minute; several joined by ;")
 
 
 def parse_rates(text: str) -> tuple[Window, ...]:
@@ -17,7 +17,12 @@ def parse_rates(text: str) -> tuple[Window, ...]:
         raise Problem("{text!r} is not a rate: write text such as {examples}", text=text, examples=EXAMPLES)
     parts = [part.strip() for part in text.split(";") if part.strip()]
     if len(parts) > MOST_WINDOWS:
-        raise TooManyWindows(f"{text[:64]!r} has {len(parts)} limits, of at most {MOST_WINDOWS}: write fewer, or several rules")
+        raise TooManyWindows(
+            "{text!r} has {count} limits, of at most {most}: write fewer, or several rules",
+            text=text[:64],
+            count=len(parts),
+            most=MOST_WINDOWS,
+        )
     windows = tuple(map(_parse, parts))
     periods = [window.period_ms for window in windows]
     for window in windows:

@@ -189,16 +189,18 @@ class WindowAnswer(NamedTuple):
         return self.wait_ms or self.reset_ms
 
 
-class TooManyWindows(ValueError):
+class TooManyWindows(Problem):
     """More windows, or buckets in them, than one rule may have, or one decision."""
 
 
-def too_much(windows: Sequence[Window], most: int = MOST_WINDOWS) -> str:
-    """What makes these windows too many for one call of a server, or empty."""
+def too_much(windows: Sequence[Window], most: int = MOST_WINDOWS) -> Problem | None:
+    """What makes these windows too many for one call of a server."""
     buckets = sum(window.buckets or 0 for window in windows)
     if len(windows) > most:
-        return f"{len(windows)} limits, of at most {most}"
-    return f"{buckets} buckets in its limits, of at most {MOST_BUCKETS}" if buckets > MOST_BUCKETS else ""
+        return Problem("{count} limits, of at most {most}", count=len(windows), most=most)
+    if buckets > MOST_BUCKETS:
+        return Problem("{count} buckets in its limits, of at most {most}", count=buckets, most=MOST_BUCKETS)
+    return None
 
 
 def check_number(checks: Iterable[Check]) -> None:
@@ -206,9 +208,11 @@ def check_number(checks: Iterable[Check]) -> None:
     checks = tuple(checks)
     windows = [window for check in checks for window in check.windows]
     if problem := too_much(windows, MOST_IN_A_CALL):
-        names = ", ".join(sorted({check.rule for check in checks}))
-        remedy = "let a request meet fewer rules, or give these fewer limits or buckets"
-        raise TooManyWindows(f"one decision has {problem}, of {names:.200}: {remedy}")
+        raise TooManyWindows(
+            "one decision has {problem}, of {names:.200}: let a request meet fewer rules, or give these fewer limits or buckets",
+            problem=problem,
+            names=", ".join(sorted({check.rule for check in checks})),
+        )
 
 
 class _Refunds:

@@ -83,7 +83,7 @@ class PeriodField(_DurationField):
 
     def formfield(self, **kwargs: Any) -> Any:
         widget = forms.TextInput(attrs={"size": 10, "placeholder": "1m"})
-        options = {"form_class": PeriodFormField, "widget": widget, "help_text": _("For example %s.") % EXAMPLES, **kwargs}
+        options = {"form_class": PeriodFormField, "widget": widget, "help_text": _("For example %s.") % _(EXAMPLES), **kwargs}
         return models.Field.formfield(self, **options)
 
 

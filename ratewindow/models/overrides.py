@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
 from ratewindow.conf.translation import translated
+from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models.fields import MomentField, SubjectField
@@ -117,7 +118,7 @@ class Override(models.Model):
         try:
             subject = parse_subject(self.identity)
             if len(stored(subject)) > MOST_CHARACTERS:
-                raise ValueError(f"{self.identity[:64]!r} is too long to be stored: write fewer parts")
+                raise Problem("{text!r} is too long to be stored: write fewer parts", text=self.identity[:64])
             for user in users_in(subject):
                 check_user(user)
         except ValueError as error:
@@ -132,7 +133,7 @@ class Override(models.Model):
             return
         try:
             if not parse_rates(self.rate):
-                errors["rate"] = _("Write how much is allowed instead, such as %s.") % RATES
+                errors["rate"] = _("Write how much is allowed instead, such as %s.") % _(RATES)
         except ValueError as error:
             errors["rate"] = f"{translated(error)}."
 

@@ -62,7 +62,7 @@ class RuleWindow(models.Model):
         ordering = ["rule", "period"]
 
     def __str__(self) -> str:
-        return f"{self.limit} in {to_text(self.period)}"
+        return _("%(limit)s in %(period)s") % {"limit": self.limit, "period": to_text(self.period)}
 
     def natural_key(self) -> tuple[str, str, str]:
         return (self.rule.name, to_text(self.period), self.algorithm)

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from ratewindow.conf import time_zone
 from ratewindow.limiter.rates import parse_rates
@@ -33,7 +34,9 @@ class StaffBlock:
     others: bool
 
     def __str__(self) -> str:
-        return "This block refuses all other staff in the admin." if self.others else "This block refuses you in the admin."
+        if self.others:
+            return gettext("This block refuses all other staff in the admin.")
+        return gettext("This block refuses you in the admin.")
 
 
 Row = tuple[dict[str, Any], list[dict[str, Any]]]  # the columns of a rule, and those of its limits

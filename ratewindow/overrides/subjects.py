@@ -11,13 +11,13 @@ from typing import NamedTuple
 from ratewindow import conf
 from ratewindow.identity import forms, hashed, is_hashed, joined, parse_identity, privacy, recipe, split
 from ratewindow.identity.typed_values import kind_and_name, scope_first
-from ratewindow.limiter.problem import Problem
+from ratewindow.limiter.problem import Problem, translatable
 from ratewindow.overrides.networks import Network, parse_network
 from ratewindow.overrides.users import canonical
 
 EVERYBODY = "*"
 MOST_CHARACTERS = 255  # of a subject, in the form that is stored
-EXAMPLES = "ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:VALUE"
+EXAMPLES = translatable("ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:VALUE")
 _GROUPS_ALONE = "a group cannot be joined with +: write group:NAME alone, or name one of its users, as in user:42"
 _OF_OTHER_KINDS = ("user_or_ip", "global")  # keys whose identities are of another kind
 _WIDEST = {4: 8, 6: 16}  # prefix lengths that one provider or company may have for itself; a shorter one is everybody

@@ -8,8 +8,11 @@ import time
 from typing import NamedTuple
 
 from django.db import Error as DatabaseError  # InterfaceError, a lost connection, is no django.db.DatabaseError
+from django.utils.translation import gettext
 
+from ratewindow.conf.translation import in_english, translated
 from ratewindow.identity import custom_keys
+from ratewindow.limiter.problem import Problem, translatable
 from ratewindow.rulebook import announce, current, kill_switch, override_rows
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rulebook.rule_rows import read_switch, readings
@@ -28,7 +31,7 @@ class _Readings:
         self.took_s = 0.0  # the last one of all rows that succeeded
         self.rules_error = self.overrides_error = ""
         self.logged_error = ""
-        self.wrong: dict[str, str] = {}  # rows that are wrong, as logged, by the names of their rules
+        self.wrong: dict[str, Problem] = {}  # rows that are wrong, by the names of their rules
         self.custom_keys = -1  # the version of the site's own keys at the last reading
         self.overrides = override_rows.Reader()
 
@@ -65,7 +68,8 @@ def reload(after_edit: bool = False, listeners_wait: bool = False) -> None:
         with contextlib.suppress(Exception):  # Redis may know, and the database's error has been logged
             kill_switch.learn(read_switch())
     finally:
-        _log_once(_error(), error)
+        with in_english():
+            _log_once(_error(), error)
         if not after_edit:
             _readings.ended_at_s = time.monotonic()
         current.stop_waiting()
@@ -77,22 +81,29 @@ def read_rules() -> list[Rule]:
     """Every row as a frozen rule, whatever its mode. For a row that is wrong the last good reading stays."""
     before = current.of_site().by_name
     rules: list[Rule] = []
-    wrong: dict[str, str] = {}
+    wrong: dict[str, Problem] = {}
     _readings.custom_keys = custom_keys.version()
     for row, rule in readings():
         if isinstance(rule, Rule):
             rules.append(rule)
         elif row.name in before and row.mode != "off":
             rules.append(before[row.name])
-            wrong[row.name] = f"stays as it was, it cannot be enforced as it is now: {rule}"
+            wrong[row.name] = Problem("stays as it was, it cannot be enforced as it is now: {problem}", problem=rule)
         else:
-            wrong[row.name] = f"is left out, it cannot be enforced: {rule}"
+            wrong[row.name] = Problem(_LEFT_OUT, problem=rule)
     for rule in without_room(rules):
-        wrong[rule.name] = f"is left out, it cannot be enforced: {TOO_MANY}"
-    for name, problem in wrong.items() - _readings.wrong.items():  # once, not at each reading
+        wrong[rule.name] = Problem(_LEFT_OUT, problem=TOO_MANY)
+    for name, problem in _in_english(wrong) - _in_english(_readings.wrong):  # once, not at each reading
         logger.error("ratewindow: rule %r %s", name, problem)
     _readings.wrong = wrong
     return rules
+
+
+_LEFT_OUT = translatable("is left out, it cannot be enforced: {problem}")
+
+
+def _in_english(wrong: dict[str, Problem]) -> set[tuple[str, str]]:
+    return {(name, str(problem)) for name, problem in wrong.items()}
 
 
 def _hold(book: Rulebook, number: int) -> None:
@@ -108,13 +119,15 @@ def _differing(before: dict[str, Rule], now: dict[str, Rule]) -> list[str]:
 def _error() -> str:
     """What is wrong with the last reading, and which rules hold instead, in a sentence; empty if nothing is."""
     if not _readings.rules_error:
-        blocks = "Blocks and exemptions cannot be read, those held stay in force: "
-        return f"{blocks}{_readings.overrides_error}" if _readings.overrides_error else ""
+        blocks = gettext("Blocks and exemptions cannot be read, those held stay in force: %s")
+        return blocks % _readings.overrides_error if _readings.overrides_error else ""
     if current.is_empty():
-        holds = "and this process holds none but rates in code"
+        text = gettext("The rules cannot be read, and this process holds none but rates in code: %s")
+    elif current.is_copy():
+        text = gettext("The rules cannot be read, those that another process read last hold: %s")
     else:
-        holds = "those that another process read last hold" if current.is_copy() else "those held stay in force"
-    return f"The rules cannot be read, {holds}: {_readings.rules_error}"
+        text = gettext("The rules cannot be read, those held stay in force: %s")
+    return text % _readings.rules_error
 
 
 def _log_once(message: str, error: Exception | None) -> None:
@@ -126,7 +139,8 @@ def _log_once(message: str, error: Exception | None) -> None:
 
 def problem_of(name: str) -> str:
     """What is wrong with the row of this rule at the last reading: ``is left out, ...``; empty if nothing is."""
-    return _readings.wrong.get(name, "")
+    problem = _readings.wrong.get(name)
+    return "" if problem is None else translated(problem)
 
 
 class Last(NamedTuple):

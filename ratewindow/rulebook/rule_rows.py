@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost
+from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.types import Window, too_much
 from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.rules.count_when import parse_count_when
@@ -46,7 +47,7 @@ def freeze(row: RateRule, windows: tuple[Window, ...] | None = None) -> Rule:
         lease=row.lease,
     )
     if problem := too_much(rule.windows):
-        raise ValueError(f"rule {row.name!r} has {problem}: give it fewer")
+        raise Problem("rule {name!r} has {problem}: give it fewer", name=row.name, problem=problem)
     _ = rule.recipe, rule.state_names  # parsed here, so that a bad key is found here
     if rule.applies_to == "regex":
         check_regex(rule.pattern)  # here it may not be installed

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.urls import ResolverMatch
 
 from ratewindow.identity.routes import match_of
+from ratewindow.limiter.problem import translatable
 from ratewindow.rules.path_variants import PathVariants, caseless
 from ratewindow.rules.regex import RegexSet
 from ratewindow.rules.regex import without_room as regexes_without_room
@@ -16,7 +17,9 @@ from ratewindow.rules.rule import Rule
 
 Rules = tuple[Rule, ...]
 Finder = Callable[[str, HttpRequest], Rules]
-TOO_MANY = "all regular expressions of the site together are too large, and the largest are left out; count less in braces"
+TOO_MANY = translatable(
+    "all regular expressions of the site together are too large, and the largest are left out; count less in braces"
+)
 MOST_URLCONFS = 100  # a site may make one for each of its tenants
 
 

@@ -5,6 +5,8 @@ import time
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.formats import number_format
+from django.utils.translation import gettext
 
 from ratewindow import conf
 from ratewindow.limiter.redis.thread_deadline import limited
@@ -61,13 +63,16 @@ def warnings(store: dict[str, Any]) -> list[str]:
     found = []
     policy, used, most = store.get("eviction_policy"), store.get("memory_used"), store.get("memory_max")
     if most and policy and policy != "noeviction":
-        found.append(f"Redis evicts keys when its memory is full ({policy}), which admits refused clients: set noeviction.")
+        text = gettext("Redis evicts keys when its memory is full (%s), which admits refused clients: set noeviction.")
+        found.append(text % policy)
     if used and most and used > FULL * most:
-        found.append(f"Redis uses {used * 100 // most} % of the memory that it may: raise maxmemory.")
+        found.append(gettext("Redis uses %d %% of the memory that it may: raise maxmemory.") % (used * 100 // most))
     ahead_s = store.get("clock_ahead_s") or 0.0
     if abs(ahead_s) > MOST_AHEAD_S:
-        where = "ahead of" if ahead_s > 0 else "behind"
-        found.append(f"The clock of Redis is {abs(ahead_s):.1f} s {where} that of {socket.gethostname()}: set both by NTP.")
+        ahead = gettext("The clock of Redis is %(seconds)s s ahead of that of %(host)s: set both by NTP.")
+        behind = gettext("The clock of Redis is %(seconds)s s behind that of %(host)s: set both by NTP.")
+        values = {"seconds": number_format(abs(ahead_s), 1), "host": socket.gethostname()}
+        found.append((ahead if ahead_s > 0 else behind) % values)
     return found
 
 

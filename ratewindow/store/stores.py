@@ -7,6 +7,7 @@ from typing import Any
 
 from ratewindow import conf
 from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.problem import translatable
 from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.cluster.store import AsyncClusterStore, ClusterStore
 from ratewindow.limiter.redis.connections import UNUSED_S
@@ -71,7 +72,7 @@ def warnings() -> list[str]:
     return [HOST_CLOCKS] if any(store is not None and store.clock.is_hosts for store in used) else []
 
 
-HOST_CLOCKS = (
+HOST_CLOCKS = translatable(
     "Redis lets no script read its clock, so each host decides by its own: synchronise them (NTP), since units leave the window "
     "too early or too late by as much as the clocks differ."
 )

@@ -17,12 +17,14 @@ from django.test import override_settings
 from redis.exceptions import ResponseError
 
 import ratewindow
+from ratewindow.conf import translation
 from ratewindow.health import overview, process_record, processes
+from ratewindow.identity import proxy_warning
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rulebook import current, edits, reading
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
-from ratewindow.store import outage, process_clients, server_info, state_keys
+from ratewindow.store import outage, process_clients, server_info, state_keys, stores
 from ratewindow.store.breaker import FAILURES_TO_OPEN
 from tests.faults.proxy import proxied
 
@@ -261,6 +263,17 @@ def test_whatever_goes_wrong_it_never_raises(monkeypatch: pytest.MonkeyPatch, ca
 def test_a_server_that_works_may_be_warned_of(store: dict[str, Any], said: str | None) -> None:
     found = server_info.warnings(store)
     assert found == [] if said is None else found[0].startswith(said)
+
+
+def test_warnings_of_other_processes_are_in_the_language_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(translation, "gettext", lambda text: f"⟦{text}⟧")
+    values = {"count": 100, "requests": 100, "header": "X-Forwarded-For", "peer": "10.0.0.1", "page": "docs"}
+    texts = [*(message.format(**values, client="unknown") for message in proxy_warning.MESSAGES), stores.HOST_CLOCKS]
+    for number, text in enumerate([*texts, "of a newer version"]):
+        another("web", 100 + number, warnings=[text])
+    found = overview.status()["warnings"]
+    assert len(found) > 3 and found[-1] == "of a newer version"
+    assert all(text.startswith("⟦") for text in found[:-1])
 
 
 @pytest.mark.parametrize(("here_s", "said"), [(0, None), (30, "behind"), (-30, "ahead of")])

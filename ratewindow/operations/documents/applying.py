@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from django.db import connections, models, router, transaction
+from django.utils.translation import gettext
 
 from ratewindow.models import LimitSwitch, Override, RateRule
 from ratewindow.operations import switch_off
@@ -110,7 +111,7 @@ def _rule_steps(listed: list[Any], exact: bool, only: Collection[str] | None, pr
         if only is not None and name not in only:
             continue
         if isinstance(name, str) and name in after:
-            problems.append(f'rules[{index}] "{name[:64]}": this name occurs twice: keep one of them.')
+            problems.append(f'rules[{index}] "{name[:64]}": {gettext("this name occurs twice: keep one of them.")}')
         elif isinstance(name, str) and before.get(name) == values:
             after[name] = values, None
         else:

@@ -11,7 +11,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import connections, models, router
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
+from ratewindow.conf.translation import translated
 from ratewindow.limiter.durations import EXAMPLES
 from ratewindow.limiter.types import too_much
 from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow
@@ -28,7 +32,8 @@ class DocumentError(ValueError):
     def __init__(self, problems: Collection[str]) -> None:
         self.problems = tuple(problems)
         more = len(self.problems) - MOST_SHOWN
-        super().__init__("\n".join([*self.problems[:MOST_SHOWN], *([f"... and {more} more."] if more > 0 else [])]))
+        rest = [ngettext("... and %d more.", "... and %d more.", more) % more] if more > 0 else []
+        super().__init__("\n".join([*self.problems[:MOST_SHOWN], *rest]))
 
 
 class ParsedRule(NamedTuple):
@@ -67,14 +72,17 @@ def parse_switch(values: Any, where: str = "") -> LimitSwitch:
 def check_keys(values: Any, known: Collection[str], prefix: str, problems: list[str]) -> bool:
     """Whether it is a mapping; adds a problem for each unknown key, with the nearest known one."""
     if not isinstance(values, Mapping):
-        remedy = f"write its fields, such as {next(iter(known))}."
-        problems.append(f"{prefix.rstrip(_ENDS)}: {_shown(values)} has no fields: {remedy}".removeprefix(": "))
+        text = gettext("%(value)s has no fields: write its fields, such as %(field)s.")
+        problem = text % {"value": _shown(values), "field": next(iter(known))}
+        problems.append(f"{prefix.rstrip(_ENDS)}: {problem}".removeprefix(": "))
         return False
     for key in values:
         if key not in known:
             near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
-            remedy = f"did you mean {near[0]}?" if near else f"write one of {', '.join(known)}."
-            problems.append(f"{prefix}{str(key)[:64]}: there is no such field: {remedy}")
+            text = gettext("there is no such field: write one of %s.") % ", ".join(known)
+            if near:
+                text = gettext("there is no such field: did you mean %s?") % near[0]
+            problems.append(f"{prefix}{str(key)[:64]}: {text}")
     return True
 
 
@@ -94,8 +102,11 @@ def _alone(model: type[Row], values: Any, where: str) -> Row:
 def _windows(values: Mapping[str, Any], prefix: str, problems: list[str]) -> tuple[RuleWindow, ...]:
     listed = values.get("limits")
     if not isinstance(listed, list):
-        found = f"{_shown(listed)} is not a list" if "limits" in values else "this is missing"
-        problems.append(f"{prefix}limits: {found}: write for example [{{limit: 5, period: 1m}}].")
+        text = gettext("this is missing: write for example %(example)s.")
+        if "limits" in values:
+            text = gettext("%(value)s is not a list: write for example %(example)s.")
+        problem = text % {"value": _shown(listed), "example": "[{limit: 5, period: 1m}]"}
+        problems.append(f"{prefix}limits: {problem}")
         return ()
     before = len(problems)
     windows = tuple(_row(RuleWindow, each, f"{prefix}limits[{index}].", problems) for index, each in enumerate(listed))
@@ -104,12 +115,11 @@ def _windows(values: Mapping[str, Any], prefix: str, problems: list[str]) -> tup
     seen: set[tuple[Any, str]] = set()
     for index, window in enumerate(windows):
         if (window.period, window.algorithm) in seen:
-            problems.append(
-                f"{prefix}limits[{index}]: {window} by {window.algorithm} is a second limit for this period: keep one."
-            )
+            text = gettext("%(limit)s by %(algorithm)s is a second limit for this period: keep one.")
+            problems.append(f"{prefix}limits[{index}]: {text % {'limit': window, 'algorithm': window.algorithm}}")
         seen.add((window.period, window.algorithm))
-    if problem := too_much(tuple(window.freeze() for window in windows)):
-        problems.append(f"{prefix}limits: the rule has {problem}: give it fewer.")
+    if too_many := too_much(tuple(window.freeze() for window in windows)):
+        problems.append(f"{prefix}limits: {gettext('the rule has %s: give it fewer.') % translated(too_many)}")
     return windows
 
 
@@ -149,16 +159,14 @@ def _sentences(error: ValidationError, values: Mapping[str, Any], wrong: Collect
 
 def _default(field: "models.Field[Any, Any]") -> Any:
     if not field.has_default() and not field.blank:
-        raise ValueError(f"this is missing: write {_WANTED.get(type(field), 'a value')}.")
+        raise ValueError(gettext("this is missing: write %s.") % _WANTED.get(type(field), _("a value")))
     return field.get_default()
 
 
-_TEXT = "a text, in quotes if it looks like a number or like true"
-_WANTED: dict[type[Any], str] = {
-    PeriodField: f"a duration such as {EXAMPLES}",
-    models.BooleanField: "true or false",
-    models.PositiveBigIntegerField: "a whole number such as 5",
-}
+_BOOLEAN, _NUMBER = _("true or false"), _("a whole number such as 5")
+_DURATION = format_lazy(_("a duration such as {examples}"), examples=_(EXAMPLES))
+_TEXT = _("a text, in quotes if it looks like a number or like true")
+_WANTED = {PeriodField: _DURATION, models.BooleanField: _BOOLEAN, models.PositiveBigIntegerField: _NUMBER}
 
 
 def _typed(field: "models.Field[Any, Any]", value: Any) -> Any:
@@ -166,24 +174,28 @@ def _typed(field: "models.Field[Any, Any]", value: Any) -> Any:
     if value is None:
         if field.null:
             return None
-        raise ValueError("null is no value here: leave this line out for the default.")
+        raise ValueError(gettext("null is no value here: leave this line out for the default."))
     if isinstance(field, models.BooleanField):
-        return _of_type(value, isinstance(value, bool), "true or false")
+        return _of_type(value, isinstance(value, bool), _BOOLEAN)
     if isinstance(field, models.IntegerField):
-        return _of_type(value, isinstance(value, int) and not isinstance(value, bool), "a whole number such as 5")
+        return _of_type(value, isinstance(value, int) and not isinstance(value, bool), _NUMBER)
     if isinstance(field, PeriodField):
-        return _of_type(value, isinstance(value, str) and bool(value.strip()), f"a duration such as {EXAMPLES}")
+        return _of_type(value, isinstance(value, str) and bool(value.strip()), _DURATION)
     if isinstance(field, models.DateTimeField):
         return _moment(value)
     if field.choices:
-        known = [str(choice) for choice, _ in field.flatchoices]
-        return _of_type(value, value in known, f"{', '.join(filter(None, known))}{', or an empty text' if '' in known else ''}")
+        known = [str(choice) for choice, __ in field.flatchoices]
+        wanted = ", ".join(filter(None, known))
+        if "" in known:
+            wanted = gettext("%s, or an empty text") % wanted
+        return _of_type(value, value in known, wanted)
     return _text(_of_type(value, isinstance(value, str), _TEXT))
 
 
-def _of_type(value: Any, is_right: bool, wanted: str) -> Any:
+def _of_type(value: Any, is_right: bool, wanted: object) -> Any:
     if not is_right:
-        raise ValueError(f"{_shown(value)} cannot be used here: write {wanted}.")
+        text = gettext("%(value)s cannot be used here: write %(wanted)s.")
+        raise ValueError(text % {"value": _shown(value), "wanted": wanted})
     return value
 
 
@@ -191,9 +203,10 @@ def _moment(value: Any) -> datetime:
     try:
         moment = datetime.fromisoformat(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{_shown(value)} is not a time: write for example 2026-01-31T12:00:00Z.") from None
+        raise ValueError(gettext("%s is not a time: write for example 2026-01-31T12:00:00Z.") % _shown(value)) from None
     if moment.tzinfo is None:
-        raise ValueError(f"{_shown(value)} has no time zone: write it in UTC, such as {moment.isoformat()}Z.")
+        text = gettext("%(value)s has no time zone: write it in UTC, such as %(example)s.")
+        raise ValueError(text % {"value": _shown(value), "example": f"{moment.isoformat()}Z"})
     return moment
 
 
@@ -201,10 +214,11 @@ def _text(value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{_shown(value)} has half a character, which cannot be stored: remove it.") from None
+        text = gettext("%s has half a character, which cannot be stored: remove it.")
+        raise ValueError(text % _shown(value)) from None
     database = connections[router.db_for_write(RateRule)]
     if "\0" in value and database.features.prohibits_null_characters_in_text_exception:
-        raise ValueError(f"{_shown(value)} has a NUL, which this database cannot store: remove it.")
+        raise ValueError(gettext("%s has a NUL, which this database cannot store: remove it.") % _shown(value))
     return value
 
 
@@ -213,6 +227,6 @@ def _shown(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, dict | list):
-        return "a list of fields" if isinstance(value, dict) else "a list"
+        return gettext("a list of fields") if isinstance(value, dict) else gettext("a list")
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 64 else f"{text[:60]}..."

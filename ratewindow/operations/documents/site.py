@@ -4,6 +4,8 @@ import json
 from collections.abc import Collection
 from typing import Any
 
+from django.utils.translation import gettext
+
 from ratewindow.models import LimitSwitch, Override, RateRule
 from ratewindow.operations.documents.parsing import DocumentError, check_keys
 from ratewindow.operations.documents.values import Values, of_override, of_rule, of_switch
@@ -52,12 +54,14 @@ def check(document: Any) -> None:
     """Check everything of a document but its rows. Raises DocumentError."""
     problems: list[str] = []
     if not isinstance(document, dict) or "ratewindow" not in document:
-        raise DocumentError([f"This is no document of ratewindow: it begins with ratewindow: {VERSION}, then rules: follow."])
-    if document["ratewindow"] != VERSION or isinstance(document["ratewindow"], bool):
-        problem = f"ratewindow: {document['ratewindow']!r} is another version of this format: this program reads {VERSION}."
+        problem = gettext("This is no document of ratewindow: it begins with ratewindow: %d, then rules: follow.") % VERSION
         raise DocumentError([problem])
+    if document["ratewindow"] != VERSION or isinstance(document["ratewindow"], bool):
+        problem = gettext("ratewindow: %(found)r is another version of this format: this program reads %(known)d.")
+        raise DocumentError([problem % {"found": document["ratewindow"], "known": VERSION}])
     check_keys(document, ("ratewindow", *SECTIONS), "", problems)
     no_lists = (each for each in ("rules", "overrides") if each in document and not isinstance(document[each], list))
-    problems += (f"{section}: this is not a list: write for example {section}: []." for section in no_lists)
+    text = gettext("%(section)s: this is not a list: write for example %(section)s: [].")
+    problems += (text % {"section": section} for section in no_lists)
     if problems:
         raise DocumentError(problems)

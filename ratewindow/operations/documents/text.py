@@ -4,6 +4,8 @@ import json
 from types import ModuleType
 from typing import Any, NoReturn
 
+from django.utils.translation import gettext
+
 from ratewindow.operations.documents.parsing import DocumentError
 from ratewindow.operations.documents.site import Document, in_order
 
@@ -15,7 +17,8 @@ class NoYaml(Exception):
     """PyYAML, which is optional, is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("YAML needs PyYAML, which is not installed: run pip install 'ratewindow[yaml]', or use JSON.")
+        command = "pip install 'ratewindow[yaml]'"
+        super().__init__(gettext("YAML needs PyYAML, which is not installed: run %s, or use JSON.") % command)
 
 
 def installed() -> tuple[str, ...]:
@@ -46,9 +49,10 @@ def from_bytes(data: bytes) -> Any:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DocumentError([f"Byte {error.start + 1} is not UTF-8: save the file as UTF-8."]) from None
+        problem = gettext("Byte %d is not UTF-8: save the file as UTF-8.") % (error.start + 1)
+        raise DocumentError([problem]) from None
     if not text.strip():
-        raise DocumentError(["There is nothing in it: export a site to see what it looks like."])
+        raise DocumentError([gettext("There is nothing in it: export a site to see what it looks like.")])
     read = _from_json if text.lstrip().startswith("{") else _yaml_text().read
     try:
         return read(text)
@@ -69,19 +73,21 @@ def _from_json(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_without_twins, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
-        raise ValueError(f"line {error.lineno}, column {error.colno}: this is not JSON: {error.msg}.") from None
+        values = {"line": error.lineno, "column": error.colno, "problem": error.msg}
+        problem = gettext("line %(line)d, column %(column)d: this is not JSON: %(problem)s.") % values
+        raise ValueError(problem) from None
     except RecursionError:
-        raise ValueError("There are too many lists in lists.") from None
+        raise ValueError(gettext("There are too many lists in lists.")) from None
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"{key[:64]!r} occurs twice in one place: keep one of them.")
+            raise ValueError(gettext("%r occurs twice in one place: keep one of them.") % key[:64])
         found[key] = value
     return found
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON: write a whole number.")
+    raise ValueError(gettext("%s is no number of JSON: write a whole number.") % name)

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 import yaml
+from django.utils.translation import gettext
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 MOST_DEPTH = 20  # of lists in lists; a document has four
@@ -20,12 +21,16 @@ def read(text: str) -> Any:
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise ValueError(f"{place}this is not YAML that can be read: {error.problem or error.context}.") from None
+        if mark is None:
+            raise ValueError(gettext("This is not YAML that can be read: %s.") % (error.problem or error.context)) from None
+        values = {"line": mark.line + 1, "column": mark.column + 1, "problem": error.problem or error.context}
+        problem = gettext("line %(line)d, column %(column)d: this is not YAML that can be read: %(problem)s.") % values
+        raise ValueError(problem) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         character = f"U+{ord(error.character):04X}" if isinstance(error.character, str) else f"U+{error.character:04X}"
-        raise ValueError(f"line {line}: {character} cannot stand in YAML: write it as an escape in double quotes.") from None
+        problem = gettext("line %(line)d: %(character)s cannot stand in YAML: write it as an escape in double quotes.")
+        raise ValueError(problem % {"line": line, "character": character}) from None
 
 
 def write(value: Any) -> str:
@@ -53,11 +58,11 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
-            raise _refusal(f"*{event.anchor} is an alias: write its value in full", event.start_mark)
+            raise _refusal(gettext("*%s is an alias: write its value in full") % event.anchor, event.start_mark)
         if getattr(event, "tag", None) not in (None, "!", _TEXT_TAG):
-            raise _refusal(f"{event.tag} is a tag: write its value alone", event.start_mark)
+            raise _refusal(gettext("%s is a tag: write its value alone") % event.tag, event.start_mark)
         if self.depth == MOST_DEPTH:
-            raise _refusal("there are too many lists in lists", event.start_mark)
+            raise _refusal(gettext("there are too many lists in lists"), event.start_mark)
         self.depth += 1
         try:
             return super().compose_node(parent, index)
@@ -68,7 +73,7 @@ class _Loader(yaml.SafeLoader):
         seen: set[str] = set()
         for key in (key for key, _ in node.value if isinstance(key, ScalarNode)):
             if key.value in seen:
-                raise _refusal(f"{key.value[:64]!r} occurs twice in one place: keep one of them", key.start_mark)
+                raise _refusal(gettext("%r occurs twice in one place: keep one of them") % key.value[:64], key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
