@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from ratewindow.admin.masking import may_see
+from ratewindow.admin.rights import may_not
 from ratewindow.admin.switch_page import may_switch
 from ratewindow.identity import paths_in
 from ratewindow.models import Mode
@@ -58,17 +59,6 @@ def _forbidden(request: HttpRequest, change: Change) -> Iterator[str]:
         yield gettext(
             "A block or exemption applies to all visitors, or nearly all, which takes the permission to switch all limits off."
         )
-
-
-def may_not(verb: str, rules: bool) -> str:
-    """``You may not delete rules.``; without `rules` it is about blocks and exemptions."""
-    match verb:
-        case "add":
-            return gettext("You may not add rules.") if rules else gettext("You may not add blocks and exemptions.")
-        case "change":
-            return gettext("You may not change rules.") if rules else gettext("You may not change blocks and exemptions.")
-        case _:
-            return gettext("You may not delete rules.") if rules else gettext("You may not delete blocks and exemptions.")
 
 
 def _percent(rule: dict[str, Any]) -> int:

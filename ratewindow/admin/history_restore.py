@@ -20,8 +20,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import changes_in_words, code_keys, history_entries
-from ratewindow.admin.document_rights import may_not
-from ratewindow.admin.rule_form import may_enforce
+from ratewindow.admin.rights import may_enforce, may_not
 from ratewindow.admin.switch_page import may_switch
 from ratewindow.conf.in_words import some_of
 from ratewindow.models import Edit, Mode, Override, RateRule, origin

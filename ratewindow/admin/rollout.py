@@ -18,8 +18,8 @@ from django.utils.translation import gettext
 
 from ratewindow.admin import rollout_figures
 from ratewindow.admin.post_button import post_button
+from ratewindow.admin.rights import may_enforce
 from ratewindow.admin.rollout_figures import Stage
-from ratewindow.admin.rule_form import may_enforce
 from ratewindow.conf.in_words import some_of
 from ratewindow.models import Mode, RateRule
 from ratewindow.models.origin import MOST_REASON

@@ -214,10 +214,6 @@ class RuleForm(ConflictForm):
         return percent
 
 
-def may_enforce(request: HttpRequest) -> bool:
-    return request.user.has_perm("ratewindow.enforce_raterule")
-
-
 def _places() -> dict[str, list[str]]:
     """What a pattern may be on this site, by the choice that it goes with; the pages of the admin last."""
     known = sorted(site_routes.routes(), key=lambda each: (each.name.startswith("admin:"), each.name, each.path))

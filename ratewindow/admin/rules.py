@@ -33,7 +33,8 @@ from ratewindow.admin.number_fields import BoundedField
 from ratewindow.admin.preview import PreviewedAdmin
 from ratewindow.admin.recorded import WHY_FIELDSET
 from ratewindow.admin.registering import register
-from ratewindow.admin.rule_form import BOUNDS, RuleForm, may_enforce
+from ratewindow.admin.rights import may_enforce
+from ratewindow.admin.rule_form import BOUNDS, RuleForm
 from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.models import RateRule
 from ratewindow.operations import lockout
