@@ -46,7 +46,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
         f"{_GUARD}::test_is_given_back_in_one_call_and_the_refusal_stays_known",
     ),
     "It refuses nobody, and the report counts how many requests it would have refused.": (
-        "admin/test_rules.py::test_a_new_rule_is_in_shadow_until_somebody_says_otherwise",
+        "admin/rules/test_rule_admin.py::test_a_new_rule_is_in_shadow_until_somebody_says_otherwise",
         f"{_DOORS}::test_shadow_rules_refuse_nobody_and_send_no_headers",
         "reporting/test_report.py::test_what_a_rule_in_shadow_would_refuse_is_named_when_it_is_much",
     ),
@@ -99,9 +99,9 @@ PROMISES: dict[str, tuple[str, ...]] = {
         f"{_README}::test_without_redis_in_the_settings_the_check_names_the_line",
     ),
     "enforcing one, releasing a client, seeing identities unmasked and switching all limits off take a permission each": (
-        "admin/test_rule_permissions.py::test_nor_by_editing_a_rule_or_copying_one_that_is_enforced",
-        "admin/test_release_page.py::test_it_needs_its_own_permission",
-        "admin/test_overrides.py::test_they_see_masked_identities_and_cannot_search_for_them",
+        "admin/rules/test_permissions.py::test_nor_by_editing_a_rule_or_copying_one_that_is_enforced",
+        "admin/overrides/test_release_page.py::test_it_needs_its_own_permission",
+        "admin/overrides/test_override_admin.py::test_they_see_masked_identities_and_cannot_search_for_them",
         "admin/test_switch_page.py::test_it_needs_its_own_permission",
     ),
     "add celery[redis] yourself if Redis is your broker": (

@@ -42,7 +42,11 @@ def test_a_host_that_registers_every_model_in_a_loop_has_our_pages_all_the_same(
         "DJANGO_SETTINGS_MODULE": "hostsettings",
     }
     told = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, cwd=checkout)
-    assert told.stdout.split() == ["ratewindow.admin.rules", "ratewindow.admin.overrides", "ratewindow.admin.report"], told.stderr
+    assert told.stdout.split() == [
+        "ratewindow.admin.rules.rule_admin",
+        "ratewindow.admin.overrides.override_admin",
+        "ratewindow.admin.report.report_admin",
+    ], told.stderr
 
 
 def test_the_lines_of_the_readme_add_to_lists_and_to_tuples() -> None:

@@ -4,8 +4,9 @@ Those of ADDRESS and SERVED run through gunicorn and uvicorn. An item without te
 """
 
 _WALK, _TRICKS, _DOORS = "serving/test_address_walk.py", "serving/test_path_tricks.py", "serving/test_doors_served.py"
-_RULES, _OVERRIDES, _REPORT = "admin/test_rules.py", "admin/test_overrides.py", "admin/test_report_page.py"
-_LIST, _LOCKOUT, _PERMISSIONS = "admin/test_rule_list.py", "admin/test_lockout.py", "admin/test_rule_permissions.py"
+_RULES, _LIST, _PERMISSIONS = (f"admin/rules/test_{name}.py" for name in ("rule_admin", "list", "permissions"))
+_OVERRIDES, _REPORT = "admin/overrides/test_override_admin.py", "admin/report/test_report_admin.py"
+_LOCKOUT = "admin/test_lockout.py"
 _ADDRESS, _SENT, _METHODS = "badinputs/test_address.py", "badinputs/test_identity.py", "badinputs/test_paths_and_methods.py"
 _NUMBERS, _PAGES, _BROWSER = "badinputs/test_numbers.py", "badinputs/test_pages.py", "browser/test_markup_browser.py"
 _SPELLINGS = "rules/test_path_variants.py"
@@ -216,11 +217,11 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
     "cells of CSV that begin with = + - @ or a tab": (),
     "webhooks of alerts to addresses within": (),
     "a release in the admin without the right to it": (
-        "admin/test_release_page.py::test_it_needs_its_own_permission",
+        "admin/overrides/test_release_page.py::test_it_needs_its_own_permission",
         f"{_PAGES}::test_staff_that_may_only_look_is_forbidden_every_change",
     ),
     "an export in the admin without the right to it": (
-        "admin/test_document_rights.py::test_staff_that_may_only_look_can_neither_export_nor_import",
+        "admin/documents/test_rights.py::test_staff_that_may_only_look_can_neither_export_nor_import",
     ),
 }
 

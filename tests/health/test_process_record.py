@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from ratewindow.admin import health_page
+from ratewindow.admin.report import health_page
 from ratewindow.health import overview, process_record, processes
 from ratewindow.store import state_keys
 

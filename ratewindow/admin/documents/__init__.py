@@ -1,0 +1,1 @@
+"""Rules as a file in the admin: export and import."""

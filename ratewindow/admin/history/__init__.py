@@ -1,0 +1,1 @@
+"""The history in the admin: who changed what, and the page that restores an earlier state."""

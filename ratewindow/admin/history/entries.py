@@ -1,0 +1,94 @@
+"""Edits as the pages of the history show them: who, when, why, and each field before and after."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from ratewindow.admin.history import changes_in_words
+from ratewindow.admin.history.changes_in_words import Line, clock
+from ratewindow.admin.masking import display
+from ratewindow.admin.wording import ago
+from ratewindow.conf.in_words import listed
+from ratewindow.models import Edit
+from ratewindow.operations.documents.differences import Change
+
+_NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One edit, as text. `clock` is its time in full, `ago` how long that is ago."""
+
+    clock: str
+    ago: str
+    title: str
+    action: str
+    action_label: str
+    who: str
+    way: str
+    why: str
+    lines: tuple[Line, ...]
+    url: str
+
+
+def entry(edit: Edit, request: HttpRequest) -> Entry:
+    is_release = edit.kind == Edit.Kind.RELEASE
+    return Entry(
+        clock=clock(edit.at),
+        ago=ago(edit.at),
+        title=title(edit, request),
+        action=edit.action,
+        action_label=str(Edit.Action(edit.action).label),
+        who=edit.by,
+        way=way_in_words(edit.way),
+        why=edit.reason,
+        lines=tuple(_of_release(edit) if is_release else changes_in_words.lines(_change(edit))),
+        url=reverse("admin:ratewindow_edit_change", args=[edit.pk]),
+    )
+
+
+def entries(edits: Iterable[Edit], request: HttpRequest) -> list[Entry]:
+    return [entry(edit, request) for edit in edits]
+
+
+def title(edit: Edit, request: HttpRequest) -> str:
+    """``Rule login``, ``Block: ip:203.0.113.9``; an identity as the user of this request may see it."""
+    if edit.kind == Edit.Kind.RELEASE:
+        return gettext("Client %s") % display(request, edit.subject)
+    return changes_in_words.title(request, _change(edit))
+
+
+def way_in_words(way: str) -> str:
+    """``in the admin``, ``by the command block``."""
+    kind, _, name = way.partition(" ")
+    return str(_WAYS.get(kind, way)).format(name=name)
+
+
+_WAYS = {
+    "admin": _("in the admin"),
+    "code": _("by code"),
+    "define": _("by code that defines rules"),
+    "command": _("by the command {name}"),
+    "task": _("by a task"),
+    "migration": _("by a migration"),
+    "import": _("by an import"),
+    "restore": _("restored from the history"),
+    "found": _("without a trace, found at the next edit"),
+}
+
+
+def _change(edit: Edit) -> Change:
+    return Change(edit.kind, edit.before, edit.after)
+
+
+def _of_release(edit: Edit) -> Iterator[Line]:
+    done = edit.after or {}
+    yield Line(gettext("Rule"), _NOTHING, done.get("rule") or gettext("all rules"))
+    yield Line(gettext("Counts deleted"), _NOTHING, listed(done.get("counts", ())) or gettext("none"))
+    yield Line(gettext("Blocks ended"), _NOTHING, str(done.get("blocks", 0)))
+    if done.get("failure"):
+        yield Line(gettext("Not done, since"), _NOTHING, done["failure"])

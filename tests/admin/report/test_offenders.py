@@ -1,0 +1,101 @@
+"""Who is refused, on the report page: to whom it shows what."""
+
+import re
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from ratewindow.admin.report.offenders import clients
+from ratewindow.models import ThrottleStat
+from ratewindow.reporting.offender_rows import set_rows
+from ratewindow.reporting.offenders import HowMany
+from ratewindow.reporting.who import CLIENT, NETWORK, Counted, Group, Known, Who
+
+pytestmark = pytest.mark.django_db
+
+NETWORK_OF_9 = "ip:203.0.113.0/24"
+
+
+def stored(who: Who, rule: str = "login") -> None:
+    start = timezone.now().replace(second=0, microsecond=0)
+    set_rows("minute", {(start, rule): who})
+    refused, would_refuse, met = who.total
+    ThrottleStat.objects.create(
+        rule=rule, resolution="minute", start=start, refused=refused, would_refuse=would_refuse, passed=met - refused, near=3
+    )
+
+
+def some(bound: int = 0) -> Who:
+    clients = {
+        "ip:203.0.113.9": Known(Counted(30, 0, 40), False, NETWORK_OF_9),
+        "ip:203.0.113.8": Known(Counted(10, 0, 10), False, NETWORK_OF_9),
+        "user:42": Known(Counted(2, 1, 9), True),
+    }
+    groups = {
+        CLIENT: Group(clients, Counted(bound, 0, 0)),
+        NETWORK: Group({NETWORK_OF_9: Known(Counted(40, 0, 0))}, Counted(bound, 0, 0)),
+    }
+    return Who(Counted(42, 1, 59), groups)
+
+
+def section(client: Client, rule: str = "") -> str:
+    html = client.get(reverse("admin:ratewindow_report"), {"rule": rule} if rule else {}).content.decode()
+    found = re.search(r'<section class="module rw-who.*?</section>', html, re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", found[0])) if found else ""
+
+
+def test_networks_come_first_and_then_clients_with_their_shares(admin_client: Client) -> None:
+    stored(some())
+    text = section(admin_client)
+    assert "3 clients were refused, 1 of them signed in. 1 client would have been refused, 1 of them signed in." in text
+    assert "ip:203.0.113.0/24 network, 2 clients 40 0 93 % ip:203.0.113.9 30 0 70 %" in text
+    assert "user:42 signed in 2 1 7.0 %" in text
+    assert "too small" not in text
+
+
+def test_what_may_be_too_small_is_said_to_be(admin_client: Client) -> None:
+    stored(some(bound=1200))
+    text = section(admin_client)
+    assert "At least 3 clients were refused, at least 1 of them signed in." in text
+    assert "Any number below may be too small by up to 1,200." in text
+    assert "network, at least 2 clients" in text
+
+
+def test_identities_are_masked_for_staff_who_may_not_see_them(client: Client) -> None:
+    stored(some())
+    staff = User.objects.create_user("staff", is_staff=True)
+    staff.user_permissions.add(Permission.objects.get(codename="view_throttlestat"))
+    client.force_login(staff)
+    text = section(client)
+    assert "ip:203.0.113.x" in text and "ip:203.0.113.9" not in text and "user:42" not in text and "user:#" in text
+
+
+def test_a_report_of_one_rule_shows_who_that_rule_refuses(admin_client: Client) -> None:
+    stored(some())
+    stored(Who(Counted(1, 0, 1), {CLIENT: Group({"user:7": Known(Counted(1, 0, 1))})}), "api")
+    assert "user:7" in section(admin_client)
+
+
+def test_where_nobody_is_refused_there_is_no_list(admin_client: Client) -> None:
+    stored(Who(Counted(0, 0, 5), {CLIENT: Group({"user:7": Known(Counted(0, 0, 5))})}))
+    assert section(admin_client) == ""
+
+
+def test_how_many_passed_near_a_limit_is_said_beside_those_that_passed(admin_client: Client) -> None:
+    stored(some())
+    assert "3 near a limit" in admin_client.get(reverse("admin:ratewindow_report")).content.decode()
+
+
+def test_a_number_of_clients_in_words() -> None:
+    assert clients(HowMany(1)) == "1 client"
+    assert clients(HowMany(1000, exact=False)) == "at least 1,000 clients"
+
+
+@pytest.mark.parametrize("evil", ["<img src=x onerror=alert(1)>", "javascript:alert(1)"])
+def test_what_clients_send_is_text_on_the_page(evil: str, admin_client: Client) -> None:
+    stored(Who(Counted(5, 0, 5), {CLIENT: Group({f"header:x-api-key:{evil}": Known(Counted(5, 0, 5))})}))
+    html = admin_client.get(reverse("admin:ratewindow_report")).content.decode()
+    assert "<img src=x" not in html
