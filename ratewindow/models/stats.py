@@ -48,6 +48,8 @@ class OffenderStat(models.Model):
     """A client that one rule met in one minute, hour or day: one of those most refused, or of the busiest. Also a network, a
     route or a user agent of refused requests.
 
+    Of a day that is over the rows of rule ``""`` have all rules together.
+
     Counts are never too large. The row of a kind without a value says by how much they may be too small, and how much a
     value may have that has no row; without that row they are exact. The row of kind ``all`` counts all requests.
     """

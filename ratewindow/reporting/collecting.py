@@ -12,6 +12,7 @@ from django.db.models import Q, Sum
 from ratewindow import conf
 from ratewindow.models import OffenderStat, ThrottleStat
 from ratewindow.reporting import minutes, offender_rows
+from ratewindow.reporting.offender_rows import EVERY_RULE
 from ratewindow.reporting.stored import SPANS, Resolution, minute_start, rows_as_sums, set_rows, span_start
 from ratewindow.reporting.sums import NOTHING, Sums
 from ratewindow.reporting.who import NOBODY, Who
@@ -59,6 +60,7 @@ def collect_stats(now_s: float | None = None) -> Collected:
         rows_set += sum(
             _fold(start, finer, resolution) for start in sorted({span_start(minute_start(m), resolution) for m in waiting})
         )
+    _join_days(sorted({span_start(minute_start(minute), Resolution.DAY) for minute in waiting}), now_s)
     minutes.settle(waiting, quiet_since_s=now_s - QUIET_S)
     return Collected(len(waiting), rows_set, _prune(now_s), malformed.total() - odd)
 
@@ -86,6 +88,18 @@ def _fold(start: datetime, finer: Resolution, coarser: Resolution) -> int:
     for (_, rule), sums in rows_as_sums(ThrottleStat.objects.filter(span)).items():  # databases cannot add up JSON
         totals[start, rule] = totals.get((start, rule), NOTHING).plus(sums)
     return set_rows(coarser, totals)
+
+
+def _join_days(starts: Iterable[datetime], now_s: float) -> None:
+    """Of each of these days that is over, add up who was refused by all rules, so that a report of a year reads few rows."""
+    for start in starts:
+        if (start + SPANS[Resolution.DAY]).timestamp() > now_s:
+            continue
+        rows = OffenderStat.objects.filter(resolution=Resolution.DAY, start=start).exclude(rule=EVERY_RULE)
+        every = NOBODY
+        for who in offender_rows.read(rows).values():
+            every = every.plus(who)
+        offender_rows.set_rows(Resolution.DAY, {(start, EVERY_RULE): every.cut()})
 
 
 def _fold_offenders(start: datetime, span: Q, coarser: Resolution) -> None:

@@ -19,6 +19,7 @@ from ratewindow.reporting.stored import BATCH, Resolution
 from ratewindow.reporting.who import NOBODY, Counted, Group, Known, Who
 
 Kind = OffenderStat.Kind
+EVERY_RULE = ""  # as `rule`, the names of all rules together, of a day that is over
 Key = tuple[datetime, str]  # start and rule
 
 _COLUMNS = ("start", "rule", "kind", "value", "refused", "would_refuse", "met", "signed_in", "network", "distinct")

@@ -10,20 +10,24 @@ The rows of OffenderStat and the minutes in Redis that are not collected yet, by
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import redis
-from django.db.models import Case, F, Max, QuerySet, Sum, When
+from django.db.models import Case, F, Max, Q, QuerySet, Sum, When
 
-from ratewindow.models import OffenderStat
+from ratewindow.models import OffenderStat, ThrottleStat
 from ratewindow.reporting import counters, distinct, minutes, offender_rows, open_spans
+from ratewindow.reporting.offender_rows import EVERY_RULE
 from ratewindow.reporting.periods import Period
-from ratewindow.reporting.stored import minute_start
+from ratewindow.reporting.report import Rules, concerns, of_rules
+from ratewindow.reporting.stored import Resolution, minute_start, span_start
 from ratewindow.reporting.who import AGENT, CLIENT, KINDS, NETWORK, ROUTE, Counted, Group, Known, Who
 from ratewindow.store import process_clients
 
 MOST_READ = 500  # names of one kind: beyond them the bound grows
+MOST_APART = 3  # days without rows of all rules together that are added up in Python
 MOST_REGISTERS = 200  # spans of time whose registers are read, those with most refusals
 
 Kind = OffenderStat.Kind
@@ -78,18 +82,40 @@ class Offenders:
     live: bool  # False if Redis could not be read: the last minutes may be missing
 
 
-def offenders(period: Period, rule: str = "", now_s: float | None = None, ask_redis: bool = True, most: int = 10) -> Offenders:
-    """Read the `most` of each kind of one rule, or of all, from the rows alone if not `ask_redis`."""
-    live, waiting = ask_redis, dict[offender_rows.Key, Who]()
-    try:
-        if ask_redis:
-            waiting = _waiting(time.time() if now_s is None else now_s)
-    except (redis.RedisError, OSError):
-        live = False
-    rows = OffenderStat.objects.filter(rule=rule) if rule else OffenderStat.objects.all()
-    waiting = {key: who for key, who in waiting.items() if not rule or key[1] == rule}
+@dataclass(frozen=True)
+class WhoWaits:
+    """The minutes that are not collected yet; of one that is the same as its rows."""
+
+    who: Mapping[offender_rows.Key, Who]
+    live: bool  # False if Redis could not be read
+
+
+def who_waits(now_s: float | None = None, ask_redis: bool = True) -> WhoWaits:
+    """What Redis has now; nothing if it does not answer, or is not asked."""
+    if ask_redis:
+        try:
+            return WhoWaits(_waiting(time.time() if now_s is None else now_s), live=True)
+        except (redis.RedisError, OSError):
+            pass
+    return WhoWaits({}, live=False)
+
+
+def offenders(
+    period: Period,
+    rules: Rules = "",
+    now_s: float | None = None,
+    ask_redis: bool = True,
+    most: int = 10,
+    known: WhoWaits | None = None,
+) -> Offenders:
+    """Read the `most` of each kind of one rule, several or all; `known` is what was read from Redis before."""
+    known = known or who_waits(now_s, ask_redis)
+    rows = OffenderStat.objects.filter(of_rules(rules) & ~Q(rule=EVERY_RULE))
+    waiting = {key: who for key, who in known.who.items() if concerns(rules, key[1])}
+    if period.resolution == Resolution.DAY:  # a day of hours is tens of thousands of rows, and its own row lacks a minute at most
+        rows = rows.filter(resolution=Resolution.DAY)
     opened = open_spans.complete(waiting, period.resolution, lambda condition: offender_rows.read(rows.filter(condition)))
-    found = _settled(rows.filter(open_spans.settled_in_hours(period, opened)))
+    found = _closed(period, rules, opened)
     for (start, _), who in opened.items():
         if period.start <= start < period.end:
             found = found.plus(who)
@@ -106,7 +132,7 @@ def offenders(period: Period, rule: str = "", now_s: float | None = None, ask_re
         would_refuse=_how_many(clients, "would_refuse", found.would_refuse),
         refused_signed_in=_how_many(clients, "refused", signed_in=True),
         would_refuse_signed_in=_how_many(clients, "would_refuse", signed_in=True),
-        live=live,
+        live=known.live,
     )
 
 
@@ -114,6 +140,27 @@ def _waiting(now_s: float) -> dict[offender_rows.Key, Who]:
     """The minutes in Redis, collected or not; with memory://, those of this process."""
     by_minute = counters.held_who() if process_clients.in_memory() else minutes.read_who(minutes.waiting(now_s))
     return {(minute_start(minute), rule): who for minute, by_rule in by_minute.items() for rule, who in by_rule.items()}
+
+
+def _closed(period: Period, rules: Rules, opened: Mapping[offender_rows.Key, Who]) -> Who:
+    """The rows of the spans that are not open; of days those of all rules together where there are any, which are far fewer."""
+    by_rule = of_rules(rules) & ~Q(rule=EVERY_RULE)
+    whole, ends = open_spans.settled_parts(period, opened)
+    rows = OffenderStat.objects.filter(by_rule & (whole | ends))
+    if rules or period.resolution == Resolution.MINUTE:
+        return _settled(rows)
+    of_days = Q(resolution=Resolution.DAY, start__gte=period.start, start__lt=period.end)
+    together = {*OffenderStat.objects.filter(of_days, rule=EVERY_RULE, kind=Kind.ALL).values_list("start", flat=True)}
+    counted = {*ThrottleStat.objects.filter(of_days).order_by().values_list("start", flat=True).distinct()}
+    apart = counted - together - {span_start(start, Resolution.DAY) for start, _ in opened}
+    if len(apart) > MOST_APART:
+        return _settled(rows)
+    joined = Q(rule=EVERY_RULE) & whole & Q(resolution=Resolution.DAY)
+    # Not in one query: databases find few indexes for rows of several resolutions, and a scan takes longer than all of these.
+    found = _settled(OffenderStat.objects.filter(joined)).plus(_settled(OffenderStat.objects.filter(by_rule & ends)))
+    for who in offender_rows.read(OffenderStat.objects.filter(by_rule, resolution=Resolution.DAY, start__in=apart)).values():
+        found = found.plus(who)
+    return found
 
 
 def _settled(rows: "QuerySet[OffenderStat]") -> Who:

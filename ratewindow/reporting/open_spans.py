@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from django.db.models import Q
 
-from ratewindow.reporting.periods import HOUR, Period
+from ratewindow.reporting.periods import Period
 from ratewindow.reporting.stored import SPANS, Resolution, span_start
 from ratewindow.reporting.sums import Sums
 from ratewindow.reporting.who import Who
@@ -19,11 +19,15 @@ Value = TypeVar("Value", Sums, Who)
 Key = tuple[datetime, str]  # start and rule
 Read = Callable[[Q], dict[Key, Value]]  # the rows that meet a condition, by start and rule
 
-LONG = 2 * HOUR  # a longer period of minutes is read in hours, where rows are added up in Python
+COARSER = {Resolution.MINUTE: Resolution.HOUR, Resolution.HOUR: Resolution.DAY}
+LONG = 2  # coarser spans: a period that is longer is read in these where its steps do not matter
 
 
 def complete(waiting: Mapping[Key, Value], resolution: Resolution, read: Read[Value]) -> dict[Key, Value]:
-    """All spans of that resolution with a waiting minute, complete. As many queries whatever there is."""
+    """All spans of that resolution with a waiting minute, complete. As many queries whatever there is.
+
+    If `read` finds no finer rows, it is the larger of what waits and the row of the span.
+    """
     found = dict(waiting)
     for finer, coarser in ((None, Resolution.MINUTE), (Resolution.MINUTE, Resolution.HOUR), (Resolution.HOUR, Resolution.DAY)):
         known = {start for start, _ in found}
@@ -41,19 +45,35 @@ def complete(waiting: Mapping[Key, Value], resolution: Resolution, read: Read[Va
 def settled(period: Period, opened: Mapping[Key, Any]) -> Q:
     """The rows of a period outside of the spans in `opened`, which are of the period's resolution."""
     within_period = Q(start__gte=period.start, start__lt=period.end)
-    return within_period & Q(resolution=period.resolution) & ~Q(start__in={start for start, _ in opened})
+    return within_period & Q(resolution=period.resolution) & ~Q(start__in=_starts(opened))
 
 
-def settled_in_hours(period: Period, opened: Mapping[Key, Any]) -> Q:
-    """`settled` in fewer rows: of a long period of minutes those of hours, and minutes at its ends and beside open ones."""
-    if period.resolution != Resolution.MINUTE or period.end - period.start <= LONG:
-        return settled(period, opened)
-    first, last = span_start(period.start, Resolution.HOUR), span_start(period.end, Resolution.HOUR)
-    first = first if first == period.start else first + HOUR
-    broken = {span_start(start, Resolution.HOUR) for start, _ in opened}
-    whole = Q(resolution=Resolution.HOUR, start__gte=first, start__lt=last) & ~Q(start__in=broken)
-    edges = within([(period.start, first), (last, period.end), *((start, start + HOUR) for start in broken)])
-    return whole | (settled(period, opened) & edges)
+def settled_coarsely(period: Period, opened: Mapping[Key, Any]) -> Q:
+    """`settled` in fewer rows: those of hours instead of minutes, or of days instead of hours, where steps do not matter."""
+    whole, ends = settled_parts(period, opened)
+    return whole | ends
+
+
+def settled_parts(period: Period, opened: Mapping[Key, Any]) -> tuple[Q, Q]:
+    """`settled_coarsely` as the rows of whole spans, and those at the ends of the period and beside open spans."""
+    coarser = COARSER.get(period.resolution)
+    if coarser is None or period.end - period.start <= LONG * SPANS[coarser]:
+        return settled(period, opened), Q(pk__in=())
+    span = SPANS[coarser]
+    first, last = span_start(period.start, coarser), span_start(period.end, coarser)
+    first = first if first == period.start else first + span
+    broken = {span_start(start, coarser) for start, _ in opened}
+    whole = Q(resolution=coarser, start__gte=first, start__lt=last) & ~Q(start__in=broken)
+    ends = Q(pk__in=())
+    for start, end in ((period.start, first), (last, period.end), *((start, start + span) for start in sorted(broken))):
+        # Each with all that an index knows, so that databases join their ranges.
+        within_span = Q(start__gte=max(start, period.start), start__lt=min(end, period.end))
+        ends |= within_span & Q(resolution=period.resolution) & ~Q(start__in=_starts(opened))
+    return whole, ends
+
+
+def _starts(opened: Mapping[Key, Any]) -> list[datetime]:
+    return sorted({start for start, _ in opened})
 
 
 def within(spans: list[tuple[datetime, datetime]]) -> Q:

@@ -24,6 +24,7 @@ CHOICES: Mapping[str, tuple[timedelta, Any, Any]] = {
     "24h": (DAY, _("24 h"), _("the last 24 hours")),
     "7d": (timedelta(days=7), _("7 d"), _("the last 7 days")),
     "30d": (timedelta(days=30), _("30 d"), _("the last 30 days")),
+    "1y": (timedelta(days=365), _("1 y"), _("the last year")),
 }
 _STEPS = (*(n * MINUTE for n in (1, 5, 15)), *(n * HOUR for n in (1, 2, 6)), *(n * DAY for n in (1, 7, 30)))
 

@@ -1,23 +1,32 @@
 """What the rules decided in a period: the rows of the database and the minutes in Redis that are not collected yet."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any, TypeVar
 
 import redis
-from django.db.models import QuerySet, Sum
+from django.db.models import ExpressionWrapper, F, Q, QuerySet, Sum, TextField
 
 from ratewindow.models import ThrottleStat
-from ratewindow.models.batches import in_batches
-from ratewindow.reporting import counters, minutes, open_spans
+from ratewindow.reporting import counters, minutes, open_spans, tallies
 from ratewindow.reporting.periods import Period
 from ratewindow.reporting.stored import minute_start, rows_as_sums
-from ratewindow.reporting.sums import NOTHING, NUMBERS, TALLIES, Sums, of_columns
+from ratewindow.reporting.sums import NOTHING, NUMBERS, TALLIES, Sums
 from ratewindow.store import process_clients
 
 Key = TypeVar("Key")
+Rules = str | Collection[str]  # one rule by its name, several, or, if empty text, all
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The minutes that are not collected yet; of one that is the same as its rows."""
+
+    sums: Mapping[tuple[datetime, str], Sums]
+    live: bool  # False if Redis could not be read: the last minutes may be missing
 
 
 @dataclass(frozen=True)
@@ -27,9 +36,9 @@ class Report:
     period: Period
     steps: Mapping[datetime, Sums]
     rules: Mapping[str, Sums]
-    live: bool  # False if Redis could not be read: the last minutes may be missing
+    live: bool
 
-    @property
+    @cached_property
     def total(self) -> Sums:
         total = NOTHING
         for sums in self.rules.values():
@@ -37,38 +46,94 @@ class Report:
         return total
 
 
-def report(period: Period, rule: str = "", now_s: float | None = None, ask_redis: bool = True) -> Report:
-    """Read the sums of one rule or of all in `period`, from the rows alone if not `ask_redis`."""
-    live, waiting = ask_redis, dict[tuple[datetime, str], Sums]()
-    try:
-        if ask_redis:
-            waiting = waiting_counts(time.time() if now_s is None else now_s)
-    except (redis.RedisError, OSError):
-        live = False
-    rows = ThrottleStat.objects.filter(rule=rule) if rule else ThrottleStat.objects.all()
-    waiting = {key: sums for key, sums in waiting.items() if not rule or key[1] == rule}
-    opened = open_spans.complete(waiting, period.resolution, lambda condition: rows_as_sums(rows.filter(condition)))
-    opened = {key: sums for key, sums in opened.items() if period.start <= key[0] < period.end}
+def report(
+    period: Period, rules: Rules = "", now_s: float | None = None, ask_redis: bool = True, known: Waiting | None = None
+) -> Report:
+    """Read the sums of one rule, several or all in `period`; `known` is what was read from Redis before."""
+    known = known or waiting(now_s, ask_redis)
+    rows, opened = ThrottleStat.objects.filter(of_rules(rules)), opened_in(period, rules, known)
     steps = dict.fromkeys(period.steps(), NOTHING)
-    by_rule: dict[str, Sums] = {}
     settled = rows.filter(open_spans.settled(period, opened))
     for start, *numbers in _added_up(settled, "start"):
         _add(steps, period.step_of(start), Sums.of(numbers))
-    for name, *numbers in _added_up(settled, "rule"):
-        _add(by_rule, name, Sums.of(numbers))
-    # Databases cannot add up JSON.
-    for _, name, *columns in in_batches(rows.filter(open_spans.settled_in_hours(period, opened)), "rule", *TALLIES):
-        _add(by_rule, name, of_columns(dict(zip(TALLIES, columns, strict=True))))
-    for (start, name), sums in opened.items():
+    for (start, _), sums in opened.items():
         _add(steps, period.step_of(start), Sums.of(sums.numbers))
+    by_rule = _by_rule(settled, opened)
+    for name, sums in _tallies(rows.filter(open_spans.settled_coarsely(period, opened))):
         _add(by_rule, name, sums)
-    return Report(period, steps, by_rule, live)
+    return Report(period, steps, by_rule, known.live)
+
+
+def sums_by_rule(period: Period, rules: Rules, known: Waiting) -> dict[str, Sums]:
+    """The numbers of each rule in `period`, without reasons and latency."""
+    opened = opened_in(period, rules, known)
+    return _by_rule(ThrottleStat.objects.filter(of_rules(rules)).filter(open_spans.settled(period, opened)), opened)
+
+
+def sums_by_step(period: Period, rules: Rules, known: Waiting) -> dict[tuple[datetime, str], Sums]:
+    """The numbers of each step and rule in `period` for which there are any."""
+    opened = opened_in(period, rules, known)
+    rows = ThrottleStat.objects.filter(of_rules(rules)).filter(open_spans.settled(period, opened))
+    found: dict[tuple[datetime, str], Sums] = {}
+    for start, name, *numbers in rows.order_by().values_list("start", "rule", *NUMBERS):
+        _add(found, (period.step_of(start), name), Sums.of(numbers))
+    for (start, name), sums in opened.items():
+        _add(found, (period.step_of(start), name), Sums.of(sums.numbers))
+    return found
+
+
+def waiting(now_s: float | None = None, ask_redis: bool = True) -> Waiting:
+    """What Redis has now; nothing if it does not answer, or is not asked."""
+    if ask_redis:
+        try:
+            return Waiting(waiting_counts(time.time() if now_s is None else now_s), live=True)
+        except (redis.RedisError, OSError):
+            pass
+    return Waiting({}, live=False)
 
 
 def waiting_counts(now_s: float) -> dict[tuple[datetime, str], Sums]:
     """The minutes in Redis, collected or not; with memory://, those of this process."""
     by_minute = counters.held() if process_clients.in_memory() else minutes.read(minutes.waiting(now_s))
     return {(minute_start(minute), rule): sums for minute, by_rule in by_minute.items() for rule, sums in by_rule.items()}
+
+
+def of_rules(rules: Rules) -> Q:
+    """The rows of these rules."""
+    if isinstance(rules, str):
+        return Q(rule=rules) if rules else Q()
+    return Q(rule__in=rules)
+
+
+def concerns(rules: Rules, name: str) -> bool:
+    """Whether a rule of that name is one of `rules`."""
+    return name == rules or not rules if isinstance(rules, str) else name in rules
+
+
+def opened_in(period: Period, rules: Rules, known: Waiting) -> dict[tuple[datetime, str], Sums]:
+    """The spans in `period` that have minutes waiting, complete."""
+    rows = ThrottleStat.objects.filter(of_rules(rules))
+    mine = {key: sums for key, sums in known.sums.items() if concerns(rules, key[1])}
+    opened = open_spans.complete(mine, period.resolution, lambda condition: rows_as_sums(rows.filter(condition)))
+    return {key: sums for key, sums in opened.items() if period.start <= key[0] < period.end}
+
+
+def _by_rule(rows: "QuerySet[ThrottleStat]", opened: Mapping[tuple[datetime, str], Sums]) -> dict[str, Sums]:
+    """The numbers of rows and open spans added up by rule."""
+    found = {name: Sums.of(numbers) for name, *numbers in _added_up(rows, "rule")}
+    for (_, name), sums in opened.items():
+        _add(found, name, sums)
+    return found
+
+
+def _tallies(rows: "QuerySet[ThrottleStat]") -> Iterator[tuple[str, Sums]]:
+    """Reasons and latency by rule: databases cannot add up JSON, so it is read as text, and parsed many rows at once."""
+    texts: dict[str, list[list[str]]] = {}
+    for name, *columns in rows.order_by().values_list("rule", *(ExpressionWrapper(F(each), TextField()) for each in TALLIES)):
+        texts.setdefault(name, []).append(columns)
+    for name, lines in texts.items():
+        reasons, latency = (tallies.of_texts(column) for column in zip(*lines, strict=True))
+        yield name, NOTHING._replace(reasons=reasons, latency=latency)
 
 
 def _added_up(rows: "QuerySet[ThrottleStat]", by: str) -> Iterable[tuple[Any, ...]]:

@@ -1,7 +1,10 @@
 """Counts by name, such as refusals by reason."""
 
+import json
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 Tally = Mapping[str, int]
 
@@ -27,6 +30,27 @@ def of_json(value: object) -> Tally:
     if not isinstance(value, dict):
         return {}
     return {name: number for name, number in value.items() if isinstance(number, int) and _NAME.fullmatch(name) and number > 0}
+
+
+def of_texts(texts: Iterable[str]) -> Tally:
+    """The sum of the JSON texts of many rows, each of which `of_json` would read."""
+    total: dict[str, int] = defaultdict(int)
+    for value in _values([*texts]):
+        if isinstance(value, dict):
+            for name, number in value.items():
+                if isinstance(number, int) and number > 0:
+                    total[name] += number
+    return of_json(total)
+
+
+def _values(texts: list[str]) -> Iterator[object]:
+    """All at once, which is several times as fast as one by one."""
+    try:
+        yield from json.loads(f"[{','.join(texts)}]")
+    except ValueError:  # a row of people, in a database that lets them write anything
+        for text in texts:
+            with suppress(ValueError):
+                yield json.loads(text)
 
 
 def is_tally(value: object) -> bool:

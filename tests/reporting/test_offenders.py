@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from ratewindow import conf
 from ratewindow.models import OffenderStat
-from ratewindow.reporting import counters, minutes, offenders
+from ratewindow.reporting import counters, minutes, offender_rows, offenders
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.reporting.counters import Counters
 from ratewindow.reporting.offender_rows import set_rows
@@ -142,7 +142,7 @@ def test_it_asks_the_same_few_questions_however_much_there_is(choice, django_ass
     for ago in range(15):
         sent_who(ago, {f"rule-{number}": refused(a=1, b=2) for number in range(20)})
     collect_stats(NOW_S)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(18):
         assert asked(choice).total.refused == 15 * 20 * 3
 
 
@@ -171,3 +171,30 @@ def test_rows_that_people_edit_break_nothing():
     minutes.settle([NOW_MINUTE - 5], NOW_S + 1)
     OffenderStat.objects.update(distinct=[1, 2])
     assert times(asked()) == {"user:a": 7}
+
+
+def test_a_day_that_is_over_has_rows_of_all_rules_together_and_a_year_reads_these_alone():
+    for number in range(3):
+        sent_who(0, {f"rule-{number}": refused(a=2, b=number)})
+    collect_stats(NOW_S)
+    tomorrow_s = NOW_S + 86_400
+    assert not OffenderStat.objects.filter(rule=offender_rows.EVERY_RULE).exists()  # today is not over
+    collect_stats(tomorrow_s)
+    together = OffenderStat.objects.filter(rule=offender_rows.EVERY_RULE)
+    rows = {(row.kind, row.value, row.refused) for row in together}
+    assert rows == {("all", "", 9), ("client", "user:a", 6), ("client", "user:b", 3)}
+    collect_stats(tomorrow_s)
+    assert together.count() == 3
+    OffenderStat.objects.exclude(rule=offender_rows.EVERY_RULE).delete()  # what a report of one rule reads
+    year = last("1y", datetime.fromtimestamp(tomorrow_s, UTC), conf.current().retention)
+    found = offenders.offenders(year, now_s=tomorrow_s, ask_redis=False)
+    assert (found.total.refused, times(found)) == (9, {"user:a": 6, "user:b": 3})
+    assert times(offenders.offenders(year, "rule-1", tomorrow_s, ask_redis=False)) == {}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_several_rules_are_asked_for_by_their_names(choice):
+    sent_who(0, {"login": refused(a=3), "api": refused(a=5, b=1), "search": refused(a=7)})
+    collect_stats(NOW_S)
+    assert times(asked(choice, ["login", "api"])) == {"user:a": 8, "user:b": 1}
+    assert times(asked(choice, [])) == {}

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from ratewindow import conf
 from ratewindow.models import ThrottleStat
-from ratewindow.reporting import chart, counters, minutes
+from ratewindow.reporting import chart, counters, minutes, tallies
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.reporting.periods import CHOICES, MOST_STEPS, between, last
 from ratewindow.reporting.report import Report, report
@@ -269,3 +269,31 @@ def test_what_a_rule_in_shadow_would_refuse_is_named_when_it_is_much():
 )
 def test_a_share_never_hides_that_something_happened(part, whole, text):
     assert percent(part, whole) == text
+
+
+def test_days_are_read_instead_of_hours_where_steps_do_not_matter_and_nothing_is_missed_at_their_ends():
+    hours = [*range(0, 30 * 24, 5), 30 * 24 + 30]  # the last one before it
+    starts = [span_start(minute_start(NOW_MINUTE - 60 * ago), Resolution.HOUR) for ago in hours]
+    for start in starts:
+        ThrottleStat.objects.create(
+            rule="login", resolution="hour", start=start, refused=1, reasons={"limit": 1}, latency={"0.128": 1}
+        )
+    for day in {span_start(start, Resolution.DAY) for start in starts}:
+        inside = sum(1 for start in starts if span_start(start, Resolution.DAY) == day)
+        ThrottleStat.objects.create(rule="login", resolution="day", start=day, refused=inside, reasons={"limit": inside})
+    found = asked("30d")
+    assert found.total.reasons == {"limit": found.total.refused} == {"limit": len(hours) - 1}
+    assert sum(sums.refused for sums in found.steps.values()) == len(hours) - 1
+    assert found.total.latency["0.128"] < 24  # those of the hours at both ends
+
+
+def test_the_text_of_a_row_that_is_no_json_leaves_the_others():
+    assert tallies.of_texts(['{"limit": 2}', "nonsense", "[1]", '{"limit": 3, "block": "x", "a b": 4}']) == {"limit": 5}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_several_rules_are_asked_for_by_their_names(choice):
+    sent(0, {"login": Sums(passed=1), "api": Sums(refused=2), "search": Sums(passed=4)})
+    collect_stats(NOW_S)
+    assert asked(choice, ["login", "api"]).rules == {"login": Sums(passed=1), "api": Sums(refused=2)}
+    assert asked(choice, []).rules == {}
