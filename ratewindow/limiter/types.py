@@ -23,16 +23,21 @@ What = Literal["hit", "peek", "force", "charge", "refused"]
 
 
 class _OneOfEach(type):
-    """Equal windows are one object: the many look-ups by windows then compare identities."""
+    """Equal windows are one object: the many look-ups by windows then hash and compare it by its identity, in C."""
 
     _made: "weakref.WeakValueDictionary[Any, Any]" = weakref.WeakValueDictionary()
+    _lock = threading.Lock()
 
     def __call__(cls, *values: Any, **options: Any) -> Any:
         made = super().__call__(*values, **options)
-        return cls._made.setdefault((cls, made.values()), made)
+        with _OneOfEach._lock:
+            return cls._made.setdefault((cls, made.values()), made)
 
 
-@dataclass(frozen=True)
+renew_lock_after_fork(_OneOfEach)
+
+
+@dataclass(frozen=True, eq=False)
 class Window(metaclass=_OneOfEach):
     """At most `limit` units in any `period_ms` milliseconds. ValueError names a value that is out of bounds.
 
@@ -72,18 +77,11 @@ class Window(metaclass=_OneOfEach):
         if self.burst is None and chosen.default_burst:
             object.__setattr__(self, "burst", chosen.default_burst(self.limit))
 
-    def __hash__(self) -> int:  # caches are keyed by windows
-        return self._hash
-
-    def __reduce__(self) -> tuple[Any, ...]:  # without what is remembered here, since each process has hashes of its own
+    def __reduce__(self) -> tuple[Any, ...]:  # so that a copy is the same object, too
         return type(self), self.values()
 
     def values(self) -> tuple[Any, ...]:
         return tuple(getattr(self, each.name) for each in fields(self))
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.limit, *self.shape, self.buckets, self.burst))
 
     @cached_property
     def script(self) -> str:

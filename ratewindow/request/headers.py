@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpResponseBase
 
-from ratewindow.limiter.types import Decision, WindowAnswer
+from ratewindow.limiter.types import Decision, Window, WindowAnswer
 
 Add = Callable[[str, tuple[str, str]], Any]  # adds a header unless there is one, by its name in lower case
 
@@ -66,11 +66,11 @@ def _ratelimit(add: Add, decision: Decision, wait_s: int | None) -> None:
     """
     policies, limits = [], []
     for part in decision.parts or (decision,):
-        if part.mode != "enforce":
+        check = part.check
+        if check is None or part.mode != "enforce":  # nothing has been counted, or nobody is refused
             continue
-        answers = part.windows
-        for window, remaining, wait_ms, reset_ms, _ in answers:
-            policy, begins, period_s = _named(part.rule, window.text, window.limit, window.period_ms, len(answers) > 1)
+        named = _named(part.rule, check[1])
+        for (policy, begins, period_s), (_, remaining, wait_ms, reset_ms, _) in zip(named, part.windows):  # noqa: B905
             policies.append(policy)
             t_s: int | None = period_s
             if part.reason == "penalty":  # locked out, whatever room the windows have
@@ -101,11 +101,13 @@ def _closest(decision: Decision, texts: list[str]) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
-def _named(rule: str, text: str, limit: int, period_ms: int, is_one_of_several: bool) -> tuple[str, str, int]:
-    """What does not change: the policy of a window, how its limit begins, and its length in whole seconds."""
-    name = f"{rule}:{text}" if is_one_of_several else rule
-    period_s = -(-period_ms // 1000)
-    return f'"{name}";q={min(limit, MOST)};w={period_s}', f'"{name}";r=', period_s
+def _named(rule: str, windows: tuple[Window, ...]) -> tuple[tuple[str, str, int], ...]:
+    """What does not change: the policy of each window, how its limit begins, and its length in whole seconds."""
+    named = []
+    for window in windows:
+        name, period_s = f"{rule}:{window.text}" if len(windows) > 1 else rule, -(-window.period_ms // 1000)
+        named.append((f'"{name}";q={min(window.limit, MOST)};w={period_s}', f'"{name}";r=', period_s))
+    return tuple(named)
 
 
 def _x_ratelimit(add: Add, decision: Decision, wait_s: int | None) -> None:
@@ -183,7 +185,10 @@ def _deciding(decision: Decision) -> WindowAnswer | None:
     """The answer of the window that the decision's own numbers are about."""
     if len(decision.windows) == 1:
         return decision.windows[0]
-    return next((answer for answer in decision.windows if answer.window.text == decision.window), None)
+    for answer in decision.windows:
+        if answer[0].text == decision.window:
+            return answer
+    return None
 
 
 _FAMILIES: dict[str, Callable[[Add, Decision, int | None], None]] = {

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ratewindow import conf, ratelimit
 from ratewindow.limiter import Limiter, MemoryStore
-from ratewindow.limiter.types import Decision, Window, WindowAnswer
+from ratewindow.limiter.types import Check, Decision, Window, WindowAnswer
 from ratewindow.models import RateRule
 from ratewindow.request import headers
 from ratewindow.rulebook import reading
@@ -58,6 +58,7 @@ def passed(rule: str, *answers: WindowAnswer, **changed: Any) -> Decision:
             "remaining": remaining,
             "reset_after": reset_ms / 1000,
             "windows": answers,
+            "check": Check(rule, tuple(answer.window for answer in answers), ("",) * len(answers)),
             "at_s": 1_750_000_000.25,
             **changed,
         }

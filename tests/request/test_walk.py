@@ -24,7 +24,7 @@ from tests.support.doors import behind_middleware, plain
 pytestmark = pytest.mark.django_db(transaction=True)
 
 # A refusal that Redis has just decided is the first of its client, and walks through both: Redis, and the answer.
-MOST = {"admitted": (18, 30), "refused": (23, 42), "known to be refused": (18, 30)}  # files and turns
+MOST = {"admitted": (18, 30), "refused": (22, 40), "known to be refused": (18, 30)}  # files and turns
 PACKAGE = f"{Path(ratewindow.__file__).parent}/"
 
 
@@ -54,6 +54,7 @@ def test_a_request_under_one_rule_is_followed_through_few_files(how: str, monkey
         site(make("/"))
     walks = []
     for _ in range(3):  # of which one may begin a minute of the report, or look after a connection
+        outage.breaker.reset()  # a busy machine may have missed TIMEOUT, after which it counts some answers
         if how == "refused":
             outage.refusals.forget()
         status, files = walk(site, make("/"))

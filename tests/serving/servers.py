@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -46,12 +47,12 @@ KINDS: dict[str, str] = {
 
 # As it is usually started: the site is imported once, and then forked below Python's hooks. Without die-on-term SIGTERM is
 # a reload; without strict and need-app it would serve whatever it finds.
-_UWSGI = "uwsgi --strict --master --need-app --die-on-term --disable-logging --enable-threads --processes 2 --module {wsgi}"
+_UWSGI = "uwsgi --strict --master --need-app --die-on-term --disable-logging --enable-threads --processes 2"
 _GRANIAN = "granian --workers 2 --host 127.0.0.1 --port {port} --log-level warning"
 
 MORE_KINDS = {
     "gevent-preload": f"{_GUNICORN} --workers 2 --worker-class gevent --preload --config {{folder}}/gunicorn.conf.py {_WSGI}",
-    "uwsgi": f"{_UWSGI} --http-socket 127.0.0.1:{{port}}".replace("{wsgi}", f"{_WSGI}:application"),
+    "uwsgi": f"{_UWSGI} --module {_WSGI}:application --http-socket 127.0.0.1:{{port}} --stats {{folder}}/stats-{{port}}",
     "waitress": f"waitress --listen=127.0.0.1:{{port}} --threads=4 --no-clear-untrusted-proxy-headers {_WSGI}:application",
     "daphne": f"daphne --bind 127.0.0.1 --port {{port}} --verbosity 0 {_ASGI}",
     "hypercorn": f"hypercorn --workers 2 --bind 127.0.0.1:{{port}} --log-level warning {_ASGI}",
@@ -189,6 +190,8 @@ class Served:
     def end(self) -> int:
         """Ask the server to end as an operator does, and wait; nothing of it may be left."""
         if self.process.poll() is None:
+            if self.kind == "uwsgi":  # a worker that still writes the log of its last request skips what Python does at its end
+                until(self._is_idle, "uWSGI's workers do not come to rest")
             self.process.terminate()
         try:
             status = self.process.wait(END_TIMEOUT_S)
@@ -199,6 +202,13 @@ class Served:
             return status
         finally:
             self.kill()
+
+    def _is_idle(self) -> bool:
+        """Whether no worker of uWSGI is at a request, by its own statistics."""
+        with socket.socket(socket.AF_UNIX) as asked:
+            asked.connect(str(self.place.folder / f"stats-{self.port}"))
+            workers = json.loads(b"".join(iter(lambda: asked.recv(65_536), b"")))["workers"]
+        return all(worker["status"] == "idle" for worker in workers)
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
