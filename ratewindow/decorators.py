@@ -17,6 +17,7 @@ from ratewindow.identity.key_argument import Key
 from ratewindow.limiter.keys import digest
 from ratewindow.limiter.limiter import check_cost
 from ratewindow.request import handlers
+from ratewindow.request.doors import with_door
 from ratewindow.request.guard import guarded
 from ratewindow.request.prepare import Cost
 from ratewindow.request.view_door import AwaitingDoor, ViewDoor, must_be_async
@@ -132,12 +133,12 @@ class _Limit:
     def around(self, view: Any) -> Any:
         """The view, limited; of a class all its methods."""
         if (owner := methods_of.owner(view)) is not None:
-            return _guarded(view, self._door_of(owner, view))
+            return _guarded(view, self.door_of(owner, view))
         handlers.check(view)
         if methods_of.is_dummy(view):
             if self._called:
                 self._register(self._called, code_rates.SOME_METHOD)
-            setattr(view, self._mark, self._register_at)
+            setattr(view, self._mark, self)
             return view
         if self._async and _is_sync(view):
             raise ValueError(must_be_async(self._async, handlers.place_of(view)))
@@ -145,13 +146,13 @@ class _Limit:
         self._register(door.name, handlers.place_of(view), view)
         return _guard_class(view, door) if isinstance(view, type) else _guarded(view, door)
 
-    def _door_of(self, owner: type, view: Any) -> ViewDoor:
+    def door_of(self, owner: type, view: Any) -> ViewDoor:
         """The door of a class's method, which each request brings bound to another view of the class."""
         if (door := self._doors.get(owner)) is None:
             name, place = self._called, methods_of.place(owner, self._mark)
             if name is None and place is not None:
                 name = _name_at(place)
-                self._register_at(place)
+                self.register_at(place)
             elif name is None:  # decorators that are made for each request, or hide what they decorate
                 position = getattr(view, "_ratewindow_doors", 0) + 1
                 name = _name_at(Place(owner, view.__name__, position))
@@ -163,7 +164,7 @@ class _Limit:
         of_this = (name, self._given, self._cost, self._block, bool(self._called) and self._given.registered is None)
         return AwaitingDoor(*of_this, self._async) if self._async or self._given.may_be_async else ViewDoor(*of_this)
 
-    def _register_at(self, place: Place) -> None:
+    def register_at(self, place: Place) -> None:
         where = f"{place.view.__module__}.{place.view.__qualname__}.{place.method}"
         self._register(self._called or _name_at(place), where, place.view)
 
@@ -176,8 +177,8 @@ class _Limit:
 
 
 def _register_methods() -> None:
-    for place, register in methods_of.of_site():
-        register(place)
+    for place, limit in methods_of.of_site():
+        limit.register_at(place)
 
 
 code_rates.add_finder(_register_methods)
@@ -214,7 +215,7 @@ def _guard_class(view: Any, door: ViewDoor) -> Any:
     def guarded_dispatch(self: Any, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         return guarded(MethodType(dispatch, self), door)(request, *args, **kwargs)
 
-    view.dispatch = guarded_dispatch
+    view.dispatch = with_door(guarded_dispatch, door)
     view._ratewindow_doors = vars(view).get("_ratewindow_doors", 0) + 1
     return view
 

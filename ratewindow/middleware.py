@@ -9,12 +9,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from ratewindow.exceptions import RateLimited
 from ratewindow.limiter.types import Decision
 from ratewindow.request import guard, refusal, visit
-from ratewindow.request.prepare import Cost
+from ratewindow.request.doors import PathDoor
 from ratewindow.request.steps import Steps, run
-from ratewindow.rulebook.current import Rulebook
 
 
-class RateWindowMiddleware:
+class RateWindowMiddleware(PathDoor):
     """Refuses requests by the rules for their path, and sends the other clients headers that say how much is left.
 
     Place it after ``AuthenticationMiddleware``, so that rules can count by user. Under ASGI it is awaited.
@@ -22,12 +21,6 @@ class RateWindowMiddleware:
 
     sync_capable = True
     async_capable = True
-
-    cost: Cost = 1
-    block = True
-    at_view = False
-    awaited: guard.Awaited | None = None
-    rules = staticmethod(Rulebook.match)
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
         self._guarded = guard.guarded(get_response, self)

@@ -7,7 +7,9 @@ has one line each time that a function begins to fail, and the report counts eve
 import logging
 import threading
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
@@ -22,6 +24,20 @@ _listeners: list[Callable[[str, str], None]] = []
 failing: set[tuple[str, str]] = set()  # check that it is not empty before calling `worked`, to save the call
 
 
+_unreported: ContextVar[bool] = ContextVar("ratewindow_unreported", default=False)
+
+
+@contextmanager
+def unreported() -> Iterator[None]:
+    """Failures and successes meanwhile are neither logged nor counted: the functions are asked about a request that nobody
+    has sent, and may fail for what that lacks."""
+    token = _unreported.set(True)
+    try:
+        yield
+    finally:
+        _unreported.reset(token)
+
+
 def is_async(function: Any) -> bool:
     """Whether a call of this function or callable object must be awaited."""
     return iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
@@ -33,6 +49,8 @@ def failed(what: str, where: str, error: BaseException, holds: str, rules: Itera
     `holds` says what happens instead. Returns the cause under which it is counted.
     """
     cause = f"function:{what}"
+    if _unreported.get():
+        return cause
     for listener in _listeners:
         for rule in dict.fromkeys(rules):
             listener(rule, cause)
@@ -47,7 +65,7 @@ def failed(what: str, where: str, error: BaseException, holds: str, rules: Itera
 
 def count(what: str, rule: str) -> None:
     """Count a failure of the function for `what` for one more rule."""
-    for listener in _listeners:
+    for listener in () if _unreported.get() else _listeners:
         listener(rule, f"function:{what}")
 
 
@@ -62,8 +80,9 @@ def _in_a_line(error: BaseException) -> str:
 
 def worked(what: str, where: str) -> None:
     """The function works again: its next failure is logged."""
-    with _lock:
-        failing.discard((what, where))
+    if not _unreported.get():
+        with _lock:
+            failing.discard((what, where))
 
 
 def listen(listener: Callable[[str, str], None]) -> None:

@@ -22,6 +22,7 @@ BROWSERS = 3  # different ones: health checks of a load balancer are rightly one
 AGAIN_S = 600.0
 UNIX_SOCKETS = frozenset(("", "localhost", "0.0.0.0"))  # what servers give as the peer address behind a Unix socket
 FORWARDING = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
+SUPPOSED = "ratewindow.supposed"  # in META of a request that nobody has sent
 
 watching = True
 
@@ -65,6 +66,8 @@ def _forwarding(meta: Mapping[str, Any]) -> str:
 
 def observe(meta: Mapping[str, Any], client: str) -> None:
     """Add one request, counted for the address `client`, to the sample; called only while `watching`."""
+    if meta.get(SUPPOSED):
+        return
     sample = _sample
     if meta.get("SERVER_NAME") != "testserver":  # Django's test client always has one address
         _note(sample, meta, client)

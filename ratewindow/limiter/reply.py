@@ -150,8 +150,8 @@ def _is_longer(wait_ms: int, than_ms: int) -> bool:
     return than_ms >= 0 and (wait_ms < 0 or wait_ms > than_ms)
 
 
-_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are mistaken for each other
-_PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
+LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are mistaken for each other
+_PAIRS = [first + second for first in LETTERS for second in LETTERS]
 _codes = random.Random()
 forks.after_fork(_codes.seed)  # else workers would draw the same codes
 
@@ -159,4 +159,4 @@ forks.after_fork(_codes.seed)  # else workers would draw the same codes
 def refusal_code() -> str:
     """Five letters and digits that a person can read out over the telephone."""
     number = _codes.getrandbits(40)  # no secret; looked up in pairs, since a client that hammers gets a new one each time
-    return _PAIRS[number % len(_PAIRS)] + _PAIRS[(number >> 12) % len(_PAIRS)] + _LETTERS[(number >> 24) % len(_LETTERS)]
+    return _PAIRS[number % len(_PAIRS)] + _PAIRS[(number >> 12) % len(_PAIRS)] + LETTERS[(number >> 24) % len(LETTERS)]

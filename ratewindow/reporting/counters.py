@@ -14,8 +14,9 @@ from django.utils.functional import LazyObject, empty
 from ratewindow import conf
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import Decision
-from ratewindow.reporting import latency, minutes, tallies
+from ratewindow.reporting import codes, latency, minutes, tallies
 from ratewindow.reporting.about_request import MOST_AGENT, Facts, about
+from ratewindow.reporting.codes import Codes, Refusal
 from ratewindow.reporting.sums import NUMBERS, Sums
 from ratewindow.reporting.who import CLIENT, MOST_REFUSED, Counted, Who
 from ratewindow.reporting.who_counts import REFUSING, Copy, WhoCounts
@@ -77,13 +78,16 @@ class _Sheet:
     changes: int = 0
     sent: int = 0  # `changes` when they were last sent
     # Those refused, or without an identity, of whom `about` is not known yet.
-    waiting: list[tuple[WhoCounts, str, str, Facts | str]] = field(default_factory=list)
+    waiting: list[tuple[WhoCounts, str, str, Facts | str, Decision]] = field(default_factory=list)
+    codes: Codes = field(default_factory=Codes)
 
     def count_waiting(self) -> None:
         """Count who they were. Of many at once, and not in each request: it takes longer than all the rest."""
         waiting, self.waiting = self.waiting, []
-        for counts, outcome, client, facts in waiting:
+        for counts, outcome, client, facts, decision in waiting:
             known = about(facts)
+            if decision.id:
+                self.codes.add(decision, client or known.client, known)
             if not client and known.client:
                 counts.meet(known.client)
             if (client or known.client) and outcome in REFUSING:
@@ -164,7 +168,7 @@ class Counters:
                 if not client or outcome in REFUSING:
                     if facts is None:
                         facts = facts_of(who)
-                    sheet.waiting.append((line.who, outcome, client, facts))
+                    sheet.waiting.append((line.who, outcome, client, facts, decision))
                 if decision.reason:
                     line.explain(decision)
                     if decision.cause:
@@ -209,7 +213,7 @@ class Counters:
             now_s = self._clock_s()
             with self._lock:
                 changed = [
-                    (minute, sheet, sheet.changes, sheet.frozen(), sheet.copied())
+                    (minute, sheet, sheet.changes, sheet.frozen(), sheet.copied(), sheet.codes.unsent())
                     for minute, sheet in self._sheets.items()
                     if sheet.changes > sheet.sent
                 ]
@@ -217,17 +221,19 @@ class Counters:
                 minutes.send(
                     {
                         minute: {f"{sheet.token}|{rule}": sums for rule, sums in frozen.items()}
-                        for minute, sheet, _, frozen, _ in changed
+                        for minute, sheet, _, frozen, *_ in changed
                     },
                     now_s,
                     {
                         minute: {f"{sheet.token}|{rule}": who.frozen(sheet.share()) for rule, who in copied.items()}
-                        for minute, sheet, _, _, copied in changed
+                        for minute, sheet, _, _, copied, _ in changed
                     },
+                    {minute: unsent for minute, *_, unsent in changed},
                 )
             with self._lock:
-                for _, sheet, changes, *_ in changed:
+                for _, sheet, changes, *_, unsent in changed:
                     sheet.sent = changes
+                    sheet.codes.note_sent(unsent)
                 for minute, sheet in list(self._sheets.items()):
                     if minute < now_s // minutes.MINUTE_S and sheet.changes <= sheet.sent:
                         self._drop(minute)
@@ -243,6 +249,17 @@ class Counters:
             copies = {minute: (sheet.share(), sheet.copied()) for minute, sheet in self._sheets.items()}
         return {minute: {rule: copy.frozen(share) for rule, copy in copied.items()} for minute, (share, copied) in copies.items()}
 
+    def held_code(self, code: str) -> Refusal | None:
+        """What this process knows of a code; with memory://, that is all."""
+        with self._lock:
+            sheets = [sheet for minute, sheet in sorted(self._sheets.items(), reverse=True) if self._is_recent(minute)]
+            for sheet in sheets:
+                sheet.count_waiting()
+            return next((found for sheet in sheets if (found := sheet.codes.find(code))), None)
+
+    def _is_recent(self, minute: int) -> bool:
+        return int(self._clock_s()) // minutes.MINUTE_S - minute <= codes.MINUTES
+
     def causes(self) -> dict[str, int]:
         """How many decisions this process has made without the store, by cause."""
         with self._lock:
@@ -257,8 +274,10 @@ class Counters:
         self._dropped += self._sheets.pop(minute).changes
 
     def _open(self, minute: int) -> _Sheet:
-        for earlier in self._sheets.values():  # so that an outage of hours takes no more memory than its minutes would, sent
+        for number, earlier in self._sheets.items():  # an outage of hours takes no more memory than its minutes would, sent
             earlier.count_waiting()
+            if not self._is_recent(number):
+                earlier.codes = Codes()
             for line in earlier.lines.values():
                 line.who.shrink(earlier.share())
         sheet = self._sheets[minute] = _Sheet(f"{self._token}.{next(self._serial)}")
@@ -299,6 +318,7 @@ record = _process.record
 flush = _process.flush
 held = _process.held
 held_who = _process.held_who
+held_code = _process.held_code
 causes = _process.causes
 total = _process.total
 note = _process.note

@@ -12,6 +12,7 @@ from typing import TypeVar, cast
 from ratewindow.limiter.redis.faults import BadReply
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.reporting import sums, who
+from ratewindow.reporting.codes import Unsent
 from ratewindow.reporting.sums import Sums
 from ratewindow.reporting.who import Who
 from ratewindow.store import malformed, process_clients, state_keys
@@ -29,9 +30,13 @@ FromText = Callable[[str], Value | None]
 
 
 def send(
-    fields: Mapping[int, Mapping[str, Sums]], now_s: float, names: Mapping[int, Mapping[str, Who]] = MappingProxyType({})
+    fields: Mapping[int, Mapping[str, Sums]],
+    now_s: float,
+    names: Mapping[int, Mapping[str, Who]] = MappingProxyType({}),
+    codes: Mapping[int, Unsent] = MappingProxyType({}),
 ) -> None:
-    """Set sums, and who was counted, by minute and field, in one transaction, so that no key is without its expiry."""
+    """Set sums, who was counted, and the codes of refusals, by minute, in one transaction, so that no key is without its
+    expiry."""
     client = process_clients.patient_client()
 
     def write() -> None:
@@ -42,13 +47,16 @@ def send(
             for minute, who_by_name in names.items():
                 pipe.hset(state_keys.minute_who(minute), mapping={name: each.to_text() for name, each in who_by_name.items()})
                 pipe.expire(state_keys.minute_who(minute), UNCOLLECTED_S)
+            for minute, unsent in codes.items():
+                unsent.send(pipe, minute)
             # GT: a process whose clock is behind must not make a minute look older.
             pipe.zadd(state_keys.minutes(), {str(minute): now_s for minute in fields}, gt=True)
             pipe.expire(state_keys.minutes(), UNCOLLECTED_S)
             pipe.execute()
 
     types = {state_keys.minutes(): "zset"}
-    types |= dict.fromkeys([*map(state_keys.minute, fields), *map(state_keys.minute_who, names)], "hash")
+    hashes = [*map(state_keys.minute, fields), *map(state_keys.minute_who, names), *map(state_keys.minute_codes, codes)]
+    types |= dict.fromkeys(hashes, "hash")
     with_repair(client, types, write)
 
 

@@ -13,8 +13,8 @@ inside it decide rules that have not been met yet. If one refuses, what guards o
 """
 
 import functools
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 
@@ -23,29 +23,16 @@ from ratewindow.identity import original
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import counters
 from ratewindow.request import admin_pages, count_by_answer, decide, handlers, headers, refusal, visit
+from ratewindow.request.doors import Door, with_door
 from ratewindow.request.overrides import judge
-from ratewindow.request.prepare import Cost, Question, ask
+from ratewindow.request.prepare import Question, ask
 from ratewindow.request.steps import Steps, arun, run
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import rate_options
-from ratewindow.rules.rule import Rule
 from ratewindow.signals import throttled
 
 Handler = Callable[..., Any]
-Awaited = Callable[[Rulebook, HttpRequest], Awaitable["Door"]]
-
-
-class Door(Protocol):
-    """What a guard needs to know of the place where it stands."""
-
-    cost: Cost
-    block: bool
-    at_view: bool  # sets ``request.limited``, as django-ratelimit does, and may be given the request of DRF
-    awaited: Awaited | None  # the door for one request, where functions of the site's must be awaited for it
-
-    def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
-        """The rules that hold for this request here."""
 
 
 class Passage:
@@ -186,7 +173,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
             finally:
                 passage.leave()
 
-        return aguard
+        return with_door(aguard, door)
 
     @functools.wraps(handler)
     def guard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -210,7 +197,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
         finally:
             passage.leave()
 
-    return guard
+    return with_door(guard, door)
 
 
 async def _load(passage: Passage) -> None:

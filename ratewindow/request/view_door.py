@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from django.http import HttpRequest
 
 from ratewindow.conf import site_functions
-from ratewindow.request.guard import Awaited
+from ratewindow.request.doors import Awaited
 from ratewindow.request.prepare import Cost
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rate_argument import GivenRate

@@ -19,7 +19,9 @@ from ratewindow.identity import original
 from ratewindow.limiter.types import Decision, What
 from ratewindow.request import count_by_answer, headers, refusal, visit
 from ratewindow.request import decide as decisions
+from ratewindow.request.doors import Awaited
 from ratewindow.request.guard import Passage
+from ratewindow.request.prepare import Cost
 from ratewindow.request.steps import run
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
@@ -84,8 +86,8 @@ class ViewThrottles:
     ) -> tuple[Decision, Passage]:
         """The decision of these throttles: what is decided now, and what a guard outside has decided on the same rules,
         which are not charged twice."""
-        door, now = _Door(throttles, self.view, block), Decision()
-        passage = Passage(request, door)  # type: ignore[arg-type]
+        door, now = Together(throttles, self.view, block), Decision()
+        passage = Passage(request, door)
         if passage.prepare(current.rulebook()):
             now = decisions.decide(passage.question(), what, passage.waited)
             if what == "peek":
@@ -147,11 +149,12 @@ class ViewThrottles:
             self.passage.leave()
 
 
-class _Door:
+class Together:
     """Several throttles as one door."""
 
-    cost = 1
+    cost: Cost = 1
     at_view = True
+    awaited: Awaited | None = None
 
     def __init__(self, throttles: Iterable[Throttle], view: Any, block: bool) -> None:
         self._throttles, self._view, self.block = throttles, view, block

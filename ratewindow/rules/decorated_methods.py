@@ -5,7 +5,7 @@ import for a dummy function, whose attributes it copies to the method. A limit l
 the decorated class is found even if its methods are inherited.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -44,7 +44,12 @@ def place(view: type, mark: str) -> Place | None:
     return next((place for place, found, _ in _marked(view) if found == mark), None)
 
 
-def of_site() -> Iterator[tuple[Place, Callable[[Place], None]]]:
+def limits_on(method: Any) -> list[Any]:
+    """The values of the marks on a method, those of the outermost limits first."""
+    return [value for name, value in getattr(method, "__dict__", {}).items() if name.startswith(MARK)]
+
+
+def of_site() -> Iterator[tuple[Place, Any]]:
     """Every limit on a method of the URLconf's views, or of models, which may serve themselves as pages; with the value of
     its mark."""
     seen: set[type] = set()

@@ -69,6 +69,10 @@ def minute_who(number: int) -> str:
     return f"{minute(number)}:who"
 
 
+def minute_codes(number: int) -> str:
+    return f"{minute(number)}:codes"
+
+
 def sites() -> str:
     return f"{conf.current().key_prefix}:sites"
 

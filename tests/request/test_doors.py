@@ -1,18 +1,25 @@
 """The two doors, middleware and decorator, alone and together, sync and async."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest, HttpResponse
 from django.test import AsyncClient, Client, RequestFactory, override_settings
+from django.urls import path
+from django.utils.decorators import method_decorator
 from django.views import View
+from django.views.decorators.cache import never_cache
 
 from ratewindow import RateLimited, ratelimit
 from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
+from ratewindow.request.doors import PathDoor, doors_of
+from ratewindow.request.view_door import ViewDoor
 from tests.support.doors import answer, behind_middleware, decorated, get, plain, statuses
+from tests.support.urlconfs import site
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -326,3 +333,41 @@ def test_one_process_can_count_for_itself_without_redis(is_async: bool) -> None:
 def test_a_mistake_in_the_decorator_is_named_at_import(arguments: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         ratelimit(**arguments)
+
+
+def of(view: Any, method: str = "GET") -> list[str]:
+    """The names of the rules at the doors of a view, the outermost first."""
+    with site(path("page/", view)):
+        return [door.name for door in doors_of(RequestFactory().generic(method, "/page/")) if isinstance(door, ViewDoor)]
+
+
+class Base(View):
+    @method_decorator(ratelimit("doors.get", "5/m"))
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponse()
+
+
+@ratelimit("doors.outer", "5/m")
+@ratelimit("doors.inner", "5/m")
+class Stacked(Base):
+    pass
+
+
+def test_the_doors_of_a_request_are_found_from_the_outermost_to_the_innermost() -> None:
+    view = ratelimit("doors.a", "5/m")(never_cache(ratelimit("doors.b", "5/m", block=False)(plain(False))))
+    assert of(view) == ["doors.a", "doors.b"]
+    assert of(never_cache(partial(view))) == ["doors.a", "doors.b"]
+
+
+def test_those_of_a_class_are_at_its_dispatch_and_at_the_method_that_answers() -> None:
+    assert of(Base.as_view()) == of(Base.as_view(), "HEAD") == ["doors.get"]
+    assert of(Base.as_view(), "POST") == []
+    assert of(Stacked.as_view()) == ["doors.outer", "doors.inner", "doors.get"]
+    assert of(ratelimit("doors.around", "5/m")(Stacked.as_view()), "POST") == ["doors.around", "doors.outer", "doors.inner"]
+
+
+def test_the_middleware_is_the_first_door_where_it_is_installed() -> None:
+    request = RequestFactory().get("/nothing/")
+    assert [type(door) for door in doors_of(request)] == [PathDoor]
+    with override_settings(MIDDLEWARE=[]):
+        assert doors_of(request) == []

@@ -199,9 +199,9 @@ def test_one_that_hides_what_it_decorates_counts_by_the_class_that_runs() -> Non
 
 
 def test_two_views_of_one_made_name_are_warned_of() -> None:
-    for template in ("one.html", "two.html"):
-        ratelimit(rate="5/m")(TemplateView.as_view(template_name=template))
+    views = [ratelimit(rate="5/m")(TemplateView.as_view(template_name=name)) for name in ("one.html", "two.html")]
     (warning,) = check_code(None)
+    assert len(views) == 2  # both are there: the name of the second one would else be made of the same place in memory
     assert warning.id == "ratewindow.W020"
     assert "on 2 views share one count, since all these views are called 'django.generic.base.template-view'" in warning.msg
 

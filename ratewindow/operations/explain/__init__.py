@@ -1,0 +1,1 @@
+"""What the limits make of a request that is only described: nothing is counted, and no state changes."""

@@ -1,0 +1,44 @@
+"""Throttles are explained as they decide."""
+
+import pytest
+from django.test import Client
+from django.urls import path
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from ratewindow.models import RateRule
+from ratewindow.operations.explain.explanation import Asked, Effect, explain
+from ratewindow.rest_framework import RuleThrottle, UserRateThrottle
+from tests.support.urlconfs import site
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Rated(UserRateThrottle):
+    rate = "2/h"
+    scope = "explained.rated"
+
+
+class Exported(APIView):
+    throttle_classes = [RuleThrottle, Rated]
+    throttle_rules = ["explained.export"]
+    authentication_classes: list[type] = []
+    permission_classes: list[type] = []
+
+    def get(self, request: object) -> Response:
+        return Response({})
+
+
+def test_throttles_of_a_view_are_explained_as_they_decide() -> None:
+    RateRule.objects.define("explained.export", "9/h", mode="enforce")
+    with site(path("export/", Exported.as_view())):
+        asked = Asked("GET", "/export/", "127.0.0.1")
+        told = []
+        for _ in range(3):
+            found = explain(asked)
+            told.append(found.passes)
+            assert Client().get("/export/").status_code == (200 if found.passes else 429)
+    assert told == [True, True, False]
+    effects = {line.rule.name: (line.effect, line.identity, line.at_view) for line in found.met()}
+    assert effects["explained.rated"] == (Effect.REFUSES, "ip:127.0.0.1", True)
+    assert effects["explained.export"] == (Effect.PASSES, "ip:127.0.0.1", True)
