@@ -124,6 +124,20 @@ def test_a_limit_has_the_columns_of_its_algorithm(page: Any) -> None:
     ]
 
 
+def test_on_a_phone_each_cell_of_a_limit_has_the_name_of_its_column_in_the_readers_language(
+    browser: Any, live_server: Any, admin_client: Any, settings: Any
+) -> None:
+    settings.LANGUAGE_CODE = "zh-hans"
+    page = opened(browser, live_server, admin_client, viewport={"width": 400, "height": 900})
+    page.goto(live_server.url + ADD, wait_until="load")
+    page.get_by_text("添加另一个").click()  # which copies a row
+    names = "row => [...row.querySelectorAll('[class^=field-]')].map(cell => getComputedStyle(cell, '::before').content)"
+    for row in ("#windows-0", "#windows-1"):
+        said = page.eval_on_selector(row, names)
+        assert said == ['"上限 *"', '"周期 *"', '"算法 *"', '"分桶数"', '"突发量"', '"对齐到"']
+    page.context.close()
+
+
 def test_what_is_wrong_is_said_when_a_field_is_left(page: Any) -> None:
     page.select_option("[name=key]", "other")
     page.fill("[name=key_other]", "shoe_size")

@@ -36,6 +36,14 @@ document.addEventListener("DOMContentLoaded", () => {
         for (const row of form.querySelectorAll("#windows-group select[name$='-algorithm']")) showColumns(row);
     }
 
+    // A phone shows no head of the table: each cell of a limit has the name of its column, in the reader's language.
+    for (const head of form.querySelectorAll("#windows-group thead th")) {
+        const column = head.className.match(/column-(\w+)/)?.[1];
+        const name = head.textContent.trim() + (head.matches(".required") ? " *" : "");
+        for (const cell of form.querySelectorAll(`#windows-group td.${column ? `field-${column}` : "delete"}`))
+            cell.dataset.rwName = name;
+    }
+
     // The columns that a limit's algorithm does not use show a dash, and are not sent.
     function showColumns(select) {
         const explained = document.querySelector(`[data-rw-algorithm="${select.value}"]`);
