@@ -173,6 +173,7 @@ class RateRule(models.Model):
 
     class Meta:
         verbose_name = _("rule")
+        verbose_name_plural = _("rules")
         ordering = ["name"]
         permissions = [("enforce_raterule", "Can enforce rules")]
 

@@ -84,6 +84,7 @@ class OffenderStat(models.Model):
 
     class Meta:
         verbose_name = _("offender")
+        verbose_name_plural = _("offenders")
         default_permissions = ()  # the report shows it
         indexes = [models.Index(fields=["rule", "resolution", "start"], name="ratewindow_offender_of_rule")]
         constraints = [

@@ -16,6 +16,7 @@ class LimitSwitch(models.Model):
     changed_at = MomentField(_("changed at"))
 
     class Meta:
+        verbose_name = verbose_name_plural = _("switch of all limits")
         default_permissions = ()
         permissions = [("switch_limits", "Can switch all limits off and on")]
 

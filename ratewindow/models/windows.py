@@ -52,6 +52,7 @@ class RuleWindow(models.Model):
 
     class Meta:
         verbose_name = _("limit")
+        verbose_name_plural = _("limits")
         constraints = [
             models.UniqueConstraint(
                 fields=["rule", "period", "algorithm"],
