@@ -4,6 +4,7 @@ A message that is new has an empty translation, one that is gone is removed; the
 """
 
 import io
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,7 @@ KEYWORDS = {
     "pgettext_lazy": ((1, "c"), 2),
     "npgettext": ((1, "c"), 2, 3),
 }
+_DIRECTIVE = re.compile(r"%[(.\w]")  # Babel also takes the "% o" of "10 % of" for one, and msgfmt then refuses translations
 HEADER = "# Messages of ratewindow, as the source has them: `make messages` keeps them in step."
 
 
@@ -72,6 +74,9 @@ def main() -> int:
         catalog.update(template, no_fuzzy_matching=True)
         catalog.obsolete.clear()
         catalog.header_comment = HEADER
+        for message in catalog:
+            if not any(map(_DIRECTIVE.search, _forms(message.id))):
+                message.flags.discard("python-format")
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "django.po").open("wb") as file:
             write_po(file, catalog, width=120, sort_output=True, omit_header=False, include_lineno=False)

@@ -27,16 +27,20 @@ def number(value: int) -> str:
 
 def percent(part: int, whole: int) -> str:
     """``"38 %"``, ``"0.4 %"``; never zero if `part` is not."""
+    return gettext("%s %%") % _percentage(part, whole)
+
+
+def _percentage(part: int, whole: int) -> str:
     if not part or not whole:
-        return "0 %"
+        return "0"
     share = 100 * part / whole
     if share < 0.1:
-        return "< 0.1 %"
+        return "< 0.1"
     if share < 9.95:
-        return f"{number_format(round(share, 1), 1)} %"  # which cuts where it does not round
+        return number_format(round(share, 1), 1)  # which cuts where it does not round
     if 99 <= share < 100:
-        return f"{number_format(math.floor(share * 10) / 10, 1)} %"  # rounded down, so that only all is 100 %
-    return f"{share:.0f} %"
+        return number_format(math.floor(share * 10) / 10, 1)  # rounded down, so that only all is 100 %
+    return f"{share:.0f}"
 
 
 def summary(report: Report) -> Summary:
@@ -61,7 +65,8 @@ def summary(report: Report) -> Summary:
         values = {"rule": name, "part": number(sums.would_refuse), "met": number(sums.met), "share": share}
         would = gettext("Enforced, %(rule)s would have refused %(part)s of %(met)s (%(share)s).")
         return Summary(f"{text} {would % values}")
-    return Summary(f"{gettext('All quiet.') if report.live else gettext('As far as the database knows:')} {text}")
+    known = gettext("All quiet.") if report.live else gettext("As far as the database knows:")
+    return Summary(f"{known} {text}")
 
 
 def _nothing_met(report: Report) -> str:

@@ -157,7 +157,8 @@ def _announce(request: HttpRequest, done: list[tuple[RateRule, Stage, Stage]]) -
     else:
         words = gettext("Undone: %s.") % some_of([rule.name for rule, _, _ in done], MOST_NAMED)
     if any(before.mode == Mode.ENFORCE for _, before, _ in done) and not may_enforce(request):
-        messages.success(request, f"{words} {gettext('Enforcing again takes the permission “Can enforce rules”.')}")
+        lasting = gettext("Enforcing again takes the permission “Can enforce rules”.")
+        messages.success(request, f"{words} {lasting}")
         return
     back = [(rule.pk, (now.mode, now.percent), (before.mode, before.percent)) for rule, before, now in done]
     fields = {"moves": signing.dumps(back, salt=_SALT), "reason": gettext("Undone")}

@@ -161,9 +161,10 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
     @admin.display(description=_("in words"))
     def in_words(self, rule: RateRule) -> str:
         """The rule as it is saved; `rule` holds what was typed if the form has errors."""
-        problem = reading.problem_of(rule.name)
-        said = sentence(self.model.objects.get(pk=rule.pk))
-        return f"{said} {gettext('But it %s.') % problem}" if problem else said
+        said = [sentence(self.model.objects.get(pk=rule.pk))]
+        if problem := reading.problem_of(rule.name):
+            said.append(gettext("But it %s.") % problem)
+        return " ".join(said)
 
     @admin.display(description=_("mode"), ordering="mode")
     def mode_badge(self, rule: RateRule) -> SafeString:

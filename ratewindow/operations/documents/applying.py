@@ -111,7 +111,8 @@ def _rule_steps(listed: list[Any], exact: bool, only: Collection[str] | None, pr
         if only is not None and name not in only:
             continue
         if isinstance(name, str) and name in after:
-            problems.append(f'rules[{index}] "{name[:64]}": {gettext("this name occurs twice: keep one of them.")}')
+            text = gettext("this name occurs twice: keep one of them.")
+            problems.append(f'rules[{index}] "{name[:64]}": {text}')
         elif isinstance(name, str) and before.get(name) == values:
             after[name] = values, None
         else:

@@ -119,7 +119,8 @@ def _windows(values: Mapping[str, Any], prefix: str, problems: list[str]) -> tup
             problems.append(f"{prefix}limits[{index}]: {text % {'limit': window, 'algorithm': window.algorithm}}")
         seen.add((window.period, window.algorithm))
     if too_many := too_much(tuple(window.freeze() for window in windows)):
-        problems.append(f"{prefix}limits: {gettext('the rule has %s: give it fewer.') % translated(too_many)}")
+        text = gettext("the rule has %s: give it fewer.") % translated(too_many)
+        problems.append(f"{prefix}limits: {text}")
     return windows
 
 
