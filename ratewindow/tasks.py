@@ -9,8 +9,9 @@ from celery.signals import task_postrun, task_prerun, worker_process_shutdown
 
 from ratewindow import process
 from ratewindow.models import origin
-from ratewindow.operations import clean_overrides, clean_state
-from ratewindow.operations.history.cleaning import clean_edits
+from ratewindow.operations.cleaning.everything import clean
+from ratewindow.operations.cleaning.orphans import BUDGET
+from ratewindow.operations.cleaning.pace import Budget
 from ratewindow.reporting import collecting
 
 
@@ -20,8 +21,8 @@ def collect_stats() -> str:
 
 
 @shared_task(ignore_result=True)
-def clean_orphans() -> str:
-    return f"{clean_overrides.clean_ended()}; {clean_edits()}; {clean_state.clean_orphans()}"
+def clean_orphans(seconds: float = BUDGET.seconds, keys_per_second: int = BUDGET.keys_per_second) -> str:
+    return "; ".join(clean(budget=Budget(seconds, keys_per_second)))
 
 
 _running: ContextVar[tuple[ExitStack, ...]] = ContextVar("ratewindow.tasks", default=())  # a task may run another one at once

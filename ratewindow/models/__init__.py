@@ -1,5 +1,6 @@
 """The models. Requests never see rows, only frozen values that `rulebook` reads from them."""
 
+from ratewindow.models.cleaning_runs import CleaningRun
 from ratewindow.models.edits import Edit
 from ratewindow.models.overrides import Override
 from ratewindow.models.rules import AppliesTo, Mode, OnError, OnMissing, RateRule
@@ -9,6 +10,7 @@ from ratewindow.models.windows import RuleWindow
 
 __all__ = [
     "AppliesTo",
+    "CleaningRun",
     "Edit",
     "LimitSwitch",
     "Mode",

@@ -48,6 +48,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "scan": ("0", "COUNT", "1"),
     "type": (_KEY,),
     "pttl": (_KEY,),
+    "memory|usage": (_KEY,),
     "info": ("server",),
     "dbsize": (),
     "ping": (),
@@ -75,8 +76,8 @@ def _missing(connection: "redis.Redis", scratch: str) -> Iterator[str]:
     calls.append(("get", [state_keys.token()]))  # a key that is not a client's state
     for name, arguments in calls:
         try:
-            connection.execute_command(name.upper(), *arguments)
+            connection.execute_command(name.upper().replace("|", " "), *arguments)
         except ResponseError as error:  # other errors mean that it is permitted: a wrong type, or a slot elsewhere
             message = str(error).lower()
             if "no permissions" in message:
-                yield f"+{name}" if f"'{name}" in message else f"~{conf.current().key_prefix}:*"
+                yield f"+{name}" if f"'{name.partition('|')[0]}" in message else f"~{conf.current().key_prefix}:*"

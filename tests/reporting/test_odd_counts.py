@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from ratewindow.models import ThrottleStat
-from ratewindow.operations.clean_state import clean_orphans
+from ratewindow.operations.cleaning.orphans import clean_orphans
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.reporting.sums import Sums
 from ratewindow.store import state_keys

@@ -13,7 +13,7 @@ from django.test import RequestFactory, override_settings
 
 from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.operations import shared_prefix
-from ratewindow.operations.clean_state import Cleaned, clean_orphans
+from ratewindow.operations.cleaning.orphans import Cleaned, clean_orphans
 from ratewindow.reporting import counters
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.rulebook import reading

@@ -18,7 +18,7 @@ from ratewindow.health import overview, processes
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.models import RateRule
 from ratewindow.operations import shared_prefix
-from ratewindow.operations.clean_state import clean_orphans
+from ratewindow.operations.cleaning.orphans import clean_orphans
 from ratewindow.reporting import counters
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.rulebook import edits

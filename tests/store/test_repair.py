@@ -9,7 +9,7 @@ import redis
 
 from ratewindow.health import processes
 from ratewindow.operations import shared_prefix
-from ratewindow.operations.clean_state import clean_orphans
+from ratewindow.operations.cleaning.orphans import clean_orphans
 from ratewindow.reporting import minutes
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.reporting.sums import Sums

@@ -34,12 +34,22 @@ def script_for(name: str, checks: Iterable[Check], own_clock: bool = False) -> S
 
 
 @cache
+def alone(name: str) -> Script:
+    """A script that needs no algorithm."""
+    return _script(_read(f"{name}.lua"))
+
+
+@cache
 def _join(name: str, algorithms: frozenset[str], rare: bool, own_clock: bool) -> Script:
     folders = ("algorithms", "rare") if rare else ("algorithms",)
     parts = "".join(_read(f"{folder}/{each}.lua") for each in sorted(algorithms) for folder in folders)
     source = _read(f"{name}.lua").replace(_PLACE, parts)
     for expires in _EXPIRES if own_clock else ():
         source = source.replace(expires, f"{expires}{SLACK_MS} + ")
+    return _script(source)
+
+
+def _script(source: str) -> Script:
     sha = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
     return Script(source, sha, bulk(sha))
 

@@ -15,7 +15,7 @@ from ratewindow.conf import time_zone
 from ratewindow.models import Edit, LimitSwitch, Override, RateRule, origin
 from ratewindow.models.override_manager import KEPT
 from ratewindow.operations import release, switch_off
-from ratewindow.operations.clean_overrides import clean_ended
+from ratewindow.operations.cleaning.ended_overrides import clean_ended
 from tests.support.commands import run
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,7 +7,7 @@ import pytest
 from ratewindow.conf import time_zone
 from ratewindow.models import Edit, Override, RateRule
 from ratewindow.operations import release
-from ratewindow.operations.history.cleaning import clean_edits
+from ratewindow.operations.cleaning.old_edits import clean_edits
 from tests.support.commands import run
 
 pytestmark = pytest.mark.django_db(transaction=True)

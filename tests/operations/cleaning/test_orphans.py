@@ -1,15 +1,19 @@
 """Cleaning takes the state of no rule, and nothing else."""
 
+import re
 import time
 
 import pytest
 from django.test import override_settings
+from redis.client import Pipeline
 
 from ratewindow.limiter import RedisStore
 from ratewindow.limiter.types import Check, Window
-from ratewindow.models import RateRule
-from ratewindow.operations import clean_state, shared_prefix
-from ratewindow.operations.clean_state import Cleaned, clean_orphans
+from ratewindow.models import Override, RateRule
+from ratewindow.operations import shared_prefix
+from ratewindow.operations.cleaning import deleting, orphans, scanning
+from ratewindow.operations.cleaning.orphans import Cleaned, clean_orphans
+from ratewindow.operations.cleaning.pace import Budget
 from ratewindow.operations.shared_prefix import SharedPrefix, announce_site, refuse_when_shared
 from ratewindow.rulebook import reading
 from ratewindow.rules import code_rates
@@ -128,12 +132,13 @@ def test_keys_that_do_not_look_like_ours_stay(keys, redis_client):
 def test_a_dry_run_tells_and_deletes_nothing(keys):
     keys(key("gone"), key("gone", client="user:42"))
     cleaned = clean_orphans(dry_run=True)
-    assert (cleaned.orphans, str(cleaned)) == (2, "2 keys seen, 2 of no rule would be deleted")
+    assert cleaned.orphans == 2
+    assert re.fullmatch(r"2 keys seen, 2 of no rule would be deleted \(0\.0 MB, exactly\)", str(cleaned))
     assert len(keys.left()) == 2
 
 
 def test_many_orphans_go_in_batches_and_the_living_among_them_stay(keys, redis_client, monkeypatch):
-    monkeypatch.setattr(clean_state, "KEYS_AT_ONCE", 300)
+    monkeypatch.setattr(orphans, "AT_ONCE", 300)
     RateRule.objects.define("login", "5/m")
     living = {key("login", client=f"ip:{number}") for number in range(500)}
     keys(*living, *(key("gone", client=f"ip:{number}") for number in range(1500)))
@@ -149,34 +154,84 @@ def test_what_somebody_else_wrote_under_a_key_of_ours_goes_since_it_would_stay_f
     redis_client.set(key("login", client="user:1"), "x")
     redis_client.rpush(key("login", client="user:2"), "not ours")
     told = str(clean_orphans(dry_run=True))
-    assert told == "3 keys seen, 0 of no rule would be deleted, 2 overwritten by others would be deleted"
+    assert told == "3 keys seen, 0 of no rule would be deleted, 2 overwritten by others or expiring too late would be deleted"
     assert clean_orphans() == Cleaned(seen=3, harmed=2)
     assert keys.left() == {key("login")}
 
 
 def test_a_rule_made_while_keys_are_scanned_keeps_its_first_counts(keys, monkeypatch):
     keys(key("gone"))
-    scan = clean_state._scan
+    scan = orphans.scan
 
     def meanwhile(*arguments):
         RateRule.objects.define("login", "5/m")
         keys(key("login"))
         return scan(*arguments)
 
-    monkeypatch.setattr(clean_state, "_scan", meanwhile)
+    monkeypatch.setattr(orphans, "scan", meanwhile)
     clean_orphans()
     assert keys.left() == {key("login")}
 
 
-def test_a_run_ends_when_its_time_is_over(keys, redis_client, monkeypatch):
-    monkeypatch.setattr(clean_state, "SCAN_COUNT", 10)
-    redis_client.mset({key("gone", client=f"ip:{number}"): 1 for number in range(1000)})
+def a_budget_of(seconds):
+    """A run with a clock of its own, which goes on by one second at each look."""
     ticks = iter(range(10_000))
-    cleaned = clean_orphans(budget_s=10, clock_s=lambda: next(ticks))
-    assert not cleaned.complete
-    assert "out of time" in str(cleaned)
-    assert 0 < cleaned.orphans < 1000
-    assert len(keys.left()) == 1000 - cleaned.orphans
+    return {"budget": Budget(seconds), "clock_s": lambda: next(ticks), "sleep": lambda _: None}
+
+
+def test_a_run_that_is_out_of_time_is_continued_by_the_next_and_none_begins_again_before_all_were_seen(
+    keys, redis_client, monkeypatch
+):
+    monkeypatch.setattr(scanning, "COUNT", 10)
+    RateRule.objects.define("login", "5/m")
+    living = {key("login", client=f"ip:{number}") for number in range(500)}
+    keys(*living, *(key("gone", client=f"ip:{number}") for number in range(500)))
+    runs = [clean_orphans(**a_budget_of(60))]
+    assert not runs[0].complete and 0 < runs[0].orphans < 500
+    assert "out of time before all were seen: the next run goes on there" in str(runs[0])
+    while not runs[-1].complete:
+        before = len(keys.left())
+        tried = clean_orphans(dry_run=True, **a_budget_of(60))
+        assert len(keys.left()) == before
+        runs.append(clean_orphans(**a_budget_of(60)))
+        assert tried.orphans == runs[-1].orphans  # the next run does what was said, since looking moves nothing
+    assert keys.left() == living
+    assert sum(each.orphans for each in runs) == 500
+    assert 1000 <= sum(each.seen for each in runs) < 1500  # SCAN may show a few keys twice
+    assert clean_orphans().seen >= 500  # the one after it begins again
+
+
+def test_a_run_that_was_killed_is_continued_too(keys, redis_client, monkeypatch):
+    monkeypatch.setattr(scanning, "COUNT", 10)
+    monkeypatch.setattr(orphans, "NOTED", 100)
+    keys(*(key("gone", client=f"ip:{number}") for number in range(1000)))
+    scan, calls = orphans.scan, []
+
+    def killed(*arguments):
+        for number, page in enumerate(scan(*arguments)):
+            if number == 30:
+                raise SystemExit
+            yield page
+
+    monkeypatch.setattr(orphans, "scan", killed)
+    with pytest.raises(SystemExit):
+        clean_orphans()
+    monkeypatch.setattr(orphans, "scan", lambda master, cursor: calls.append(cursor) or scan(master, cursor))
+    assert clean_orphans().complete
+    assert calls != [0]
+    assert keys.left() == set()
+
+
+def test_a_server_that_was_started_again_is_looked_at_from_its_first_key(keys, redis_client, monkeypatch):
+    monkeypatch.setattr(scanning, "COUNT", 10)
+    keys(*(key("gone", client=f"ip:{number}") for number in range(500)))
+    assert not clean_orphans(**a_budget_of(60)).complete
+    monkeypatch.setattr(orphans, "identity_of", lambda master: "another")
+    scan, calls = orphans.scan, []
+    monkeypatch.setattr(orphans, "scan", lambda master, cursor: calls.append(cursor) or scan(master, cursor))
+    assert clean_orphans().complete
+    assert calls == [0]
+    assert keys.left() == set()
 
 
 def test_nothing_is_deleted_when_the_rules_cannot_be_read(keys, monkeypatch):
@@ -253,8 +308,7 @@ def test_state_that_somebody_has_overwritten_with_another_type_goes(keys, redis_
         "zset": lambda: redis_client.zadd(harmed, {"x": 1}),
     }[kind]()
     assert clean_orphans(dry_run=True) == Cleaned(seen=2, harmed=1, dry_run=True)
-    told = clean_orphans()
-    assert (told, str(told)) == (Cleaned(seen=2, harmed=1), "2 keys seen, 0 of no rule deleted, 1 overwritten by others deleted")
+    assert clean_orphans() == Cleaned(seen=2, harmed=1)
     assert keys.left() == {healthy}
 
 
@@ -301,3 +355,89 @@ def test_what_was_counted_while_the_clock_was_far_ahead_goes_and_what_counts_now
     assert redis_client.exists(ahead, now, forced) == 3
     clean_orphans()
     assert (redis_client.exists(ahead), redis_client.exists(now, forced)) == (0, 2)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_count_whose_expiry_somebody_has_moved_far_away_or_taken_goes(redis_client, algorithm):
+    rule, _ = RateRule.objects.define("kept", "5/m", prefix="/")
+    rule.windows.update(algorithm=algorithm, buckets=None)
+    window = reading.read_rules()[0].windows[0]
+    late, never, usual = (key("kept", window, client) for client in ("ip:192.0.2.1", "ip:192.0.2.2", "ip:192.0.2.3"))
+    for each in (late, never, usual):
+        RedisStore(redis_client).run([Check("kept", (window,), (each,))], "hit")
+    redis_client.pexpire(late, DAYS_MS)
+    redis_client.persist(never)
+    assert clean_orphans(dry_run=True).harmed == 2
+    assert clean_orphans() == Cleaned(seen=3, harmed=2)
+    assert redis_client.keys("rw:s:*") == [usual]
+
+
+def lock(rule, client):
+    return state_keys.state_prefix() + state_keys.lock_name(rule, False).removeprefix(":s:") + state_keys.client_tag(client)
+
+
+def test_a_lock_is_kept_for_as_long_as_it_was_to_last_and_not_for_longer(redis_client):
+    RateRule.objects.define("login", "5/m", penalty="1m")
+    now_ms = time.time_ns() // 1_000_000
+    usual, once_longer, ahead, late = (lock("login", f"ip:192.0.2.{number}") for number in range(4))
+    redis_client.set(usual, f"{now_ms} 60000", px=60_000)
+    redis_client.set(once_longer, f"{now_ms} {DAYS_MS}", px=DAYS_MS)  # before somebody shortened the penalty
+    redis_client.set(ahead, f"{now_ms + DAYS_MS} 60000", px=DAYS_MS + 60_000)
+    redis_client.set(late, f"{now_ms} 60000", px=DAYS_MS)
+    assert clean_orphans() == Cleaned(seen=4, harmed=2)
+    assert set(redis_client.keys("rw:s:*")) == {usual, once_longer}
+
+
+def test_another_rate_for_some_clients_keeps_its_counts_and_no_longer_than_they_last(keys, redis_client):
+    RateRule.objects.define("login", "5/m")
+    Override.objects.create(action="rate", identity="user:1", rule="login", rate="9/h")
+    window = Window(9, 3_600_000)
+    keys(key("login", window, "user:1"))
+    redis_client.set(key("login", window, "user:2"), "1", px=DAYS_MS)
+    assert clean_orphans() == Cleaned(seen=2, harmed=1)
+    assert keys.left() == {key("login", window, "user:1")}
+
+
+def test_a_client_that_is_counted_again_at_that_moment_is_not_taken_for_what_was_read_before(keys, redis_client, monkeypatch):
+    """Between the look at a key and its deletion the limiter writes it: as it is then, it stays."""
+    RateRule.objects.define("login", "5/m")
+    redis_client.set(key("login"), "1")
+    suspects = deleting.suspects
+
+    def counted_meanwhile(*arguments):
+        found = list(suspects(*arguments))
+        keys(key("login"))
+        return found
+
+    monkeypatch.setattr(deleting, "suspects", counted_meanwhile)
+    assert clean_orphans().harmed == 0
+    assert keys.left() == {key("login")}
+
+
+def test_the_memory_that_is_freed_is_measured_by_the_server_and_estimated_for_many(keys, redis_client):
+    keys(*(key("gone", client=f"ip:{number}") for number in range(5)))
+    size = sum(redis_client.memory_usage(name) for name in redis_client.scan_iter())
+    cleaned = clean_orphans()
+    assert (cleaned.freed, cleaned.measured) == (size, 5)
+    keys(*(key("gone", client=f"ip:{number}") for number in range(2000)))
+    size = sum(redis_client.memory_usage(name) for name in redis_client.scan_iter())
+    cleaned = clean_orphans()
+    assert cleaned.orphans == 2000 and cleaned.measured < 200
+    assert abs(cleaned.freed - size) < size / 20
+    assert f"estimated from {cleaned.measured})" in str(cleaned)
+
+
+def test_where_redis_does_not_say_how_large_keys_are_they_are_deleted_all_the_same(keys, monkeypatch):
+    keys(key("gone"))
+    monkeypatch.setattr(Pipeline, "memory_usage", lambda pipe, name: pipe.execute_command("NO SUCH COMMAND", name))
+    cleaned = clean_orphans()
+    assert (cleaned.orphans, cleaned.freed) == (1, None)
+    assert "lacks +memory|usage" in str(cleaned)
+    assert keys.left() == set()
+
+
+def test_rules_are_read_once_for_many_keys(keys, django_assert_max_num_queries):
+    RateRule.objects.define("login", "5/m")
+    keys(*(key("login", client=f"ip:{number}") for number in range(1000)))
+    with django_assert_max_num_queries(12):
+        clean_orphans()

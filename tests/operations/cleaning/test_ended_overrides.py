@@ -11,8 +11,8 @@ from django.utils import timezone
 from ratewindow import tasks
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import Override, RateRule
-from ratewindow.operations.clean_overrides import clean_ended
-from ratewindow.operations.clean_state import clean_orphans
+from ratewindow.operations.cleaning.ended_overrides import clean_ended
+from ratewindow.operations.cleaning.orphans import clean_orphans
 from ratewindow.store import state_keys
 
 pytestmark = pytest.mark.django_db(transaction=True)
