@@ -18,7 +18,8 @@ def of_view(request: HttpRequest, callback: Any) -> Iterator[Door]:
     view = shown(**options)
     view.action_map = getattr(callback, "actions", None)
     view.setup(request)
-    view.request = wrapped = Request(request)
+    wrapped: Any = Request(request)
+    view.request = wrapped
     wrapped.user = getattr(request, "user", None)  # the one that is asked about, whatever the view's authentication says
     actions = view.action_map or {}
     view.action = actions.get((request.method or "").lower())

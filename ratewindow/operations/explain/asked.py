@@ -20,7 +20,7 @@ from ratewindow.identity.address import parse_address
 from ratewindow.identity.proxy_warning import SUPPOSED
 from ratewindow.limiter.problem import Problem
 from ratewindow.overrides import users
-from ratewindow.overrides.as_typed import MOST_LISTED, SeveralUsers
+from ratewindow.overrides.as_typed import MOST_LISTED
 from ratewindow.rules.rule import parse_methods
 
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
@@ -115,7 +115,11 @@ def _user(text: str, find_users: bool) -> Any:
         return AnonymousUser()
     found = users.called(text, MOST_LISTED) if find_users and not text.startswith("user:") else {}
     if len(found) > 1:
-        raise SeveralUsers(text, found)
+        raise Problem(
+            "{text!r} is the login name or e-mail address of several users: write one of {listed}",
+            text=text,
+            listed=", ".join(f"{identity} ({name})" for identity, name in found.items()),
+        )
     key = next(iter(found), text).removeprefix("user:")
     if not users.exists(key):
         raise Problem(

@@ -32,6 +32,8 @@ def why_unknown() -> str:
     """Why a code may not be found, in sentences."""
     if not conf.current().stats:
         return gettext("No codes are kept, since the setting STATS is off.")
+    if process_clients.in_memory():
+        return gettext("It may be mistyped, older than an hour, or of another process: with memory:// each knows its own alone.")
     return gettext(
         "It may be mistyped, older than an hour, or of the last second; each process keeps the 5 newest codes of a client in a "
         "minute, of at most 100 clients."

@@ -1,0 +1,310 @@
+"""What an explanation says of each rule, and the answer, in words."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.test import RequestFactory, override_settings
+from django.urls import path, set_script_prefix
+
+import ratewindow
+from ratewindow import ratekey, ratelimit
+from ratewindow.conf import site_functions
+from ratewindow.models import Override, RateRule
+from ratewindow.operations import switch_off
+from ratewindow.operations.explain import in_words, rule_in_words
+from ratewindow.operations.explain.explanation import Asked, Effect, Explanation, Line, explain
+from ratewindow.reporting import counters
+from ratewindow.store import outage
+from tests.support.doors import behind_middleware, plain, statuses
+from tests.support.urlconfs import site
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADDRESS = "203.0.113.9"
+
+
+def define(name: str, rate: str, **fields: Any) -> None:
+    RateRule.objects.define(name, rate, **{"mode": "enforce", **fields})
+
+
+def asked(path_: str = "/login/", method: str = "GET", **more: Any) -> Explanation:
+    return explain(Asked(method, path_, **{"address": ADDRESS, **more}))
+
+
+def line(found: Explanation, name: str) -> Line:
+    (each,) = [each for each in found.lines if each.rule.name == name]
+    return each
+
+
+def why(found: Explanation, name: str) -> str:
+    return rule_in_words.why(line(found, name))
+
+
+def use_up(count: int, path_: str = "/login/", **extra: Any) -> list[int]:
+    return statuses(behind_middleware(plain(False)), count, path_, REMOTE_ADDR=ADDRESS, **extra)
+
+
+def test_a_full_rule_refuses_with_what_is_used_and_when_it_lets_through() -> None:
+    define("login", "2/h; 20/d", path="/login/")
+    assert use_up(3) == [200, 200, 429]
+    found = asked()
+    assert in_words.answer(found).startswith("REFUSED by login: 2 of 2 used in 1 hour. Next let through at ")
+    assert rule_in_words.uses(line(found, "login")) == "2 of 2 used in 1 hour, 2 of 20 used in 1 day"
+    assert rule_in_words.frees(line(found, "login")).startswith("in ")
+    assert (line(found, "login").effect, found.passes) == (Effect.REFUSES, False)
+
+
+def test_one_with_room_lets_pass_and_the_nearest_limit_is_named() -> None:
+    define("login", "4/h", path="/login/")
+    define("all", "1000/h", applies_to="all")
+    use_up(1)
+    assert in_words.answer(asked()) == ("PASSES: no rule is at its limit. Nearest is login, with 1 of 4 used in 1 hour.")
+
+
+def test_each_rule_that_is_not_met_says_why() -> None:
+    define("path", "1/h", path="/search/")
+    define("prefix", "1/h", prefix="/api/")
+    define("regex", "1/h", regex="^/x")
+    define("route", "1/h", route="home")
+    define("post", "1/h", path="/login/", methods="POST,PUT")
+    define("off", "1/h", path="/login/", mode="off")
+    define("named", "1/h")
+    found = asked()
+    assert {each.rule.name: rule_in_words.why(each) for each in found.lines} == {
+        "path": "the path is not /search/",
+        "prefix": "the path is not below /api/",
+        "regex": "the path does not match ^/x",
+        "route": "the route is not home",
+        "post": "the method is not POST or PUT",
+        "off": "it is off",
+        "named": "it holds only where code names it",
+    }
+    assert in_words.answer(found) == "PASSES: no rule that is enforced meets it."
+    with override_settings(MIDDLEWARE=[]):
+        assert why(asked("/search/"), "path") == "RateWindowMiddleware is not in MIDDLEWARE, so no rule meets a path"
+
+
+def test_a_rule_in_shadow_counts_and_what_it_would_do_is_said() -> None:
+    define("login", "1/h", path="/login/", mode="shadow")
+    use_up(2)
+    found = asked()
+    assert (found.passes, line(found, "login").effect) == (True, Effect.WOULD_REFUSE)
+    assert in_words.answer(found) == "PASSES: no rule that is enforced meets it."
+    assert in_words.with_shadow(found).startswith("Were shadow rules enforced: REFUSED by login: 1 of 1 used in 1 hour.")
+
+
+def test_where_shadow_rules_change_nothing_it_is_the_same_answer() -> None:
+    define("login", "1/h", path="/login/", mode="shadow")
+    assert in_words.with_shadow(asked()) == "Were shadow rules enforced: the same answer."
+    define("login", "1/h", path="/login/", overwrite=True)
+    assert in_words.with_shadow(asked()) == ""
+
+
+def test_of_a_refused_request_rules_in_shadow_show_their_own_numbers() -> None:
+    define("login", "1/h", path="/login/")
+    define("try", "5/h", path="/login/", mode="shadow")
+    use_up(2)
+    assert rule_in_words.uses(line(asked(), "try")) == "1 of 5 used in 1 hour"
+
+
+@pytest.mark.parametrize(
+    "on_missing, effect, said",
+    [
+        ("ip", Effect.PASSES, "the request has no user, so it is counted per address"),
+        ("allow", Effect.NOT_COUNTED, "the request has no user, and such requests pass uncounted"),
+        ("refuse", Effect.REFUSES, "the request has no user, and such requests are refused"),
+    ],
+)
+def test_a_request_without_what_identifies_it(on_missing: str, effect: Effect, said: str) -> None:
+    define("login", "1/h", path="/login/", key="user", on_missing=on_missing)
+    found = asked()
+    assert (line(found, "login").effect, why(found, "login")) == (effect, said)
+
+
+def test_a_user_is_found_by_name_number_or_mail_and_counts_as_the_client() -> None:
+    ann = User.objects.create(username="ann", email="ann@example.com")
+    define("login", "1/h", path="/login/", key="user")
+    for text in ("ann", "ann@example.com", f"user:{ann.pk}", str(ann.pk)):
+        assert line(asked(user=text), "login").identity == f"user:{ann.pk}"
+
+
+def test_a_name_of_several_users_lists_them() -> None:
+    ann, bob = (User.objects.create(username=name, email="team@example.com") for name in ("ann", "bob"))
+    with pytest.raises(ValueError, match=f"write one of user:{ann.pk} .*, user:{bob.pk} "):
+        asked(user="team@example.com")
+
+
+def test_headers_fields_and_the_query_identify_as_in_requests() -> None:
+    define("a", "1/h", path="/login/", key="header:x-key+query:q+post:name+cookie:c")
+    found = asked("/login/?q=1", "POST", headers={"X-Key": "k", "Cookie": "c=2"}, fields={"name": "ann"})
+    assert line(found, "a").identity == "14:header:x-key:k+9:query:q:1+13:post:name:ann+10:cookie:c:2"
+    define("b", "1/h", path="/login/", key="json:name")
+    found = asked(method="POST", headers={"Content-Type": "application/json"}, fields={"name": "ann"})
+    assert line(found, "b").identity == "json:name:ann"
+
+
+def test_a_rule_for_some_clients_says_whether_this_is_one() -> None:
+    define("login", "9/h", path="/login/", enforce_percent=50)
+    said = {why(asked(address=f"203.0.113.{last}"), "login").partition("; ")[2] for last in range(1, 40)}
+    assert said == {
+        "enforced for 50 % of clients, and this is one of them",
+        "enforced for 50 % of clients, and this is none of them",
+    }
+
+
+def test_a_block_refuses_before_any_rule() -> None:
+    define("login", "9/h", path="/login/")
+    Override.objects.block(f"ip:{ADDRESS}", reason="scraping")
+    found = asked()
+    assert in_words.answer(found) == "REFUSED: the client is blocked. Waiting does not help."
+    assert in_words.steps(found)[2] == ("Blocks", "all rules, until somebody ends it (scraping)")
+    assert line(found, "login").effect == Effect.BLOCKED
+
+
+def test_an_exemption_comes_first() -> None:
+    define("login", "0/h", path="/login/")
+    Override.objects.allow(f"ip:{ADDRESS}", reason="our own")
+    found = asked()
+    assert in_words.answer(found) == "PASSES: the client is exempt from all rules."
+    assert in_words.steps(found)[1] == ("Exemptions", "all rules, until somebody ends it (our own)")
+    assert line(found, "login").effect == Effect.EXEMPT
+
+
+def test_another_rate_replaces_the_limits() -> None:
+    define("login", "1/h", path="/login/")
+    Override.objects.rate(f"ip:{ADDRESS}", "7/h", rule="login")
+    found = asked()
+    assert rule_in_words.uses(line(found, "login")) == "0 of 7 used in 1 hour"
+    assert "another rate holds for the client: 7/h" in why(found, "login")
+
+
+def test_while_limits_are_off_everything_passes_and_what_they_would_do_is_said() -> None:
+    define("login", "0/h", path="/login/")
+    switch_off.turn_off(600, "campaign", "boss")
+    found = asked()
+    assert found.passes and found.is_off
+    said = in_words.answer(found)
+    assert said.startswith("PASSES: limits are switched off until ") and "by boss: campaign" in said
+    assert said.endswith("Were they on: REFUSED by login: its limit is 0, which refuses everything. Waiting does not help.")
+    switch_off.turn_on()
+
+
+def test_the_setting_switches_off_too(settings: Any) -> None:
+    define("login", "0/h", path="/login/")
+    settings.RATEWINDOW = {**settings.RATEWINDOW, "ENABLED": False}
+    assert in_words.answer(asked()) == "PASSES: limits are switched off by the setting ENABLED."
+
+
+@pytest.mark.parametrize(
+    "on_error, said, answer",
+    [
+        ("allow", "Redis does not answer: passes uncounted", "PASSES: Redis does not answer, and nothing is counted in it."),
+        (
+            "refuse",
+            "Redis does not answer: refused with 503",
+            "REFUSED by login: Redis does not answer, and the rule refuses meanwhile",
+        ),
+        ("local", "Redis does not answer: each process counts its share for itself", "PASSES: Redis does not answer"),
+    ],
+)
+def test_without_redis_the_rule_says_what_holds(on_error: str, said: str, answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    define("login", "5/h", path="/login/", on_error=on_error)
+    monkeypatch.setattr("ratewindow.request.decide.stores.store", away)
+    found = asked()
+    assert said in why(found, "login")
+    assert in_words.answer(found).startswith(answer)
+    outage.reset()
+
+
+def away() -> Any:
+    raise ConnectionError
+
+
+def test_a_penalty_is_named() -> None:
+    define("login", "1/h", path="/login/", penalty="2h")
+    use_up(2)
+    assert in_words.answer(asked()).startswith("REFUSED by login: its penalty locks the client out. Next let through at ")
+
+
+def test_the_rules_of_the_view_come_after_those_of_the_path() -> None:
+    view = ratelimit("explained.outer", "5/h")(ratelimit("explained.inner", "1/h", block=False)(plain(False)))
+    define("login", "9/h", path="/login/")
+    with site(path("login/", view)):
+        found = asked()
+        assert [(each.rule.name, each.in_code, each.asks_view) for each in found.met()] == [
+            ("login", False, False),
+            ("explained.outer", True, False),
+            ("explained.inner", True, True),
+        ]
+        define("login", "0/h", path="/login/", overwrite=True)
+        effects = {each.rule.name: each.effect for each in asked().met()}
+    assert effects == {
+        "login": Effect.REFUSES,
+        "explained.outer": Effect.NOT_REACHED,
+        "explained.inner": Effect.NOT_REACHED,
+    }
+
+
+@pytest.fixture
+def failing_key() -> None:
+    @ratekey("explained_tenant")
+    def tenant(request: HttpRequest) -> str:
+        return str(request.tenant)  # type: ignore[attr-defined]  # which a middleware sets
+
+
+def test_a_key_of_the_sites_that_needs_more_than_is_known_is_missing_and_reported_nowhere(
+    failing_key: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    define("login", "1/h", path="/login/", key="explained_tenant")
+    assert "has no explained_tenant, so it is counted per address" in why(asked(), "login")
+    assert not site_functions.failing and not caplog.records
+    assert counters.total() == 0
+
+
+def test_nothing_is_counted_for_the_report_nor_for_the_warnings_about_proxies() -> None:
+    define("login", "0/h", path="/login/")
+    asked()
+    assert counters.total() == 0
+    assert explain(Asked("GET", "/login/")).path == "/login/"
+
+
+def test_pages_for_staff_who_correct_rules_stay_open() -> None:
+    boss = User.objects.create_superuser("boss")
+    define("all", "0/h", applies_to="all")
+    found = asked("/admin/ratewindow/raterule/", user=f"user:{boss.pk}")
+    assert found.passes and "stay open to staff" in in_words.answer(found)
+    assert not asked("/admin/ratewindow/raterule/").passes
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        ({"path": "login/"}, "'login/' is not a path: begin with /, as in /login/"),
+        ({"address": "300.1.1.1"}, "'300.1.1.1' is not an address"),
+        ({"user": "nobody-of-this-name"}, "there is no user 'nobody-of-this-name'"),
+        ({"method": "G/T"}, "'G/T' is not an HTTP method"),
+        ({"headers": {"X Y": "1"}}, "'X Y' is not the name of a header"),
+    ],
+)
+def test_what_is_no_request_is_an_error_that_says_what_to_write(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said.replace("'", ".")):
+        explain(Asked(**wrong))
+
+
+def test_a_whole_url_is_taken_apart_and_a_mounted_site_knows_its_own() -> None:
+    define("login", "1/h", path="/login/")
+    assert line(asked("https://example.com/login/?next=/x#top"), "login").effect == Effect.PASSES
+    set_script_prefix("/shop/")
+    try:
+        assert line(asked("/shop/login/"), "login").effect == Effect.PASSES
+    finally:
+        set_script_prefix("/")
+
+
+def test_it_is_the_request_path_that_decides_by_name_too() -> None:
+    """A rate of `hit` is not at a view: such a rule is named only in code."""
+    ratewindow.hit("explained.mail", RequestFactory().get("/"), rate="5/h")
+    define("explained.mail", "5/h")
+    assert why(asked(), "explained.mail") == "it holds only where code names it"
