@@ -3,6 +3,7 @@
 A message that is new has an empty translation, one that is gone is removed; the tests find both.
 """
 
+import ast
 import io
 import re
 import sys
@@ -39,10 +40,18 @@ HEADER = "# Messages of ratewindow, as the source has them: `make messages` keep
 def sources() -> Iterator[tuple[Path, str]]:
     """Each file of the package that may have messages, as Python."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        yield path, path.read_text("utf-8")
+        text = path.read_text("utf-8")
+        yield path, "\n".join([text, *_in_f_strings(text)])
     for path in sorted(PACKAGE.rglob("*.html")):
         lines = templatize(path.read_text("utf-8")).splitlines()
         yield path, "\n".join(line.strip() for line in lines)  # a template's indentation means nothing to Python
+
+
+def _in_f_strings(text: str) -> Iterator[str]:
+    """What stands in the braces of f-strings, where Babel finds messages on Python 3.12 and later only."""
+    for each in ast.walk(ast.parse(text)):
+        if isinstance(each, ast.FormattedValue):
+            yield ast.unparse(each.value)
 
 
 def extracted() -> Catalog:
