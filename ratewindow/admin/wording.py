@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils.text import Truncator
-from django.utils.translation import gettext, ngettext, pgettext
+from django.utils.translation import gettext, ngettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
@@ -20,7 +20,8 @@ from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.count_when import LOGIN_FAILED, counts_always, written
 
 DEFAULT_ALGORITHM = RuleWindow._meta.get_field("algorithm").default
-_KEYS = {"ip": _("address"), "user_or_ip": _("user or address")}  # other keys are shown as they are
+# After "Each"; other keys are shown as they are.
+_KEYS = {"ip": pgettext_lazy("each", "address"), "user_or_ip": pgettext_lazy("each", "user or address")}
 _FIELDS = {
     "header": _("{name} header"),
     "cookie": _("{name} cookie"),

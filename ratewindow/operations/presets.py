@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from ratewindow.models import RateRule
 from ratewindow.operations.login_routes import is_login, is_reset, is_sign_up, login_key
@@ -147,7 +148,7 @@ KINDS = (
     ),
     Kind(
         "search",
-        _("Search"),
+        pgettext_lazy("pages", "Search"),
         _("A search costs more than most pages, and is what programs that copy sites ask for."),
         "30/m",
         _named(_is_search),
