@@ -20,8 +20,15 @@ from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.count_when import LOGIN_FAILED, counts_always, written
 
 DEFAULT_ALGORITHM = RuleWindow._meta.get_field("algorithm").default
-# After "Each"; other keys are shown as they are.
-_KEYS = {"ip": pgettext_lazy("each", "address"), "user_or_ip": pgettext_lazy("each", "user or address")}
+_KEYS = {  # after "Each"; other keys are shown as they are
+    "ip": pgettext_lazy("each", "address"),
+    "user": pgettext_lazy("each", "user"),
+    "user_or_ip": pgettext_lazy("each", "user or address"),
+    "session": pgettext_lazy("each", "session"),
+    "route": pgettext_lazy("each", "route"),
+    "path": pgettext_lazy("each", "path"),
+    "method": pgettext_lazy("each", "method"),
+}
 _FIELDS = {
     "header": _("{name} header"),
     "cookie": _("{name} cookie"),
