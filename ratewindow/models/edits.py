@@ -51,7 +51,11 @@ class Edit(models.Model):
         verbose_name_plural = _("edits")
         default_permissions = ()  # whoever may view a rule or a block may view its edits
         ordering = ["-at", "-pk"]
-        indexes = [models.Index(fields=["kind", "subject", "at"], name="ratewindow_edit_subject")]
+        indexes = [  # for the history of one row, and of all, of a kind or by a person
+            models.Index(fields=["kind", "subject", "at"], name="ratewindow_edit_subject"),
+            models.Index(fields=["kind", "at"], name="ratewindow_edit_kind"),
+            models.Index(fields=["by", "at"], name="ratewindow_edit_by"),
+        ]
 
     def __str__(self) -> str:
         """Without the subject, which may be an identity that not everybody may see."""

@@ -1,4 +1,4 @@
-"""PostgreSQL behind pgbouncer in transaction mode, started for tests: every statement may meet another connection."""
+"""PostgreSQL, alone or behind pgbouncer in transaction mode, where every statement may meet another connection."""
 
 import contextlib
 import os
@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,32 +26,54 @@ def programs() -> tuple[Path, Path] | None:
     return (folders[-1].parent, Path(bouncer)) if folders and bouncer else None
 
 
+def database(port: int) -> dict[str, Any]:
+    """The entry of ``DATABASES`` for a server, or for the pool before it."""
+    server = {"HOST": "127.0.0.1", "PORT": port, "USER": USER, "NAME": "postgres"}
+    return {"ENGINE": "django.db.backends.postgresql", **server}
+
+
 @contextlib.contextmanager
-def pooled() -> Iterator[int]:
-    """The port of a pgbouncer, before a database ``postgres``; its connections take turns, transaction by transaction."""
-    found = programs()
-    if found is None:
-        pytest.skip("NO POSTGRESQL AND PGBOUNCER HERE: apt-get install postgresql pgbouncer")
-    programs_folder, bouncer = found
-    with tempfile.TemporaryDirectory(prefix="ratewindow-postgres-") as name, contextlib.ExitStack() as stack:
-        folder = Path(name)
-        if os.getuid() == 0:
-            shutil.chown(folder, USER, USER)
-        port, pool_port = free_port(), free_port()
+def server() -> Iterator[int]:
+    """The port of a server with a database ``postgres``."""
+    programs_folder, _ = _found()
+    with tempfile.TemporaryDirectory(prefix="ratewindow-postgres-") as name:
+        folder, port = _own_folder(name), free_port()
         initdb = [programs_folder / "initdb", "-D", folder / "data", "-U", USER, "-A", "trust", "--no-sync", "-E", "UTF8"]
         subprocess.run(_as_user([str(each) for each in initdb]), check=True, capture_output=True, cwd=folder)
+        options = f"-D {folder}/data -h 127.0.0.1 -p {port} -k {folder} -c fsync=off"
+        with _running([f"{programs_folder}/postgres", *options.split()], folder):
+            _wait_until_ready(programs_folder, port)
+            yield port
+
+
+@contextlib.contextmanager
+def pooled() -> Iterator[int]:
+    """The port of a pgbouncer before a server; its connections take turns, transaction by transaction."""
+    programs_folder, bouncer = _found()
+    with server() as port, tempfile.TemporaryDirectory(prefix="ratewindow-pgbouncer-") as name:
+        folder, pool_port = _own_folder(name), free_port()
         settings = folder / "pgbouncer.ini"
         settings.write_text(
             f"[databases]\n* = host=127.0.0.1 port={port} user={USER}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
             f"listen_port = {pool_port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n"
             "default_pool_size = 5\nmin_pool_size = 5\nserver_round_robin = 1\nignore_startup_parameters = extra_float_digits\n"
         )
-        options = f"-D {folder}/data -h 127.0.0.1 -p {port} -k {folder} -c fsync=off"
-        stack.enter_context(_running([f"{programs_folder}/postgres", *options.split()], folder))
-        _wait_until_ready(programs_folder, port)
-        stack.enter_context(_running([str(bouncer), str(settings)], folder))
-        _wait_until_ready(programs_folder, pool_port)
-        yield pool_port
+        with _running([str(bouncer), str(settings)], folder):
+            _wait_until_ready(programs_folder, pool_port)
+            yield pool_port
+
+
+def _found() -> tuple[Path, Path]:
+    found = programs()
+    if found is None:
+        pytest.skip("NO POSTGRESQL AND PGBOUNCER HERE: apt-get install postgresql pgbouncer")
+    return found
+
+
+def _own_folder(name: str) -> Path:
+    if os.getuid() == 0:
+        shutil.chown(name, USER, USER)
+    return Path(name)
 
 
 def _as_user(command: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.contrib.admin.views.main import PAGE_VAR
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
@@ -16,8 +16,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.admin import few_rows
 from ratewindow.admin.confirm_page import AskingAdmin
-from ratewindow.admin.history import restore_page
+from ratewindow.admin.history import finding, restore_page
 from ratewindow.admin.history.changes_in_words import clock
 from ratewindow.admin.history.entries import entries, entry, way_in_words
 from ratewindow.admin.history.rights import viewable
@@ -30,7 +31,7 @@ ON_A_PAGE = 50
 
 @register(Edit)
 class EditAdmin(AskingAdmin):
-    list_filter = ["kind", "action", ("by", admin.AllValuesFieldListFilter), ("way", admin.AllValuesFieldListFilter), "at"]
+    list_filter = ["kind", "action", ("by", finding.LatelyListFilter), ("way", finding.LatelyListFilter), "at"]
     list_display_links = None
     list_per_page = ON_A_PAGE
     show_full_result_count = False
@@ -72,12 +73,13 @@ class EditAdmin(AskingAdmin):
         return ["by", "reason", "subject"]
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """By subject only rules are found, also by those who may see identities: that of an override is its number."""
-        found = queryset
-        for word in search_term.split():
-            rule = Q(kind=Edit.Kind.RULE, subject__icontains=word)
-            found = found.filter(rule | Q(by__icontains=word) | Q(reason__icontains=word))
-        return found, False
+        return finding.search(queryset, search_term), False
+
+    def get_paginator(self, request: HttpRequest, queryset: Any, per_page: int, *args: Any, **kwargs: Any) -> Any:
+        return few_rows.FewPaginator(request, queryset, per_page)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        return finding.NewestFirst
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Values and subjects cannot be asked for in the query string, since they have identities."""

@@ -1,20 +1,23 @@
 """The list of blocks and exemptions by state: those in force first, how many there are of each, and a filter.
 
-Each part of the order is served by an index, so that a page of a million rows opens as fast as one of a hundred.
+Each part of the order is served by an index, and a page far back is read from the nearer end of its part, so that a million
+rows open as fast as a hundred.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ORDER_VAR, ChangeList
+from django.contrib.admin.views.main import ORDER_VAR
+from django.core.paginator import Paginator
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.admin import few_rows
 from ratewindow.conf import time_zone
 from ratewindow.models import Override
 from ratewindow.models.override_manager import OverrideQuerySet
@@ -23,10 +26,22 @@ from ratewindow.reporting.summary import number
 
 @dataclass(frozen=True)
 class Counts:
+    now: datetime
     in_force: int
     waiting: int
     ended: int
     next_end: datetime | None  # of those in force
+
+    @cached_property
+    def parts(self) -> tuple[int, ...]:
+        """As `_parts`, of all overrides."""
+        ending = _parts(Override.objects.get_queryset(), self.now)[0].count()
+        return ending, self.in_force - ending, self.waiting, self.ended
+
+    def of_state(self, state: str) -> int:
+        """How many the filter leaves."""
+        known = {"now": self.in_force, "waiting": self.waiting, "ended": self.ended}
+        return known.get(state, sum(known.values()))
 
     def sentences(self) -> Iterator[str]:
         """``3 in force, the next one ends at 14:20.``, and how many wait or have ended."""
@@ -55,7 +70,7 @@ def _counts(now: datetime) -> Counts:
     ending, __, waiting, ended = _parts(Override.objects.get_queryset(), now)
     wait, over = waiting.count(), ended.count()
     next_end = ending.values_list("expires_at", flat=True).first()
-    return Counts(Override.objects.count() - wait - over, wait, over, next_end)
+    return Counts(now, Override.objects.count() - wait - over, wait, over, next_end)
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -73,7 +88,7 @@ class StateFilter(admin.SimpleListFilter):
         ]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        now = time_zone.now()
+        now = counts(request).now
         match self.value():
             case "now":
                 return queryset.in_force(now)
@@ -84,23 +99,49 @@ class StateFilter(admin.SimpleListFilter):
         return queryset
 
 
-class InForceFirst(ChangeList):
+class OverridePaginator(few_rows.FewPaginator):
+    """Does not count again all rows, or those of one state."""
+
+    def __init__(self, request: HttpRequest, overrides: Any, per_page: int) -> None:
+        state = request.GET.get(StateFilter.parameter_name, "")
+        self.is_counted = request.GET.keys() <= {*few_rows.UNFILTERED, StateFilter.parameter_name}
+        if self.is_counted:
+            self.count = counts(request).of_state(state)
+            Paginator.__init__(self, overrides, per_page)
+        else:
+            super().__init__(request, overrides, per_page)
+
+
+class InForceFirst(few_rows.FewChangeList):
     """Those in force by their end, then those that wait by their beginning, then those that have ended, the last one first.
 
     Unless the user sorts the list.
     """
 
+    def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        self._known = counts(request)
+        # Not joined: SQLite would begin with the users, and sort all rows.
+        return super().get_queryset(request, *args, **kwargs).prefetch_related("created_by")
+
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        if ORDER_VAR not in self.params:
-            now = time_zone.now()
-            if (self.show_all and self.can_show_all) or not self.multi_page:
-                self.result_list: Any = sorted(self.queryset.order_by(), key=partial(_place, now))
-                return
-            parts = _parts(self.queryset, now)[_PARTS_OF.get(self.params.get(StateFilter.parameter_name) or "", slice(None))]
-            shown = _some(parts, (self.page_num - 1) * self.list_per_page, self.list_per_page)
-            rows = {row.pk: row for row in self.queryset.filter(pk__in=shown)}
-            self.result_list = [rows[pk] for pk in shown if pk in rows]
+        if ORDER_VAR in self.params or self.paginator.few is not None:
+            return
+        if (self.show_all and self.can_show_all) or not self.multi_page:
+            self.result_list = self.sorted_rows(self.queryset.order_by())
+            return
+        known, chosen = self._known, _PARTS_OF.get(self.params.get(StateFilter.parameter_name) or "", slice(None))
+        parts = _parts(self.queryset, known.now)[chosen]
+
+        def size(number: int) -> int:
+            return known.parts[chosen][number] if self.paginator.is_counted else parts[number].count()
+
+        shown = _some(parts, size, (self.page_num - 1) * self.list_per_page, self.list_per_page)
+        rows = {row.pk: row for row in self.queryset.filter(pk__in=shown)}
+        self.result_list = [rows[pk] for pk in shown if pk in rows]
+
+    def sorted_rows(self, rows: Iterable[Override]) -> list[Override]:
+        return sorted(rows, key=partial(_place, self._known.now))
 
 
 def _parts(overrides: Any, now: datetime) -> tuple[OverrideQuerySet, ...]:
@@ -130,11 +171,27 @@ def _place(now: datetime, override: Override) -> tuple[int, float, int]:
             return 1, 0.0, -override.pk
 
 
-def _some(parts: tuple[OverrideQuerySet, ...], first: int, most: int) -> list[int]:
-    """The primary keys in a slice of the parts, one after the other: no more than the indexes know."""
+def _some(parts: Sequence[OverrideQuerySet], size: Callable[[int], int], first: int, most: int) -> list[int]:
+    """The primary keys in a slice of the parts, one after the other: no more than the indexes know.
+
+    `size` counts a part by its number; without any before the slice it is not called.
+    """
     found: list[int] = []
-    for part in parts:
-        pks = list(part.values_list("pk", flat=True)[first : first + most - len(found)]) if len(found) < most else []
-        found += pks
-        first = 0 if pks or not first else max(0, first - part.count())
+    for place, part in enumerate(parts):
+        wanted = most - len(found)
+        if not wanted:
+            break
+        if not first:
+            found += part.values_list("pk", flat=True)[:wanted]
+        elif first >= (count := size(place)):
+            first -= count
+        else:
+            found += _slice(part, first, wanted, count)
+            first = 0
     return found
+
+
+def _slice(part: OverrideQuerySet, first: int, most: int, count: int) -> list[int]:
+    """So many primary keys of a part of `count` rows, from its nearer end."""
+    pks, behind = part.values_list("pk", flat=True), max(0, count - first - most)
+    return list(pks[first : first + most]) if first <= behind else list(pks.reverse()[behind : count - first])[::-1]

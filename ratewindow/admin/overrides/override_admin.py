@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow.admin.confirm_page import AskingAdmin
 from ratewindow.admin.history.edit_admin import object_page
 from ratewindow.admin.masking import display, may_see
-from ratewindow.admin.overrides import changelist, ends, links, order, quick, release_page, twice, who
+from ratewindow.admin.overrides import changelist, ends, links, order, quick, release_page, search, twice, who
 from ratewindow.admin.overrides.form import OverrideForm
 from ratewindow.admin.registering import register
 from ratewindow.models import Override
@@ -23,7 +23,6 @@ from ratewindow.operations.override_notes import notes
 class OverrideAdmin(AskingAdmin):
     form = OverrideForm
     list_filter = [order.StateFilter, "action"]
-    list_select_related = ["created_by"]
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # counting a million rows once for each choice is slow
     actions = [ends.end_now, ends.extend]
@@ -73,6 +72,9 @@ class OverrideAdmin(AskingAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return order.InForceFirst
 
+    def get_paginator(self, request: HttpRequest, queryset: Any, per_page: int, *args: Any, **kwargs: Any) -> Any:
+        return order.OverridePaginator(request, queryset, per_page)
+
     def get_list_display(self, request: HttpRequest) -> Any:
         quick = [changelist.quick] if self.has_change_permission(request) else []
         return [changelist.action_badge, changelist.row(request), changelist.until, *quick]
@@ -83,6 +85,9 @@ class OverrideAdmin(AskingAdmin):
     def get_search_fields(self, request: HttpRequest) -> list[str]:
         """Identities can be searched only by staff who may see them."""
         return ["rule", "reason", *(["identity"] if may_see(request) else [])]
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        return search.search(queryset, search_term, may_see(request)) if search_term else queryset, False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Nor can others filter by them in the query string."""

@@ -1,0 +1,41 @@
+"""How many queries the pages of the admin take, of some rows and of many."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from unittest.mock import patch
+
+from django.db import transaction
+from django.test import override_settings
+
+from benchmarks.pages import filling, visits
+from benchmarks.pages.filling import Size
+from ratewindow.admin import few_rows
+from ratewindow.models import Edit, OffenderStat, Override, RateRule, ThrottleStat
+
+# Of either size, filters and searches leave a few rows, or more than are sorted at once.
+FEW = 60
+SOME = Size(rules=110, busy=8, overrides=2200, minutes=30, hours=48, days=60)
+MANY = Size(rules=220, busy=16, overrides=5000, minutes=90, hours=100, days=365)
+
+
+def by_size() -> list[Mapping[str, int]]:
+    """By page, first of `SOME` rows, then of `MANY`; the rows are left as they were."""
+    with override_settings(ROOT_URLCONF="benchmarks.pages.visits"), patch.object(few_rows, "MOST", FEW):
+        return [_of(size) for size in (SOME, MANY)]
+
+
+class _Undone(Exception):
+    pass
+
+
+def _of(size: Size) -> Mapping[str, int]:
+    found: Mapping[str, int] = {}
+    try:
+        with transaction.atomic():
+            for model in (RateRule, Override, Edit, ThrottleStat, OffenderStat):
+                model._base_manager.get_queryset()._raw_delete(using="default")
+            filling.fill(size, datetime.now(UTC))
+            found = visits.queries(visits.visitor(), size.overrides)
+            raise _Undone
+    except _Undone:
+        return found
