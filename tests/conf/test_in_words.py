@@ -1,0 +1,20 @@
+"""Durations in the language of whoever reads them."""
+
+import pytest
+from django.utils import translation
+
+from ratewindow.conf.in_words import duration
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [(1, "1 минуту"), (2, "2 минуты"), (5, "5 минут"), (11, "11 минут"), (21, "21 минуту"), (22, "22 минуты")],
+)
+def test_a_count_has_the_form_that_its_language_wants(minutes: int, words: str) -> None:
+    with translation.override("ru"):
+        assert duration(minutes * 60_000) == words
+
+
+def test_a_language_without_plurals_has_one_form() -> None:
+    with translation.override("zh-hans"):
+        assert {duration(minutes * 60_000).strip("0123456789 ") for minutes in (1, 2, 21)} == {"分钟"}
