@@ -72,6 +72,7 @@ PAGES = [
     Page("raterule_import", [{"add_raterule", "change_raterule"}], [{"add_raterule", "change_raterule"}], "document"),
     Page("raterule_ready", [{"add_raterule"}], [{"add_raterule"}], "ready"),
     Page("coverage", LOOK_AT_RULE, LOOK_AT_RULE),
+    Page("explain", LOOK_AT_RULE, LOOK_AT_RULE),
     Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], LOOK_AT_BLOCK),
     Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], CHANGE_BLOCK, "action end_now"),
     Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], CHANGE_BLOCK, "action extend"),

@@ -28,6 +28,7 @@ PAGES = [
     f"{OURS}/override/release/",
     f"{RULES}ready/",
     f"{RULES}coverage/",
+    f"{RULES}explain/?path=/login/&address=203.0.113.9",
     f"{RULES}export/",
     f"{RULES}import/",
 ]

@@ -137,6 +137,7 @@ PAGES = (
     "ratewindow_raterule_import",
     "ratewindow_raterule_ready",
     "ratewindow_coverage",
+    "ratewindow_explain",
     "ratewindow_history",
     "ratewindow_override_changelist",
     "ratewindow_override_add",

@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from ratewindow.admin import explain_links
 from ratewindow.admin.masking import may_see
 from ratewindow.models import Override, RateRule
 from ratewindow.overrides.subjects import parse_subject
@@ -38,6 +39,12 @@ def of_override(request: HttpRequest, override: Override) -> list[tuple[str, str
     if override.rule and request.user.has_perm("ratewindow.view_raterule"):
         rules = RateRule.objects.filter(name=override.rule).values_list("pk", flat=True)
         links += [(gettext("Rule %s") % override.rule, reverse("admin:ratewindow_raterule_change", args=[pk])) for pk in rules]
+    if (
+        may_see(request)
+        and request.user.has_perm("ratewindow.view_raterule")
+        and (address := explain_links.of_override(override))
+    ):
+        links.append((gettext("Explain"), address))
     identity = _typed(override) if may_see(request) else ""
     if identity and request.user.has_perm("ratewindow.release_identity"):
         links.append((gettext("Release this client…"), url(RELEASE, identity=identity, rule=override.rule)))

@@ -10,7 +10,7 @@ from ratewindow.reporting.latency import Percentiles, percentiles
 from ratewindow.reporting.summary import number, percent
 from ratewindow.reporting.sums import Sums
 
-_REFUSED = {
+REFUSED = {
     "limit": _("Over the limit"),
     "penalty": _("Locked out by a penalty"),
     "block": _("Blocked"),
@@ -72,7 +72,7 @@ class Reasons:
 
 def reasons(total: Sums) -> Reasons:
     return Reasons(
-        list(_reasons(total, _REFUSED, total.refused, failed=False)),
+        list(_reasons(total, REFUSED, total.refused, failed=False)),
         list(_reasons(total, _FAILED, total.met, failed=True)),
         percentiles(total.latency),
     )

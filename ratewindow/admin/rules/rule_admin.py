@@ -13,10 +13,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.admin import last_hour
+from ratewindow.admin import explain_links, last_hour
 from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.documents import page as documents_page
 from ratewindow.admin.documents.rights import may_export, may_import
+from ratewindow.admin.explain import page as explain_page
 from ratewindow.admin.history import conflicts
 from ratewindow.admin.history.edit_admin import object_page
 from ratewindow.admin.overrides import links as override_links
@@ -67,7 +68,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
     def get_urls(self) -> list[URLPattern]:
         validate = changes_nothing(self.admin_site.admin_view(self.validate_view))
         pages = [path("validate/", validate, name="ratewindow_raterule_validate"), *rollout.urls(self)]
-        return [*pages, *documents_page.urls(self), *first_steps.urls(self), *super().get_urls()]
+        return [*pages, *explain_page.urls(self), *documents_page.urls(self), *first_steps.urls(self), *super().get_urls()]
 
     def validate_view(self, request: HttpRequest) -> HttpResponse:
         return said_at_once.answer(self, request)
@@ -110,6 +111,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         rule = kwargs.get("obj")
         context |= {"limits_before": limits_before, "rollout": rollout.box(self, request, rule) if rule is not None else None}
         context["overrides"] = override_links.of_rule(request, rule) if rule is not None else {}
+        context["explain_url"] = explain_links.of_rule(rule) if rule is not None else ""
         return super().render_change_form(request, context, *args, **kwargs)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RateRule]:

@@ -113,7 +113,10 @@ def _body(asked: Asked) -> tuple[bytes, str]:
 def _user(text: str, find_users: bool) -> Any:
     if not text:
         return AnonymousUser()
-    found = users.called(text, MOST_LISTED) if find_users and not text.startswith("user:") else {}
+    model = get_user_model()
+    if not find_users:
+        return model(pk=_number(text))
+    found = {} if text.startswith("user:") else users.called(text, MOST_LISTED)
     if len(found) > 1:
         raise Problem(
             "{text!r} is the login name or e-mail address of several users: write one of {listed}",
@@ -125,7 +128,20 @@ def _user(text: str, find_users: bool) -> Any:
         raise Problem(
             "there is no user {text!r}: write a login name, an e-mail address, or a number as in user:42", text=text[:100]
         )
-    return get_user_model()._base_manager.get(pk=users.canonical(key))
+    return model._base_manager.get(pk=users.canonical(key))
+
+
+def _number(text: str) -> str:
+    """The primary key in a text; whether a user has it is not said to those who may not see users."""
+    key = text.removeprefix("user:")
+    try:
+        users.check_user(key)
+    except ValueError:
+        raise Problem(
+            "{text!r} is not the number of a user, and to find users by name you need the permission to view them",
+            text=text[:100],
+        ) from None
+    return users.canonical(key)
 
 
 def _add_session(request: HttpRequest) -> None:

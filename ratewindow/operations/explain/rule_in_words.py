@@ -62,9 +62,9 @@ def _more(line: Line) -> Iterator[str]:
     if rule.mode == "enforce" and rule.enforce_percent < 100:
         values = {"percent": rule.enforce_percent}
         if line.mode == "enforce":
-            yield gettext("enforced for %(percent)d %% of clients, and this is one of them") % values
+            yield gettext("enforced for %(percent)d %% of clients, and this client is one of them") % values
         else:
-            yield gettext("enforced for %(percent)d %% of clients, and this is none of them") % values
+            yield gettext("enforced for %(percent)d %% of clients, and this client is not one of them") % values
     if rule.cost > 1 or (line.decision.check is not None and line.decision.check.cost > 1):
         yield gettext("costs %s") % number(line.decision.check.cost if line.decision.check is not None else rule.cost)
     if rule.count_when is not None:

@@ -149,8 +149,8 @@ def test_a_rule_for_some_clients_says_whether_this_is_one() -> None:
     define("login", "9/h", path="/login/", enforce_percent=50)
     said = {why(asked(address=f"203.0.113.{last}"), "login").partition("; ")[2] for last in range(1, 40)}
     assert said == {
-        "enforced for 50 % of clients, and this is one of them",
-        "enforced for 50 % of clients, and this is none of them",
+        "enforced for 50 % of clients, and this client is one of them",
+        "enforced for 50 % of clients, and this client is not one of them",
     }
 
 

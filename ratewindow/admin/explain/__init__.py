@@ -1,0 +1,1 @@
+"""Explain in the admin: what the limits make of a request, or what a code of a refusal was about."""
