@@ -82,6 +82,7 @@ def _follow_settings(*, setting: str, **_: Any) -> None:
         for close in (process_clients.close, stores.close, leasing.leases.forget, outage.reset, local_counts.reset):
             close()
         address.clear_cache()
+        state_keys.forget_secret()
     elif setting == "SECRET_KEY":
         state_keys.forget_secret()
     elif setting in matching.SETTINGS:

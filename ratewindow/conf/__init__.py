@@ -23,6 +23,7 @@ USUAL_HEADERS = ("ratelimit", "x-ratelimit")
 HEADER_FAMILIES = (*USUAL_HEADERS, "ratelimit-draft-6", "ratelimit-draft-7")
 ON_ERROR = ("allow", "refuse", "local")
 ANONYMIZE = ("none", "secrets", "all")
+LEAST_PEPPER = 16  # characters of a key
 MOST_WAIT_MS = 86_400_000  # timeouts of sockets and threads overflow far beyond it
 MOST_KEPT_MS = 10_000 * 86_400_000  # dates overflow far beyond it
 
@@ -56,6 +57,7 @@ class Conf:
     refresh_s: float = 1.0  # how soon a rule edit acts in every process
     jwt: Jwt | None = None  # how bearer tokens are verified that the site has not verified itself
     anonymize: str = "secrets"  # identities that are stored only as a keyed hash: none, secrets, all
+    pepper: tuple[str, ...] = ()  # the keys of these hashes, newest first; empty: SECRET_KEY and its fallbacks
     scope: str | Callable[[Any], Any] | None = None  # a function of the request whose value separates identities
     stats: bool = True  # count for the reports
     retention: Mapping[str, timedelta] = field(  # how long statistics of each resolution are kept
@@ -139,6 +141,16 @@ def _scope(value: Any) -> Any:
     if value is not None and not callable(value) and not is_path:
         raise ValueError(f"{value!r} is neither a function of the request nor the dotted path of one: write 'shop.limits.tenant'")
     return value
+
+
+def _pepper(value: Any) -> tuple[str, ...]:
+    # The messages are without the value, which is secret.
+    if not isinstance(value, list | tuple) or not value or not all(isinstance(each, str) for each in value):
+        raise ValueError("it is not a list of texts: write ['the newest key', 'the one before']")
+    for number, each in enumerate(value, 1):
+        if len(each) < LEAST_PEPPER:
+            raise ValueError(f"key {number} has {len(each)} characters: write at least {LEAST_PEPPER}, so that nobody guesses it")
+    return tuple(dict.fromkeys(value))
 
 
 def _families(value: Any) -> tuple[str, ...]:
@@ -225,6 +237,7 @@ _READERS = {
     "REFRESH": ("refresh_s", _seconds),
     "JWT": ("jwt", _jwt),
     "ANONYMIZE": ("anonymize", _choice(ANONYMIZE)),
+    "PEPPER": ("pepper", _pepper),
     "SCOPE": ("scope", _scope),
     "STATS": ("stats", _boolean),
     "RETENTION": ("retention", _retention),
@@ -273,6 +286,15 @@ def current() -> Conf:
         for problem in wrong:
             logger.error("ratewindow: %s", " ".join(filter(None, (problem.message, problem.hint))))
     return _current
+
+
+def peppers() -> tuple[str, ...]:
+    """The keys of the hashes of identities: the first makes new ones, and what any of them has made is found."""
+    return current().pepper or _secret_keys()
+
+
+def _secret_keys() -> tuple[str, ...]:
+    return tuple(map(str, (django_settings.SECRET_KEY, *django_settings.SECRET_KEY_FALLBACKS)))
 
 
 def written() -> Conf:

@@ -168,15 +168,15 @@ _SHARE = 0.01
 
 
 def _apart(found: Sequence[Process]) -> list[str]:
-    """Processes of this site with another SECRET_KEY, such as one that settings generate in each process."""
+    """Processes of this site with another SECRET_KEY or PEPPER, such as one that settings generate in each process."""
     own = found[-1]
     keys = [each["secret"] for each in found if each.get("secret") and each.get("database") == own["database"]]
     kinds = len(set(keys))
     if kinds < 2:
         return []
     problem = gettext(
-        "%(count)d processes have %(kinds)d different SECRET_KEYs, and so count apart: each limit holds %(kinds)d times. Give "
-        "all of them the same one."
+        "%(count)d processes have %(kinds)d different SECRET_KEYs or PEPPERs, and so count apart: each limit holds %(kinds)d "
+        "times. Give all of them the same."
     )
     return [problem % {"count": len(keys), "kinds": kinds}]
 

@@ -1,13 +1,11 @@
 """How identities are stored and shown: as they are, or as a keyed hash with a hint.
 
 ``header:x-api-key:#WyJk0dGx4mP3q8aB.7f2c`` is the hash of an API key that ends in 7f2c. The key cannot be recovered from
-it; with the key and the SECRET_KEY the same hash is computed again, so stored rows can be found.
+it; with the key and the pepper, by default the SECRET_KEY, the same hash is computed again, so stored rows can be found.
 """
 
 import re
 from functools import lru_cache
-
-from django.conf import settings as django_settings
 
 from ratewindow import conf
 from ratewindow.identity.address import is_one_client
@@ -54,20 +52,25 @@ def stored(part: str) -> str:
     return part if is_hashed(part) or _is_range(part) else _shown(part)
 
 
-def forms(part: str) -> tuple[str, str]:
-    """Both forms in which a typed value of a request may be stored: as it is and hashed, whatever ``ANONYMIZE`` was then.
+def forms(part: str) -> tuple[str, ...]:
+    """All forms in which a typed value of a request may be stored, whatever ``ANONYMIZE`` was then: as it is, and hashed by each
+    pepper.
 
     A client that sends a text in the form of a hash is not matched with the client of that hash.
     """
-    secret = hashed(part)
-    return (secret if is_hashed(part) else part, secret)
+    secrets = tuple([_hashed(part, pepper) for pepper in conf.peppers()])
+    return secrets if is_hashed(part) else (part, *secrets)
 
 
 def hashed(part: str) -> str:
     """A typed value as ``kind:name:#hash.hint``; a network has no hint, since every one ends in ``:/64``."""
+    return _hashed(part, conf.peppers()[0])
+
+
+def _hashed(part: str, pepper: str) -> str:
     kind, _, value = kind_and_name(part)
     hint = "" if kind == "ip" and "/" in value else _hint(value)
-    return f"{part[: len(part) - len(value)]}#{digest(part, 12, _secret(django_settings.SECRET_KEY))}{hint}"
+    return f"{part[: len(part) - len(value)]}#{digest(part, 12, _secret(pepper))}{hint}"
 
 
 def is_hashed(part: str) -> bool:
@@ -108,6 +111,6 @@ def _hint(value: str) -> str:
     return f".{last}" if len(value) >= LEAST_FOR_HINT and last.isascii() and last.isprintable() and " " not in last else ""
 
 
-@lru_cache(maxsize=1)
-def _secret(secret_key: str) -> bytes:
-    return digest(f"ratewindow shown {secret_key}", 30).encode()
+@lru_cache(maxsize=32)
+def _secret(pepper: str) -> bytes:
+    return digest(f"ratewindow shown {pepper}", 30).encode()

@@ -129,7 +129,7 @@ def read(code: str, now_s: float) -> Refusal | None:
     if len(errors) == len(answers):
         raise errors[0] if answers else BadReply("no answer")
     texts = [each.decode(errors="replace") for each in answers if isinstance(each, bytes)]
-    return next((found for text in texts if (found := _from_text(code, text)) is not None), None)
+    return next((found for text in texts if (found := from_text(code, text)) is not None), None)
 
 
 def as_typed(text: str) -> str:
@@ -144,7 +144,7 @@ def _to_text(refusal: Refusal) -> str:
     return json.dumps([round(refusal.at_s, 3), refusal.route, by], separators=(",", ":"))
 
 
-def _from_text(code: str, text: str) -> Refusal | None:
+def from_text(code: str, text: str) -> Refusal | None:
     """Read what `_to_text` wrote; None for anything else, which another program must have written."""
     try:
         at_s, route, by = json.loads(text)

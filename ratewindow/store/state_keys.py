@@ -103,7 +103,7 @@ def lock_name(rule: str, beside_code: bool) -> str:
 
 
 def client_tag(identity: str) -> str:
-    """The end of a state's key: a digest that cannot be made without the SECRET_KEY."""
+    """The end of a state's key: a digest that cannot be made without the newest pepper."""
     # Long identities are what somebody sends to fill the memory.
     return remembered_tag(identity) if len(identity) <= MOST_REMEMBERED else identity_tag(identity, _secret())
 
@@ -114,13 +114,23 @@ def remembered_tag(identity: str) -> str:
     return identity_tag(identity, _secret())
 
 
+def state(name: str, tag: str) -> str:
+    """The key of a state: `name` is that of `state_name` or `lock_name`, `tag` that of the client."""
+    return f"{conf.current().key_prefix}{name}{tag}"
+
+
+def client_tags(identity: str) -> list[str]:
+    """The ends that the keys of a client's states have had, by each pepper, the newest first."""
+    return [identity_tag(identity, _secret_of(pepper)) for pepper in conf.peppers()]
+
+
 def fingerprint() -> str:
     """Tells two sites apart that use one prefix."""
     return digest(f"{django_settings.SECRET_KEY} {database()}", 12)
 
 
 def secret_fingerprint() -> str:
-    """Tells apart processes with different SECRET_KEYs, who would count under different names."""
+    """Tells apart processes with different peppers, who would count under different names."""
     return digest("fingerprint", 6, _secret())
 
 
@@ -135,10 +145,14 @@ def database() -> str:
 
 @cache
 def _secret() -> bytes:
-    return digest(f"ratewindow {django_settings.SECRET_KEY}", 30).encode()
+    return _secret_of(conf.peppers()[0])
+
+
+def _secret_of(pepper: str) -> bytes:
+    return digest(f"ratewindow {pepper}", 30).encode()
 
 
 def forget_secret() -> None:
-    """Read SECRET_KEY again: a test has changed it."""
+    """Read the pepper again: a test has changed it."""
     _secret.cache_clear()
     remembered_tag.cache_clear()

@@ -117,8 +117,8 @@ def test_processes_with_another_secret_key_are_a_problem_that_check_tells(redis_
     assert overview.status()["ok"]
     with override_settings(SECRET_KEY="made anew in this process"):
         write(redis_client, ODD, processes.own())
-    told = "3 processes have 2 different SECRET_KEYs, and so count apart: each limit holds 2 times."
-    assert overview.status()["problems"] == [f"{told} Give all of them the same one."]
+    told = "3 processes have 2 different SECRET_KEYs or PEPPERs, and so count apart: each limit holds 2 times."
+    assert overview.status()["problems"] == [f"{told} Give all of them the same."]
     out = StringIO()
     with pytest.raises(CommandError, match="degraded"):
         call_command("ratewindow", "check", stdout=out)

@@ -20,6 +20,7 @@ from ratewindow.management.subcommands import (
     replay,
     restore,
     rules,
+    subject,
 )
 from ratewindow.management.subcommands.block_and_allow import ALLOW, BLOCK
 from ratewindow.management.subcommands.off import who
@@ -42,6 +43,7 @@ SUBCOMMANDS: tuple[Any, ...] = (
     restore,
     collect,
     clean,
+    subject,
     replay,
 )
 

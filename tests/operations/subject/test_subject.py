@@ -1,0 +1,162 @@
+"""What is stored about one client is found, whatever form it has, and nothing of it is left after its erasure."""
+
+import io
+from typing import Any
+
+import pytest
+import redis
+from django.apps import apps
+from django.conf import settings
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+from django.core import serializers
+from django.core.management import CommandError, call_command
+from django.test import override_settings
+
+from ratewindow.identity import forms
+from ratewindow.models import Edit, OffenderStat, Override, RateRule
+from ratewindow.operations import release
+from ratewindow.operations.subject import Named, erase, find
+from ratewindow.reporting import counters
+from ratewindow.reporting.collecting import collect_stats
+from ratewindow.rulebook import reading
+from ratewindow.store import process_clients, state_keys
+from tests.support.doors import behind_middleware, get, plain
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CLIENT, OTHER = "203.0.113.9", "203.0.113.90"
+OLD, NEW = "the key of last year", "the key of this year"
+
+
+def ask(client: str, times: int = 4, path: str = "/") -> None:
+    site = behind_middleware(plain(False))
+    for _ in range(times):
+        get(site, path, REMOTE_ADDR=client)
+
+
+def stored_everywhere() -> str:
+    """All rows of ours and of the admin's log, and all of Redis but the names of states, as one text."""
+    models = [*apps.get_app_config("ratewindow").get_models(), LogEntry]
+    rows = "".join(serializers.serialize("json", model._default_manager.all()) for model in models)
+    client = process_clients.client()
+    in_redis = [f"{name!r}: {_content(client, name)!r}" for name in client.keys("*")]
+    return rows + "\n".join(in_redis)
+
+
+def _content(client: redis.Redis, name: bytes) -> Any:
+    kind = client.type(name)
+    if kind == b"hash":
+        return client.hgetall(name)
+    return (
+        client.zrange(name, 0, -1) if kind == b"zset" else client.get(name) if kind == b"string" else client.lrange(name, 0, -1)
+    )
+
+
+def fill() -> None:
+    """A busy client with a block, a history, statistics, a code and a mention; beside it another one, much alike."""
+    RateRule.objects.define("api", "2/h", path="/", mode="enforce")
+    RateRule.objects.define("joined", "2/h", path="/", key="ip+header:x-team", mode="shadow")
+    reading.reload()
+    for client in (CLIENT, OTHER):
+        ask(client)
+    counters.flush()
+    collect_stats()
+    ask(CLIENT, 1)
+    counters.flush()
+    mine = Override.objects.create(identity=f"ip:{CLIENT}", action="block", reason="too fast")
+    mine.reason = "far too fast"
+    mine.save()
+    Override.objects.create(identity=f"ip:{OTHER}", action="block", reason=f"as {CLIENT}, and {CLIENT}0.")
+    release.release(f"ip:{CLIENT}")
+    reading.reload()
+    ask(CLIENT, 1)
+    staff = User.objects.create_superuser("staff")
+    kind = ContentType.objects.get_for_model(Override)
+    LogEntry.objects.create(
+        user=staff, content_type=kind, object_repr=f"ip:{CLIENT}", action_flag=CHANGE, change_message=f"Released {CLIENT}."
+    )
+
+
+@pytest.mark.parametrize("anonymize", ["none", "secrets", "all"])
+def test_nothing_is_left_of_it(anonymize: str) -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "PEPPER": [OLD], "ANONYMIZE": anonymize}):
+        fill()
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "PEPPER": [NEW, OLD], "ANONYMIZE": anonymize}):
+        reading.reload()
+        ask(CLIENT, 4)
+        counters.flush()
+        named = Named(CLIENT)
+        before = {each.where: each.number for each in find(named)}
+        assert {"blocks and exemptions", "history", "statistics", "mentioned in reasons", "log of the admin"} <= set(before)
+        assert {"counts in Redis", "clients of the last hours in Redis", "codes of refusals in Redis"} <= set(before)
+        full = stored_everywhere()
+        assert all(tag in full for tag in state_keys.client_tags(f"ip:{CLIENT}")), "counts by both peppers"
+        erase(named)
+        left = stored_everywhere()
+        assert f"as [erased], and {CLIENT}0." in left
+        for text in (*forms(f"ip:{CLIENT}"), *state_keys.client_tags(f"ip:{CLIENT}")):
+            assert text.rpartition("#")[2] not in left.replace(f"{CLIENT}0", ""), text
+        assert find(named) == []
+
+
+def test_sums_stay_what_they_are_and_others_keep_theirs() -> None:
+    fill()
+    before = sorted(OffenderStat.objects.filter(kind="client").values_list("rule", "refused", "met"))
+    erase(Named(f"ip:{CLIENT}"))
+    assert sorted(OffenderStat.objects.filter(kind="client").values_list("rule", "refused", "met")) == before
+    collect_stats()
+    assert not OffenderStat.objects.filter(value__endswith=f"{CLIENT}").exists()
+    assert OffenderStat.objects.filter(value=f"ip:{OTHER}").exists()
+    assert Override.objects.get().identity == f"ip:{OTHER}"
+    assert Override.objects.get().reason == f"as [erased], and {CLIENT}0."
+    assert Edit.objects.filter(kind="override", subject=str(Override.objects.get().pk)).exists()
+
+
+def test_joined_identities_name_each_of_their_values() -> None:
+    named = Named("user:42")
+    assert named.is_in("user:42") and named.is_in("14:ip:203.0.113.9+7:user:42")
+    assert not named.is_in("user:421") and not named.is_in("14:ip:203.0.113.9+8:user:421")
+    both = Named("ip:203.0.113.9+user:42")
+    assert both.is_in("14:ip:203.0.113.9+7:user:42") and not both.is_in("user:42")
+
+
+@pytest.mark.parametrize(
+    "text", ["*", "ip:203.0.113.0/24", "group:staff", "nobody-has-this-name", "session:#WyJk0dGx4mP3q8aB.7f2c"]
+)
+def test_what_is_not_one_client_is_an_error_that_says_what_to_write(text: str) -> None:
+    with pytest.raises(CommandError, match=r"Not erased: .*write"):
+        call_command("ratewindow", "subject", text, "--erase", "--no-wait")
+
+
+def test_the_command_shows_erases_and_erases_once_more_when_processes_have_sent_the_rest(monkeypatch: Any) -> None:
+    fill()
+    slept: list[float] = []
+
+    def next_minute(seconds: float) -> None:
+        slept.append(seconds)
+        ask(OTHER, 1)  # whatever changes, a process sends all that it holds of the minute
+        counters.flush()
+        assert [each.where for each in find(Named(CLIENT))] == ["clients of the last hours in Redis"]
+        counters.forget()  # as it does when the minute is over
+
+    monkeypatch.setattr("ratewindow.management.subcommands.subject.time.sleep", next_minute)
+    output = io.StringIO()
+    call_command("ratewindow", "subject", CLIENT, "--erase", stdout=output)
+    said = output.getvalue()
+    assert "blocks and exemptions" in said and "Nothing is stored about this client now." in said
+    assert slept and slept[0] > 60
+    output = io.StringIO()
+    call_command("ratewindow", "subject", CLIENT, stdout=output)
+    assert output.getvalue().strip() == f"Nothing is stored about {CLIENT}."
+
+
+def test_the_codes_of_its_refusals_are_gone() -> None:
+    fill()
+    ask(CLIENT, 3)
+    counters.flush()
+    found = [each for each in find(Named(CLIENT)) if each.where.startswith("codes")]
+    assert found and found[0].number
+    erase(Named(CLIENT))
+    assert not [each for each in find(Named(CLIENT)) if each.where.startswith("codes")]
