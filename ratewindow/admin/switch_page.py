@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow import conf
 from ratewindow.admin.banner import OFF_TAG, SWITCH, off_message
 from ratewindow.admin.post_button import post_button
-from ratewindow.conf.translation import in_english, translated
+from ratewindow.conf.translation import translated
 from ratewindow.limiter.durations import format_duration
 from ratewindow.models import LimitSwitch
 from ratewindow.operations import switch_off
@@ -104,9 +104,7 @@ def _report(
     else:
         messages.success(request, format_html("{} {}", gettext("Limits are switched on."), undo))
     try:
-        with in_english():
-            done = f"Switched {turned.switch.words()}."
-        model_admin.log_change(request, LimitSwitch.objects.get(pk=switch_off.THE_ROW), done)
+        model_admin.log_change(request, LimitSwitch.objects.get(pk=switch_off.THE_ROW), f"Switched {turned.switch.words()}.")
     except (DatabaseError, LimitSwitch.DoesNotExist):  # not reached, as a warning above says
         return
 

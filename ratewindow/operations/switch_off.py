@@ -73,8 +73,8 @@ def _follow(switch: Switch) -> None:
     with in_english():
         for sentence in _write_redis(switch):
             logger.warning("ratewindow: %s", sentence)
-        kill_switch.learn(switch)
-        logger.warning("ratewindow: limits are switched %s", switch.words())
+    kill_switch.learn(switch)
+    logger.warning("ratewindow: limits are switched %s", switch.words())
 
 
 def current() -> Switch:
@@ -96,9 +96,8 @@ def _turn(switch: Switch) -> Turned:
     of_database = _write_database(switch)
     turned = Turned(switch, [*([] if is_in_redis else _write_redis(switch)), *of_database])
     if turned.done:
-        with in_english():
-            kill_switch.learn(switch)
-            logger.warning("ratewindow: limits are switched %s", switch.words())
+        kill_switch.learn(switch)
+        logger.warning("ratewindow: limits are switched %s", switch.words())
     return turned
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext, pgettext
 
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed
+from ratewindow.conf.translation import in_english
 
 REMEMBERED_S = 86_400
 MOST_WORDS = 200  # characters of a reason
@@ -40,8 +41,9 @@ class Switch:
         return None if self.until_s is None else int((self.until_s + REMEMBERED_S) * 1000)
 
     def words(self) -> str:
-        """``off until 12:30, by admin: a campaign``."""
-        return f"off {self.how()}" if self.off else "on"
+        """``off until 12:30, by admin: a campaign``, in English: for logs and commands."""
+        with in_english():
+            return f"off {self.how()}" if self.off else "on"
 
     def how(self) -> str:
         """``until 12:30, by admin: a campaign``, in the reader's language."""

@@ -5,6 +5,7 @@ import time
 
 import pytest
 import time_machine
+from django.utils import translation
 
 from ratewindow.rules.kill_switch import MOST, MOST_WORDS, ON, Switch, from_text
 
@@ -31,6 +32,13 @@ def test_it_ends_by_itself() -> None:
 def test_it_is_described(switch: Switch, words: str) -> None:
     with time_machine.travel("2026-11-20 12:00:00+00:00", tick=False):
         assert switch.words() == words
+
+
+def test_logs_have_it_in_english_and_readers_in_their_language() -> None:
+    switch = Switch(off=True, by="ann")
+    with translation.override("ru"):
+        assert switch.words() == "off until somebody switches them on, by ann"
+        assert switch.how() == "до включения вручную, автор — ann"
 
 
 def test_its_text_is_read_again() -> None:
