@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.formats import date_format
 from django.utils.translation import gettext, pgettext
 
+from ratewindow.conf import time_zone
 from ratewindow.reporting.periods import DAY, HOUR, Period
 from ratewindow.reporting.report import Report
 from ratewindow.reporting.summary import number
@@ -53,6 +54,8 @@ def chart_data(report: Report) -> dict[str, Any]:
         "wall": [_wall_s(period.local(start)) // int(period.step.total_seconds()) for start in report.steps],
         "short": [_short_label(period, start) for start in report.steps],
         "long": [long_label(period, start) for start in report.steps],
+        "from": [_typed(start) for start in report.steps],
+        "to": _typed(period.end),
         "passed": [sums.passed for sums in columns],
         "refused": [sums.refused for sums in columns],
         "would_refuse": [sums.would_refuse for sums in columns],
@@ -63,6 +66,11 @@ def long_label(period: Period, start: datetime) -> str:
     """``"Fri 20 Nov, 14:00"``; a step of days needs no time."""
     local = period.local(start)
     return date_format(local, pgettext("date format", "D j M Y") if period.step >= DAY else pgettext("date format", "D j M, H:i"))
+
+
+def _typed(moment: datetime) -> str:
+    """As the form of the report takes it."""
+    return f"{time_zone.local(moment):%Y-%m-%dT%H:%M}"
 
 
 def _short_label(period: Period, start: datetime) -> str:

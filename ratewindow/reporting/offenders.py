@@ -12,6 +12,7 @@ The rows of OffenderStat and the minutes in Redis that are not collected yet, by
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import redis
@@ -20,7 +21,7 @@ from django.db.models import Case, F, Max, Q, QuerySet, Sum, When
 from ratewindow.models import OffenderStat, ThrottleStat
 from ratewindow.reporting import counters, distinct, minutes, offender_rows, open_spans
 from ratewindow.reporting.offender_rows import EVERY_RULE
-from ratewindow.reporting.periods import Period
+from ratewindow.reporting.periods import MINUTE, Period
 from ratewindow.reporting.report import Rules, concerns, of_rules
 from ratewindow.reporting.stored import Resolution, minute_start, span_start
 from ratewindow.reporting.who import AGENT, CLIENT, KINDS, NETWORK, ROUTE, Counted, Group, Known, Who
@@ -98,6 +99,16 @@ def who_waits(now_s: float | None = None, ask_redis: bool = True) -> WhoWaits:
         except (redis.RedisError, OSError):
             pass
     return WhoWaits({}, live=False)
+
+
+def refused_now(known: WhoWaits, now: datetime) -> dict[str, int]:
+    """How many clients each rule has refused in this minute and the one before, as far as they are listed."""
+    clients: dict[str, set[str]] = {}
+    for (start, rule), who in known.who.items():
+        if start >= now - 2 * MINUTE:
+            named = who.groups.get(CLIENT, Group()).named
+            clients.setdefault(rule, set()).update(name for name, each in named.items() if each.counted.refused)
+    return {rule: len(names) for rule, names in clients.items()}
 
 
 def offenders(

@@ -43,12 +43,14 @@ def _percentage(part: int, whole: int) -> str:
     return f"{share:.0f}"
 
 
-def summary(report: Report) -> Summary:
+def summary(report: Report, is_usual: bool = False, counts_alone: bool = False) -> Summary:
+    """`is_usual` if it has been compared with earlier times; `counts_alone` says what passed and was refused, and no more."""
     total = report.total
     if not total.met:
         return Summary(_in_time(report, _nothing_met(report)))
+    is_usual = is_usual and report.live
     loud = [(sums.refused, name) for name, sums in report.rules.items() if _stands_out(sums.refused, sums.met)]
-    if loud:
+    if loud and not is_usual and not counts_alone:
         name = max(loud)[1]
         sums = report.rules[name]
         values = {"rule": name, "part": number(sums.refused), "met": number(sums.met), "share": percent(sums.refused, sums.met)}
@@ -59,7 +61,9 @@ def summary(report: Report) -> Summary:
     name, sums = max(report.rules.items(), key=lambda item: item[1].would_refuse)
     values = {"passed": number(total.passed), "refused": number(total.refused)}
     counts = gettext("%(passed)s passed, %(refused)s refused") if total.refused else gettext("%(passed)s passed, none refused")
-    text = _in_time(report, counts % values)
+    text = _in_time(report, counts % values, is_usual)
+    if counts_alone:
+        return Summary(text)
     if _stands_out(sums.would_refuse, sums.met):
         share = percent(sums.would_refuse, sums.met)
         values = {"rule": name, "part": number(sums.would_refuse), "met": number(sums.met), "share": share}
@@ -73,11 +77,12 @@ def _nothing_met(report: Report) -> str:
     return gettext("No request met a rule") if report.live else gettext("No request is known to have met a rule")
 
 
-def _in_time(report: Report, text: str) -> str:
+def _in_time(report: Report, text: str, is_usual: bool = False) -> str:
     """A sentence of what was in the time of the report."""
     if not report.period.words:
-        return gettext("%s.") % text
-    return gettext("%(what)s in %(time)s.") % {"what": text, "time": report.period.words}
+        return (gettext("%s; nothing unusual.") if is_usual else gettext("%s.")) % text
+    sentence = gettext("%(what)s in %(time)s; nothing unusual.") if is_usual else gettext("%(what)s in %(time)s.")
+    return sentence % {"what": text, "time": report.period.words}
 
 
 def _stands_out(part: int, whole: int) -> bool:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from ratewindow.identity import kept
+from ratewindow.identity import kept, stored
 from ratewindow.reporting.about_request import About, has_user, network_in
 from ratewindow.reporting.distinct import Distinct
 from ratewindow.reporting.heavy_hitters import MOST, HeavyHitters
@@ -113,8 +113,9 @@ class Copy:
         for name, known in group.named.items():
             if kind == CLIENT:
                 network = network_in(name)
-                known = Known(known.counted, name in self._signed_in or has_user(name), network and kept(network))
-            yield kept(name) if kind in (CLIENT, NETWORK) else name, known
+                known = Known(known.counted, name in self._signed_in or has_user(name), network and stored(network))
+            # A network of several clients is nobody's identity: it stays as it is, as it does in a block.
+            yield kept(name) if kind == CLIENT else stored(name) if kind == NETWORK else name, known
 
 
 _NOTHING: tuple[dict[str, int], int] = ({}, 0)

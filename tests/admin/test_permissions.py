@@ -31,6 +31,7 @@ LOOK_AT_BLOCK = [{"view_override"}, {"change_override"}]
 CHANGE_RULE, CHANGE_BLOCK = [{"change_raterule"}], [{"change_override"}]
 ENFORCE = [{"change_raterule", "enforce_raterule"}]
 EXPORT = [{"view_raterule", "export_throttlestat"}, {"change_raterule", "export_throttlestat"}]
+EXPORT_REPORT = [{"view_throttlestat", "export_throttlestat"}]
 SWITCH, RELEASE, REPORT = [{"switch_limits"}], [{"release_identity"}], [{"view_throttlestat"}]
 HISTORY = [*LOOK_AT_RULE, *LOOK_AT_BLOCK, *REPORT, *SWITCH]
 EVERYBODY: list[set[str]] = [set()]
@@ -93,6 +94,8 @@ PAGES = [
     Page("history_restore", LOOK_AT_RULE, [{"view_raterule", "delete_raterule"}], "reason"),
     Page("throttlestat_changelist", [*REPORT, *SWITCH], [*REPORT, *SWITCH]),
     Page("report", [*REPORT, *SWITCH], [*REPORT, *SWITCH]),
+    Page("report_act", [{"add_override"}], [{"add_override"}], "act", only_post=True),
+    Page("report_export", EXPORT_REPORT, EXPORT_REPORT),
     Page("state", REPORT, REPORT),
     Page("switch", SWITCH, SWITCH, "off"),
 ]
@@ -127,6 +130,7 @@ def sent(page: Page, rule: RateRule, block: Override) -> dict[str, Any]:
     return {
         "yes": {"post": "yes"},
         "ready": {"ready": "login"},
+        "act": {"do": "block-1h", "identity": "ip:203.0.113.77", "reason": "a test"},
         "reason": {"reason": "a mistake"},
         "everything": {"syntax": "json", "sections": ["rules"]},
         "document": {"pasted": '{"rules": []}'},

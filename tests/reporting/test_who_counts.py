@@ -95,7 +95,8 @@ def test_identities_are_named_as_the_setting_says(mode, names, process, settings
         text = held(process).to_text()
         found = held(process).groups
     assert {name.partition("#")[0] + "#" * ("#" in name) for name in found[CLIENT].named} == names
-    assert ("203.0.113" in text) == (mode != "all")
+    assert ("203.0.113.9" in text) == (mode != "all")
+    assert [*found[NETWORK].named] == ["ip:203.0.113.0/24"]  # of 256 clients: nobody's identity
     assert ("abcdefghijkl" in text) == (mode == "none")
 
 
@@ -184,3 +185,9 @@ def test_counts_that_meet_in_one_name_are_added_up(process, settings):
         process.record([met("ip:203.0.113.9", "refused")] * 3)
         assert Counter(known.counted.refused for known in held(process).groups[CLIENT].named.values()) == {3: 1}
         assert isinstance(next(iter(held(process).groups[CLIENT].named.values())), Known)
+
+
+def test_a_network_that_is_one_client_is_named_as_the_setting_says(process, settings):
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": "all", "IPV4_PREFIX": 24}):
+        process.record([met("ip:203.0.113.0/24", "refused")], True, RequestFactory().get("/", REMOTE_ADDR="203.0.113.9"))
+        assert "203.0.113" not in held(process).to_text()

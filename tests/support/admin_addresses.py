@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import URLPattern, reverse
 
-POSTED_TO = ("/end/", "/extend/", "/undo/", "/validate/", "/preview/", "/stage/")  # addresses that end so take no GET
+POSTED_TO = ("/end/", "/extend/", "/undo/", "/validate/", "/preview/", "/stage/", "/act/")  # addresses that end so take no GET
 
 
 def addresses() -> list[str]:

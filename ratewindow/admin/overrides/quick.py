@@ -82,14 +82,15 @@ class QuickForm(OverrideForm):
         return cleaned
 
 
-def form_for(request: HttpRequest) -> QuickForm:
-    """The form of the list, bound if its button was pressed."""
+def form_for(request: HttpRequest, data: Any = None) -> QuickForm:
+    """The form, bound to `data`, or, if its button was pressed, to what was sent."""
     form: type[QuickForm] = type("QuickForm", (QuickForm,), {"request": request})
-    return form(request.POST if SUBMIT in request.POST else None)
+    return form(request.POST if SUBMIT in request.POST else data)
 
 
-def save(model_admin: "ModelAdmin[Any]", request: HttpRequest, form: QuickForm) -> HttpResponse:
-    """Save the override of a valid form, and offer to undo it; or extend the one that its author chose instead."""
+def save(model_admin: "ModelAdmin[Any]", request: HttpRequest, form: QuickForm, to: str = "") -> HttpResponse:
+    """Save the override of a valid form, offer to undo it, and go `to` a page, or to the list; or extend the one that its author
+    chose instead."""
     new: Override = form.instance
     if form.extends is not None:
         return ends.extend_instead(model_admin, request, form.extends, new.expires_at)
@@ -97,7 +98,7 @@ def save(model_admin: "ModelAdmin[Any]", request: HttpRequest, form: QuickForm) 
         model_admin.save_model(request, new, form, change=False)
         model_admin.log_addition(request, new, [{"added": {}}])
     messages.success(request, ends.added(request, _done(new, display(request, new.identity)), new))
-    return HttpResponseRedirect(request.get_full_path())
+    return HttpResponseRedirect(to or request.get_full_path())
 
 
 def _done(new: Override, name: str) -> str:

@@ -1,17 +1,23 @@
-"""The period and the rule of a report, as its query string names them."""
+"""The period, the rule and the mode of a report, as its query string names them."""
 
 from datetime import datetime
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow import conf
+from ratewindow.admin.report.modes import MODES, names_of
 from ratewindow.conf import time_zone
+from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.reporting.periods import CHOICES, LONGEST, Period, between, last
+from ratewindow.reporting.report import Rules
+from ratewindow.rules import code_rates
 
 DEFAULT = "1h"
+MOMENT = "%Y-%m-%dT%H:%M"
 
 
 class ReportForm(forms.Form):
@@ -21,15 +27,13 @@ class ReportForm(forms.Form):
         required=False, choices=[(name, label) for name, (__, label, __) in CHOICES.items()], widget=forms.HiddenInput
     )
     rule = forms.ChoiceField(required=False, label=_("Rule"))
-    start = forms.DateTimeField(
-        required=False, label=_("From"), widget=forms.DateTimeInput({"type": "datetime-local"}, "%Y-%m-%dT%H:%M")
-    )
-    end = forms.DateTimeField(
-        required=False, label=_("To"), widget=forms.DateTimeInput({"type": "datetime-local"}, "%Y-%m-%dT%H:%M")
-    )
+    mode = forms.ChoiceField(required=False, label=_("Mode"), choices=[("", _("All modes")), *MODES])
+    start = forms.DateTimeField(required=False, label=_("From"), widget=forms.DateTimeInput({"type": "datetime-local"}, MOMENT))
+    end = forms.DateTimeField(required=False, label=_("To"), widget=forms.DateTimeInput({"type": "datetime-local"}, MOMENT))
 
-    def __init__(self, data: Any, names: list[str]) -> None:
+    def __init__(self, data: Any) -> None:
         super().__init__(data, label_suffix="")
+        names = _rule_names(data.get("rule", ""))
         cast(forms.ChoiceField, self.fields["rule"]).choices = [("", gettext("All rules")), *((name, name) for name in names)]
 
     def clean(self) -> dict[str, Any]:
@@ -53,6 +57,24 @@ class ReportForm(forms.Form):
     def rule_name(self) -> str:
         return self._value("rule") or ""
 
+    def rules(self) -> Rules:
+        """The rule that was chosen, those of a mode, or all."""
+        mode = self._value("mode")
+        if self.rule_name() or not mode:
+            return self.rule_name()
+        return names_of(mode)
+
+    def query(self, **other: str) -> str:
+        """The query string of this report, or of one that differs in these values; another period replaces the dates."""
+        chosen = {name: self._value(name) for name in ("period", "rule", "mode", "start", "end")}
+        texts = {
+            name: time_zone.local(value).strftime(MOMENT) if isinstance(value, datetime) else value or ""
+            for name, value in chosen.items()
+        }
+        if "period" in other:
+            texts |= {"start": "", "end": ""}
+        return urlencode({name: value for name, value in {**texts, **other}.items() if value})
+
     def to_period(self, now: datetime) -> Period:
         retention = conf.current().retention
         start, end = self._value("start"), self._value("end")
@@ -60,5 +82,15 @@ class ReportForm(forms.Form):
             return between(start, min(end, now) if end else now, now, retention)
         return last(self.chosen(), now, retention)
 
+    def goes_on(self) -> bool:
+        """Whether it is up to now, so that its numbers change."""
+        return not self._value("end")
+
     def _value(self, name: str) -> Any:
         return self.cleaned_data.get(name) if self.is_valid() else None
+
+
+def _rule_names(chosen: str) -> list[str]:
+    """The rules to choose from. A deleted rule is one only if it is `chosen` already: there may be many."""
+    deleted = {chosen} if chosen and ThrottleStat.objects.filter(rule=chosen).exists() else set()
+    return sorted({*RateRule.objects.values_list("name", flat=True), *code_rates.names(), *deleted})

@@ -1,12 +1,14 @@
-"""Who is refused, as the report page lists it: networks, then clients, those most refused first."""
+"""Who is refused, as the report page lists it: networks with their clients, then other clients, those most refused first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from django.http import HttpRequest
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 
-from ratewindow.admin.masking import display
+from ratewindow import conf
+from ratewindow.admin.masking import display, may_see
+from ratewindow.admin.report.acts import Act, about_client, may_act_on, release_url
 from ratewindow.reporting.offenders import HowMany, Name, Offenders
 from ratewindow.reporting.summary import number, percent
 
@@ -18,6 +20,10 @@ class Line:
     refused: str
     share: str  # of all requests that were refused, or would have been
     would_refuse: str
+    acts: list[Act] = field(default_factory=list)
+    identity: str = ""  # for links; empty for readers who may not see it
+    release_url: str = ""  # of a client alone
+    members: list["Line"] = field(default_factory=list)  # clients of a network
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,7 @@ class WhoIsRefused:
     about: str  # how many clients, in a sentence
     lines: list[Line]
     bound: str  # by how much any number may be too small; empty if all are exact
+    masked: str  # what is not shown, and why; empty if all is
 
 
 def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | None:
@@ -33,19 +40,45 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
         return None
     total = found.total.refused + found.total.would_refuse
 
-    def line(name: Name, note: str) -> Line:
+    def line(name: Name, note: str, is_client: bool = False) -> Line:
         share = percent(name.refused + name.would_refuse, total)
-        return Line(display(request, name.value), note, number(name.refused), share, number(name.would_refuse))
+        shown = may_act_on(request, name.value)
+        reason = gettext("Refused %s times") % number(name.refused + name.would_refuse)
+        return Line(
+            display(request, name.value),
+            note,
+            number(name.refused),
+            share,
+            number(name.would_refuse),
+            about_client(request, name.value, reason),
+            name.value if shown else "",
+            release_url(request, name.value) if is_client else "",
+        )
 
+    listed = {name.value for name in found.networks.most}
+    apart, members = list[Line](), dict[str, list[Line]]()
+    for name in found.clients.most:
+        made = line(name, gettext("signed in") if name.signed_in else "", is_client=True)
+        (members.setdefault(name.network, []) if name.network in listed else apart).append(made)
+    networks = [
+        replace(line(name, gettext("network, %s") % clients(name.clients)), members=members.get(name.value, []))
+        for name in found.networks.most
+    ]
     bound = max(found.clients.bound.rank, found.networks.bound.rank)
     return WhoIsRefused(
         about=_in_a_sentence(found),
-        lines=[
-            *(line(name, gettext("network, %s") % clients(name.clients)) for name in found.networks.most),
-            *(line(name, gettext("signed in") if name.signed_in else "") for name in found.clients.most),
-        ],
+        lines=[*networks, *apart],
         bound=number(bound) if bound else "",
+        masked=_masked(request),
     )
+
+
+def _masked(request: HttpRequest) -> str:
+    if not may_see(request):
+        return gettext("Identities are masked: to see them takes the permission view_identity.")
+    if conf.current().anonymize == "all":
+        return gettext("ANONYMIZE is “all”: clients are stored only as hashes, and blocks of a hash hold; networks are in full.")
+    return ""
 
 
 def clients(many: HowMany) -> str:

@@ -11,29 +11,23 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext
 
 from ratewindow.admin import switch_page
-from ratewindow.admin.banner import glance, off_message
+from ratewindow.admin.banner import off_message
 from ratewindow.admin.recorded import RecordedAdmin
 from ratewindow.admin.registering import register
-from ratewindow.admin.report import health_page
-from ratewindow.admin.report import marks as report_marks
-from ratewindow.admin.report import parts as report_parts
-from ratewindow.admin.report.form import ReportForm
-from ratewindow.admin.report.offenders import who_is_refused
-from ratewindow.admin.report.reasons import reasons
-from ratewindow.conf import time_zone
+from ratewindow.admin.report import acts, export, health_page, page
+from ratewindow.admin.report.around import around
+from ratewindow.admin.report.reading import read
 from ratewindow.models import ThrottleStat
-from ratewindow.reporting import chart
-from ratewindow.reporting.offenders import offenders
-from ratewindow.reporting.report import report
-from ratewindow.reporting.summary import summary
 
 _MEDIA = forms.Media(
     css={"all": ["ratewindow/vendor/uplot/uPlot.min.css"]},
     js=[
         forms.Script("ratewindow/vendor/uplot/uPlot.iife.min.js", defer=True),  # type: ignore[list-item]  # the stubs accept only str
         forms.Script("ratewindow/report.js", defer=True),  # type: ignore[list-item]
+        forms.Script("ratewindow/report_live.js", defer=True),  # type: ignore[list-item]
     ],
 )
+LIVE = "live"  # of a request for the part of the page that changes
 
 
 @register(ThrottleStat)
@@ -42,12 +36,19 @@ class ReportAdmin(RecordedAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.changelist_view)
-        pages = [("state", health_page.page), ("switch", switch_page.page)]
+        pages = [
+            ("state", health_page.page),
+            ("switch", switch_page.page),
+            ("report_act", acts.press),
+            ("report_export", export.page),
+        ]
         return [
             path("", view, name="ratewindow_throttlestat_changelist"),
             path("", view, name="ratewindow_report"),
             *(
-                path(f"{name}/", self.admin_site.admin_view(partial(page, self)), name=f"ratewindow_{name}")
+                path(
+                    f"{name.removeprefix('report_')}/", self.admin_site.admin_view(partial(page, self)), name=f"ratewindow_{name}"
+                )
                 for name, page in pages
             ),
         ]
@@ -71,10 +72,10 @@ class ReportAdmin(RecordedAdmin):
             if switch_page.may_switch(request):
                 return HttpResponseRedirect(reverse("admin:ratewindow_switch"))
             raise PermissionDenied
-        form = ReportForm(request.GET, report_parts.rule_names(request.GET.get("rule", "")))
-        period, reachable = form.to_period(time_zone.now()), glance(request).reachable
-        data = report(period, form.rule_name(), ask_redis=reachable)
-        marks = report_marks.marks(request, data, form.rule_name())
+        reading = read(request)
+        shown = page.changing(request, reading)
+        if LIVE in request.GET:
+            return TemplateResponse(request, "admin/ratewindow/throttlestat/body.html", shown)
         context = {
             **self.admin_site.each_context(request),
             "title": gettext("Report"),
@@ -82,24 +83,9 @@ class ReportAdmin(RecordedAdmin):
             "opts": self.opts,  # Unfold builds its breadcrumbs from it
             "media": _MEDIA,
             "may_switch": switch_page.may_switch(request) and not off_message(),
-            "form": form,
-            "choices": report_parts.choices(form.chosen(), form.rule_name()),
-            "report": data,
-            "summary": summary(data),
-            "span": chart.span(data),
-            "figures": report_parts.figures(data),
-            "reasons": reasons(data.total),
-            "who": who_is_refused(request, offenders(period, form.rule_name(), ask_redis=reachable)),
-            "rules": report_parts.rule_lines(data, request.user.has_perm("ratewindow.view_raterule")),
-            "steps": list(reversed(chart.steps(data))),
-            "chart": {**chart.chart_data(data), "labels": _labels(), "marks": report_marks.for_chart(marks)},
-            "marks": marks,
-            "advice": [] if data.total.met else list(report_parts.advice(request.user.has_perm("ratewindow.add_raterule"))),
+            **shown,
+            **page.choosing(request, reading, LIVE),
+            **around(request, reading),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/ratewindow/throttlestat/change_list.html", context)
-
-
-def _labels() -> dict[str, str]:
-    """What the parts of a bar are called."""
-    return {"passed": gettext("Passed"), "would": gettext("Would refuse"), "refused": gettext("Refused")}

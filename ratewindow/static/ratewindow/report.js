@@ -3,8 +3,14 @@
 "use strict";
 
 (() => {
+const hidden = new Set(); // parts that are taken out, also when the numbers are drawn again
+let chart = null;
+
+const draw = () => {
     const source = document.getElementById("rw-chart-data");
     const figure = document.getElementById("rw-chart");
+    if (chart) chart.destroy();
+    chart = null;
     if (!source || !figure || !window.uPlot) return;
     const data = JSON.parse(source.textContent);
     const number = new Intl.NumberFormat(document.documentElement.lang || undefined);
@@ -15,7 +21,7 @@
         {name: "would", label: data.labels.would, values: data.would_refuse, height: data.would_refuse},
         {name: "refused", label: data.labels.refused, values: data.refused, height: data.refused},
     ];
-    for (const part of parts) part.shown = true;
+    for (const part of parts) part.shown = !hidden.has(part.name);
 
     const element = (tag, className, text = "") => {
         const made = document.createElement(tag);
@@ -33,11 +39,13 @@
     for (const part of parts) {
         const button = element("button", `rw-key rw-${part.name}`);
         button.type = "button";
-        button.setAttribute("aria-pressed", "true");
+        button.setAttribute("aria-pressed", String(part.shown));
         part.swatch = element("span", "rw-swatch");
         button.append(part.swatch, part.label);
         button.addEventListener("click", () => {
             part.shown = !part.shown;
+            if (part.shown) hidden.delete(part.name);
+            else hidden.add(part.name);
             button.setAttribute("aria-pressed", String(part.shown));
             chart.setData(columns());
         });
@@ -117,12 +125,12 @@
         font: "12px system-ui, sans-serif",
     };
     const bars = uPlot.paths.bars({size: [0.8, 48], gap: 0});
-    const chart = new uPlot({
+    chart = new uPlot({
         width: plot.clientWidth,
         height: 240,
         padding: [12, 8, 0, 0],
         legend: {show: false},
-        cursor: {y: false, points: {show: false}, drag: {x: false, y: false}},
+        cursor: {y: false, points: {show: false}, drag: {x: true, y: false, setScale: false}},
         scales: {
             x: {time: false, range: () => [-0.6, data.short.length - 0.4]},
             y: {range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1]},
@@ -144,13 +152,75 @@
             width: 0,
             fill: () => colour(part.swatch, "backgroundColor"),
         }))],
-        hooks: {setCursor: [show], draw: [drawMarks]},
+        hooks: {setCursor: [show], draw: [drawMarks], setSelect: [(u) => dragged(u)]},
     }, columns(), plot);
     chart.over.append(tip);
+    const mine = chart;
 
-    new ResizeObserver(() => chart.setSize({width: plot.clientWidth, height: 240})).observe(plot);
-    // The theme button sets an attribute of the page; a change of the system's theme does not.
-    const redraw = () => chart.redraw();
-    new MutationObserver(redraw).observe(document.documentElement, {attributes: true, attributeFilter: ["data-theme"]});
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    const last = data.short.length - 1;
+    const within = (i) => Math.min(last, Math.max(0, i));
+    /* Another report, of the bars from one to another: its address shows the same to a colleague. */
+    const zoom = (one, other) => {
+        const [from, to] = [Math.min(one, other), Math.max(one, other)];
+        const end = to < last ? data.from[to + 1] : data.to;
+        location.search = new URLSearchParams([...new URLSearchParams(data.query), ["start", data.from[from]], ["end", end]]);
+    };
+    const dragged = (u) => {
+        if (u.select.width < 8) return;
+        zoom(...[u.select.left, u.select.left + u.select.width].map((x) => within(Math.round(u.posToVal(x, "x")))));
+    };
+
+    // By keys: the arrows choose a bar, with Shift several.
+    const said = element("p", "rw-unseen");
+    said.setAttribute("role", "status");
+    plot.tabIndex = 0;
+    plot.setAttribute("role", "application");
+    plot.setAttribute("aria-label", figure.getAttribute("aria-label"));
+    plot.setAttribute("aria-describedby", "rw-zoom-help");
+    figure.append(said);
+    const help = document.getElementById("rw-zoom-help");
+    if (help) help.hidden = false;
+    let anchor = last;
+    let at = last;
+    const select = () => {
+        const [from, to] = [Math.min(anchor, at), Math.max(anchor, at)];
+        const [left, right] = [mine.valToPos(from - 0.5, "x"), mine.valToPos(to + 0.5, "x")];
+        mine.setCursor({left: mine.valToPos(at, "x"), top: 0});
+        mine.setSelect({left, width: right - left, top: 0, height: mine.over.clientHeight}, false);
+        const numbers = [...parts].reverse().map((part) =>
+            `${part.label} ${number.format(part.values.slice(from, to + 1).reduce((sum, n) => sum + n, 0))}`);
+        const span = data.labels.zoom.replace("%s", data.long[from]).replace("%s", data.long[to]);
+        said.textContent = `${numbers.join(", ")}. ${span}`;
+    };
+    const clear = () => {
+        mine.setCursor({left: -10, top: -10});
+        mine.setSelect({left: 0, width: 0, top: 0, height: 0}, false);
+        said.textContent = "";
+    };
+    const moves = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
+    plot.addEventListener("keydown", (event) => {
+        if (event.key in moves) {
+            at = within(at + moves[event.key]);
+            if (!event.shiftKey) anchor = at;
+            select();
+        } else if (event.key === "Enter") {
+            zoom(anchor, at);
+        } else if (event.key === "Escape") {
+            clear();
+        } else {
+            return;
+        }
+        event.preventDefault();
+    });
+    plot.addEventListener("blur", clear);
+
+    new ResizeObserver(() => mine === chart && mine.setSize({width: plot.clientWidth, height: 240})).observe(plot);
+};
+
+// The theme button sets an attribute of the page; a change of the system's theme does not.
+const redraw = () => chart && chart.redraw();
+new MutationObserver(redraw).observe(document.documentElement, {attributes: true, attributeFilter: ["data-theme"]});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+document.addEventListener("ratewindow:report", draw); // the numbers have been read again
+draw();
 })();

@@ -1,0 +1,60 @@
+/* Keeps the report up to date without a reload: asks for the part that changes, unless nobody looks, or somebody types in it. */
+"use strict";
+
+(() => {
+    const button = document.getElementById("rw-live");
+    const body = document.getElementById("rw-body");
+    const said = document.getElementById("rw-said");
+    if (!button || !body) return;
+    const every = Number(button.dataset.every) * 1000;
+    let timer = 0;
+    button.hidden = false;
+
+    const isOn = () => button.getAttribute("aria-pressed") === "true";
+    const isTyped = () => body.querySelector(".rw-act[open]") !== null || body.contains(document.activeElement);
+    const sentence = () => (document.getElementById("rw-sentence") || body).textContent.trim();
+
+    const show = (text) => {
+        const fresh = new DOMParser().parseFromString(text, "text/html").body;
+        if (!fresh.querySelector("#rw-sentence")) throw new Error("not the report");
+        const open = [...body.querySelectorAll("details[open]")].map((each) => each.id);
+        const before = sentence();
+        body.replaceChildren(...fresh.childNodes);
+        for (const each of body.querySelectorAll("details")) if (each.id && open.includes(each.id)) each.open = true;
+        document.dispatchEvent(new CustomEvent("ratewindow:report"));
+        if (sentence() !== before) said.textContent = sentence();
+    };
+
+    const ask = async () => {
+        if (document.hidden || isTyped()) return;
+        try {
+            const answer = await fetch(button.dataset.url, {headers: {"X-Requested-With": "XMLHttpRequest"}});
+            if (!answer.ok || answer.redirected) throw new Error(`${answer.status}`);
+            const text = await answer.text();
+            if (isOn() && !isTyped()) show(text);
+            said.classList.remove("errornote");
+        } catch {
+            stop();
+            said.textContent = button.dataset.failed;
+            said.classList.add("errornote");
+        }
+    };
+
+    const next = () => {
+        clearTimeout(timer);
+        if (isOn()) timer = setTimeout(() => ask().finally(next), every);
+    };
+    const stop = () => {
+        button.setAttribute("aria-pressed", "false");
+        next();
+    };
+    button.addEventListener("click", () => {
+        button.setAttribute("aria-pressed", String(!isOn()));
+        if (isOn()) ask();
+        next();
+    });
+    document.addEventListener("visibilitychange", () => {
+        if (!document.hidden && isOn()) ask();
+    });
+    next();
+})();

@@ -1,0 +1,167 @@
+"""The sentences on top of the report, and the buttons beside them."""
+
+import re
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from ratewindow.models import Edit, Override, RateRule, ThrottleStat
+from ratewindow.reporting import minutes
+from ratewindow.reporting.sums import Sums
+from ratewindow.reporting.who import CLIENT, NETWORK, Counted, Group, Known, Who
+from tests.support.rule_pages import said
+from tests.support.staff import staff
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+REPORT, ACT = reverse("admin:ratewindow_report"), reverse("admin:ratewindow_report_act")
+THE_NETWORK = "ip:203.0.113.0/24"
+
+
+def usual_days(rule: str = "login", refused: int = 180) -> None:
+    now = timezone.now().replace(minute=0, second=0, microsecond=0)
+    rows = [
+        ThrottleStat(rule=rule, resolution="hour", start=now - timedelta(hours=each), refused=refused) for each in range(4, 240)
+    ]
+    rows += [ThrottleStat(rule=rule, resolution="day", start=now.replace(hour=0) - timedelta(days=each)) for each in range(1, 10)]
+    ThrottleStat.objects.bulk_create(rows)
+
+
+def attack(rule: str = "login", outcome: str = "refused", lasting: int = 16) -> None:
+    """Of fourteen addresses, in this minute and those before."""
+    minute = int(time.time()) // 60
+    counted = Counted(75, 0, 80) if outcome == "refused" else Counted(0, 75, 80)
+    named = {f"ip:203.0.113.{each}": Known(counted, network=THE_NETWORK) for each in range(14)}
+    named["user:42"] = Known(Counted(2, 0, 9), signed_in=True)
+    network = Known(Counted(*(14 * each for each in counted[:2])))
+    total = Counted(14 * counted.refused + 2, 14 * counted.would_refuse, 1230)
+    who = Who(total, {CLIENT: Group(named), NETWORK: Group({THE_NETWORK: network})})
+    sums = Sums(
+        passed=1230 - total.refused, refused=total.refused, would_refuse=total.would_refuse, reasons={"limit": total.refused}
+    )
+    numbers = range(minute - lasting + 1, minute + 1)
+    minutes.send(
+        {number: {f"p|{rule}": sums} for number in numbers}, time.time(), {number: {f"p|{rule}": who} for number in numbers}
+    )
+
+
+def sentence(client: Client, **query: str) -> str:
+    return re.search(r'id="rw-sentence">(.*?)</p>', client.get(REPORT, query).content.decode())[1]  # type: ignore[index]
+
+
+def test_an_attack_in_sentences_what_since_when_who_and_whether_others_suffer(admin_client: Client) -> None:
+    usual_days()
+    attack()
+    said = sentence(admin_client)
+    assert re.match(r"login refuses 1,\d{3} requests a minute \(usually 3\), since \d\d:\d\d\. ", said)
+    assert "99.8 % come from ip:203.0.113.0/24 (14 clients)." in said
+    assert re.search(r"Of all other requests to it 1\.\d % are refused\.", said)
+
+
+def test_a_calm_hour_is_compared_and_said_to_be_calm(admin_client: Client) -> None:
+    usual_days()
+    minutes.send({int(time.time()) // 60: {"p|login": Sums(passed=41_230, refused=9)}}, time.time())
+    assert sentence(admin_client) == "All quiet. 41,230 passed, 9 refused in the last hour; nothing unusual."
+
+
+def test_a_rule_in_shadow_is_said_to_refuse_nobody(admin_client: Client) -> None:
+    usual_days("search")
+    attack("search", "would_refuse")
+    said = sentence(admin_client)
+    assert re.match(r"search, in shadow, would refuse 1,\d{3} requests a minute \(usually none\), since", said)
+    assert "passed, 32 refused in the last hour." in said
+
+
+def press(client: Client, do: str, **fields: str) -> Any:
+    return client.post(f"{ACT}?period=1h&rule=login", {"do": do, **fields}, follow=True)
+
+
+def test_its_button_blocks_the_network_and_the_message_undoes_it(admin_client: Client) -> None:
+    attack()
+    page = admin_client.get(REPORT).content.decode()
+    assert 'name="do" value="block-1h"' in page and f'name="identity" value="{THE_NETWORK}"' in page
+    response = press(admin_client, "block-1h", identity=THE_NETWORK, reason="attack")
+    assert response.redirect_chain == [(f"{REPORT}?period=1h&rule=login", 302)]
+    block = Override.objects.get()
+    assert (block.action, block.identity, block.rule, block.reason, block.source) == ("block", THE_NETWORK, "", "attack", "admin")
+    assert timedelta(minutes=59) < block.expires_at - timezone.now() <= timedelta(hours=1)
+    assert "Blocked ip:203.0.113.0/24" in said(response)
+    edit = Edit.objects.first()
+    assert edit is not None and (edit.reason, edit.user) == ("attack", block.created_by)
+    before = re.search(r'name="before" value="([^"]+)"', response.content.decode())[1]  # type: ignore[index]
+    admin_client.post(reverse("admin:ratewindow_override_undo"), {"before": before, "reason": "Undone"})
+    assert Override.objects.get().state == "ended"
+
+
+def test_its_button_tightens_the_rule_for_everybody_for_an_hour(admin_client: Client) -> None:
+    RateRule.objects.define("login", "5/m; 20/h", path="/login/", mode="enforce")
+    attack()
+    page = admin_client.get(REPORT).content.decode()
+    assert 'name="rate" value="2/1m; 10/1h"' in page
+    press(admin_client, "tighten-1h", identity="*", rule="login", rate="2/1m; 10/1h", reason="attack")
+    found = Override.objects.get()
+    assert (found.action, found.identity, found.rule, found.rate) == ("rate", "*", "login", "2/1m; 10/1h")
+    assert found.expires_at is not None
+
+
+def test_an_exemption_from_the_list_lasts_an_hour(admin_client: Client) -> None:
+    press(admin_client, "exempt-1h", identity="user:42", reason="a customer")
+    assert Override.objects.get().action == "allow"
+
+
+@pytest.mark.parametrize(
+    ("do", "fields", "problem"),
+    [
+        ("block-1h", {"identity": THE_NETWORK, "reason": ""}, "Enter a reason for your colleagues."),
+        ("block-1h", {"identity": "ip:nonsense", "reason": "x"}, "nonsense"),
+        ("tighten-1h", {"identity": "*", "rule": "login", "rate": "soon", "reason": "x"}, "soon"),
+        ("dance", {"identity": THE_NETWORK, "reason": "x"}, "This field is required."),
+    ],
+)
+def test_what_is_wrong_is_shown_in_the_short_form_as_it_was_filled(
+    do: str, fields: dict[str, str], problem: str, admin_client: Client
+) -> None:
+    response = press(admin_client, do, **fields)
+    assert response.status_code == 200 and not Override.objects.exists()
+    assert problem in response.content.decode()
+    assert fields["identity"] in response.content.decode()
+
+
+def test_the_same_block_twice_is_asked_about_and_the_answer_leads_back(admin_client: Client) -> None:
+    for _ in range(2):
+        response = press(admin_client, "block-1h", identity=THE_NETWORK, reason="attack")
+    assert "is already blocked" in said(response)
+    fields = {"identity": THE_NETWORK, "what": "block", "lasts": "1h", "reason": "attack", "twice": "another", "_quick": "Save"}
+    response = admin_client.post(f"{ACT}?period=1h", fields)
+    assert response["Location"] == f"{REPORT}?period=1h"
+    assert Override.objects.count() == 2
+
+
+def test_a_button_takes_its_permission_and_a_post(admin_client: Client) -> None:
+    attack()
+    RateRule.objects.define("login", "5/m", path="/login/", mode="enforce")
+    viewer = staff("view_throttlestat")
+    assert 'class="rw-act"' not in viewer.get(REPORT).content.decode()
+    assert press(viewer, "block-1h", identity=THE_NETWORK, reason="x").status_code == 403
+    assert admin_client.get(ACT).status_code == 405
+    assert not Override.objects.exists()
+    blocker = staff("view_throttlestat", "add_override").get(REPORT).content.decode()
+    assert 'value="block-1h"' in blocker and 'value="tighten-1h"' not in blocker
+
+
+def test_who_may_not_see_identities_gets_none_but_networks_in_the_page() -> None:
+    attack()
+    page = staff("view_throttlestat", "add_override").get(REPORT).content.decode()
+    assert f'name="identity" value="{THE_NETWORK}"' in page
+    assert "ip:203.0.113.9" not in page and "user:42" not in page
+    assert "Identities are masked" in page
+
+
+def test_back_is_the_report_wherever_the_query_points(admin_client: Client) -> None:
+    response = admin_client.post(f"{ACT}?//evil.example/", {"do": "block-1h", "identity": THE_NETWORK, "reason": "x"})
+    assert response["Location"].startswith(f"{REPORT}?")
