@@ -18,7 +18,7 @@ from ratewindow.rules import code_rates
 
 PACKAGE = Path(__file__).resolve().parents[2] / "ratewindow"
 TEMPLATES = sorted((PACKAGE / "templates").rglob("*.html"))
-MODULES = sorted((PACKAGE / "admin").glob("*.py"))
+MODULES = sorted((PACKAGE / "admin").rglob("*.py"))
 TRANSLATING = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy", "pgettext", "pgettext_lazy"}
 STAY = {  # texts of modules that look like words and are none that anybody reads, or stay in English, with the reason
     r"^Switched |^Released|^Restored: |^Imported\.$": "in the log of Django's admin, which has one text for all",
@@ -71,7 +71,7 @@ def _ancestors(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> Iterator[ast.A
         yield node
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_no_module_of_the_admin_has_sentences_outside_gettext(path: Path) -> None:
     assert [text for text in texts_of_module(path) if not any(re.search(pattern, text) for pattern in STAY)] == []
 
