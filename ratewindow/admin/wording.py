@@ -76,7 +76,7 @@ def _details(rule: RateRule) -> list[str]:
         gettext("a process may take %s units at once") % number(rule.lease) if rule.lease > 1 else "",
         str(_AWAY.get(rule.on_error, "")),
         gettext("refused with status %d") % rule.response_status if rule.response_status != 429 else "",
-        gettext("refused clients read “%s”") % Truncator(rule.message).chars(80) if rule.message else "",
+        gettext("refused clients read “%s”") % Truncator(rule.message.rstrip(".。")).chars(80) if rule.message else "",
         gettext("enforced for %d %% of clients") % rule.enforce_percent if _is_partial(rule) else "",
     ]
     return [*filter(None, more)]

@@ -180,6 +180,7 @@ class TestNoFieldIsSilent:
         ({"prefix": "/api"}, "on paths that start with /api"),
         ({"prefix": "/api", "methods": "POST"}, "on POST paths that start with /api"),
         ({"path": "/x/", "normalise": True}, "case, blanks and Unicode forms make no difference"),
+        ({"path": "/x/", "message": "Slow down."}, "; refused clients read “Slow down”."),
         ({"path": "/x/", "message": "x" * 200}, f"refused clients read “{'x' * 79}…”"),
     ],
 )
