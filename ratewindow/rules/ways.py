@@ -13,6 +13,7 @@ from django.utils import translation
 
 Language = str | None  # None if the URLconf is the same in all languages
 
+_ADMIN = "admin"  # the namespace of every site of the admin, whatever its name
 _EXACT = (PathConverter, SlugConverter, StringConverter, UUIDConverter)
 PARAMETER = re.compile(r"<(?:[^>:]+:)?([^>]+)>")
 
@@ -26,6 +27,7 @@ class Way(NamedTuple):
     callback: Any
     namespaces: tuple[str, ...]
     url_name: str | None  # without its namespaces
+    is_of_admin: bool  # of any site of the admin
 
     @property
     def is_loose(self) -> bool:
@@ -80,15 +82,18 @@ class Way(NamedTuple):
         return head
 
 
-def ways_of(resolver: URLResolver, patterns: tuple[Any, ...] = (), namespaces: tuple[str, ...] = ()) -> Iterator[Way]:
+def ways_of(
+    resolver: URLResolver, patterns: tuple[Any, ...] = (), namespaces: tuple[str, ...] = (), is_of_admin: bool = False
+) -> Iterator[Way]:
     """Every way through a URLconf, in the order in which Django tries them."""
     for child in resolver.url_patterns:
         passed = (*patterns, child.pattern)
         if isinstance(child, URLResolver):
-            yield from ways_of(child, passed, (*namespaces, *filter(None, [child.namespace])))
+            inside = (*namespaces, *filter(None, [child.namespace]))
+            yield from ways_of(child, passed, inside, is_of_admin or child.app_name == _ADMIN)
         else:
             name = ":".join([*namespaces, child.name]) if child.name else ""
-            yield Way(passed, view_name(child.callback), name, child.callback, namespaces, child.name)
+            yield Way(passed, view_name(child.callback), name, child.callback, namespaces, child.name, is_of_admin)
 
 
 def languages_of(ways: Iterable[Way]) -> list[Language]:

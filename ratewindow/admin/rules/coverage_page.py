@@ -1,7 +1,7 @@
 """The page Coverage: the site's routes with the rules that meet them, those first that no rule meets."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -58,12 +58,17 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     if not model_admin.has_view_or_change_permission(request):
         raise PermissionDenied
     found = site_coverage(ask_redis=glance(request).reachable)
+    with_admin = "admin" in request.GET
+    left_out = 0 if with_admin else sum(map(_is_left_out, found.lines))
+    if left_out:
+        found = replace(found, lines=[line for line in found.lines if not _is_left_out(line)])
     urls = {
         name: reverse("admin:ratewindow_raterule_change", args=[pk]) for name, pk in RateRule.objects.values_list("name", "pk")
     }
     query, show = request.GET.get("q", "").strip(), request.GET.get("show", "")
     lines = [line for line in found.lines if _matches(line, query) and not (show == UNMET and line.is_met)]
     shown = lines if "all" in request.GET else lines[:MOST_ROUTES]
+    asked = {"q": query, "show": show, **({"admin": "1"} if with_admin else {})}
     context = {
         **model_admin.admin_site.each_context(request),
         "title": gettext("Coverage"),
@@ -73,7 +78,10 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         "is_quiet": not found.count(Urgency.LOGIN, Urgency.WRITES),
         "lines": [_route_line(line, found, urls) for line in shown],
         "matching": len(lines),
-        "all_query": urlencode({"q": query, "show": show, "all": "1"}) if len(shown) < len(lines) else "",
+        "all_query": urlencode({**asked, "all": "1"}) if len(shown) < len(lines) else "",
+        "with_admin": with_admin,
+        "left_out": left_out,
+        "admin_query": urlencode({**asked, "admin": "1"}),
         "total": len(found.lines),
         "query": query,
         "show": show,
@@ -104,6 +112,11 @@ def summary(found: SiteCoverage) -> str:
         text = ngettext("%s without a rule changes data.", "%s without a rule change data.", writes)
         sentences.append(text % number(writes))
     return " ".join(sentences)
+
+
+def _is_left_out(line: Line) -> bool:
+    """The admin's own pages are many, and only its users reach them; anybody reaches those that look like a login."""
+    return line.route.way.is_of_admin and not line.route.is_login
 
 
 def _matches(line: Line, query: str) -> bool:

@@ -38,6 +38,28 @@ def test_it_is_filtered_by_words_in_names_paths_and_rules(page: Client) -> None:
     assert "No route matches." in nothing and "<script>alert" not in nothing
 
 
+def test_the_pages_of_the_admin_are_left_out_but_for_its_logins_until_they_are_asked_for(page: Client) -> None:
+    some = page.get(COVERAGE, {"show": "unmet"})
+    assert {each.label for each in some.context["lines"] if "/admin/" in each.path} == {
+        "admin:login",
+        "admin:password_change",
+        "admin:auth_user_password_change",
+    }
+    left_out, of_site = some.context["left_out"], some.context["total"]
+    assert f"{left_out} pages of the admin are left out. Show all" in said(some)
+    every = page.get(f"{COVERAGE}?{some.context['admin_query']}")
+    assert (every.context["total"], every.context["show"]) == (of_site + left_out, "unmet")
+    assert "admin:index" in {each.label for each in every.context["lines"]} and "left out" not in said(every)
+    assert "Rules meet" in some.context["summary"] != every.context["summary"]
+
+
+def test_a_site_of_the_admin_by_another_name_is_left_out_too(page: Client) -> None:
+    with site(path("admin/", admin.site.urls), path("office/", admin.AdminSite("office").urls), path("p/", view, name="shop")):
+        assert [each.label for each in page.get(COVERAGE).context["lines"] if not each.label.endswith(("login", "change"))] == [
+            "shop"
+        ]
+
+
 def test_of_very_many_routes_the_first_are_shown_until_all_are_asked_for(page: Client) -> None:
     patterns = [path("admin/", admin.site.urls), *(path(f"p{number}/", view, name=f"numbered-{number}") for number in range(300))]
     with site(*patterns):
