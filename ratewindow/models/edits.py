@@ -48,7 +48,7 @@ class Edit(models.Model):
 
     class Meta:
         verbose_name = _("edit")
-        verbose_name_plural = _("edits")
+        verbose_name_plural = _("history")
         default_permissions = ()  # whoever may view a rule or a block may view its edits
         ordering = ["-at", "-pk"]
         indexes = [  # for the history of one row, and of all, of a kind or by a person

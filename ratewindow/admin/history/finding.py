@@ -1,12 +1,14 @@
 """What narrows the page of all edits: who and by which way, of those of late, and a search."""
 
 from collections.abc import Sequence
+from copy import copy
 from operator import attrgetter
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Field, Q, QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from ratewindow.admin import few_rows
 from ratewindow.models import Edit
@@ -26,6 +28,15 @@ class LatelyListFilter(admin.AllValuesFieldListFilter):
 
 
 class NewestFirst(few_rows.FewChangeList):
+    """The list of edits, which is called the history."""
+
+    def counting(self) -> "NewestFirst":
+        """The same list where it says how many there are: ``12 edits``."""
+        counting = copy(self)
+        counting.opts = copy(self.opts)
+        counting.opts.verbose_name_plural = gettext("edits")
+        return counting
+
     def sorted_rows(self, rows: Sequence[Edit]) -> list[Edit]:
         return sorted(rows, key=attrgetter("at", "pk"), reverse=True)
 

@@ -51,6 +51,14 @@ def test_the_page_of_all_edits_says_who_when_why_and_each_field(admin_client: An
         assert words in text, text
 
 
+def test_its_menu_is_called_as_its_page_and_counts_edits(admin_client: Any) -> None:
+    define(name="login")
+    define(name="search")
+    text = admin_client.get(ALL).content.decode()
+    assert re.search(rf'<a href="{ALL}"[^>]*>History</a>', text) and ">Edits</a>" not in text
+    assert re.search(r"2\s+edits", text)
+
+
 def test_the_history_of_a_rule_has_its_edits_alone(admin_client: Any) -> None:
     rule = define()
     define("9/m", name="search")
