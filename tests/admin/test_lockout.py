@@ -127,7 +127,6 @@ class TestLockout:
         [
             (("5", "1m"), {"applies_to": "path", "pattern": "/login/"}),
             (("5", "1m"), {"applies_to": "named", "pattern": ""}),
-            (("5", "1m"), {"applies_to": "all", "pattern": "", "mode": "off"}),
             (("5", "1m"), {"applies_to": "all", "pattern": "", "methods": "PUT"}),
             (("5", "1m"), {"applies_to": "all", "pattern": "", "count_when": "login_failed"}),
             (("5", "1m"), {"applies_to": "all", "pattern": "", "count_when": "401,5xx"}),

@@ -97,6 +97,5 @@ def test_what_would_refuse_its_author_takes_a_tick(browser: Any, live_server: An
     assert page.locator("input.rw-save").evaluate_all("(all) => all.map((each) => each.value)") == [
         "Save in shadow",
         "Save and enforce",
-        "Save with the mode above",
     ]
     context.close()

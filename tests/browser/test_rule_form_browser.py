@@ -67,7 +67,6 @@ def test_a_rule_is_made_by_keyboard_without_a_key_or_an_algorithm_being_typed(pa
 def test_only_what_fits_the_choices_is_shown(page: Any) -> None:
     shown = {
         "pattern": "[name=pattern]",
-        "percent": "[name=enforce_percent]",
         "missing": "[name=on_missing]",
         "text": "[name=key_other]",
     }
@@ -89,9 +88,17 @@ def test_only_what_fits_the_choices_is_shown(page: Any) -> None:
     page.select_option("[name=key]", "other")
     assert visible() == {"missing", "text"}
     assert page.evaluate("document.activeElement.name") == "key_other"
-    page.check("[name=mode][value=enforce]")
     page.select_option("[name=key]", "ip")
-    assert visible() == {"percent"}
+    assert visible() == set()
+
+
+def test_the_percentage_is_shown_of_an_enforced_rule_alone(page: Any, live_server: Any) -> None:
+    rule, _ = RateRule.objects.define("login", "5/m", path="/login/")
+    page.goto(live_server.url + reverse("admin:ratewindow_raterule_change", args=[rule.pk]), wait_until="load")
+    percent = page.locator("[name=enforce_percent]")
+    assert not percent.is_visible()
+    page.check("[name=mode][value=enforce]")
+    assert percent.is_visible()
 
 
 def test_a_limit_has_the_columns_of_its_algorithm(page: Any) -> None:

@@ -23,8 +23,11 @@ def define(name: str = "login", rate: str = "5/m", **fields: Any) -> RateRule:
 
 
 def typed(*limits: tuple[str, str], stored: RateRule | None = None, **fields: str) -> dict[str, str]:
-    """What a browser sends for a rule with these limits, (limit, period)."""
+    """What a browser sends for a rule with these limits, (limit, period); with the mode "enforce" for a new one the button of
+    that name."""
     rows = list(stored.windows.all()) if stored else []
+    if stored is None and fields.get("mode") == "enforce":
+        fields = {**fields, "_enforce": "Save and enforce"}
     data = {
         "name": "login",
         "mode": "shadow",

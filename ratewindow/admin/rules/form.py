@@ -29,7 +29,7 @@ from ratewindow.rules.count_when import ALWAYS, LOGIN_FAILED
 PREVIEW_BUTTON = "_preview"  # its name in the form, for browsers without JavaScript
 BOUNDS = {"cost": (0, MOST_COST), "enforce_percent": (1, 100), "lease": (1, MOST_COST), "response_status": (400, 599)}
 
-SAVE_BUTTONS = {"_shadow": Mode.SHADOW, "_enforce": Mode.ENFORCE}  # of a new rule, each with the mode that it saves
+ENFORCE_BUTTON = "_enforce"  # saves a new rule enforced; any other button in shadow
 
 KEYS = [
     ("ip", _("Each address")),
@@ -144,12 +144,10 @@ class RuleForm(ConflictForm):
         self.fields["on_error"].widget.choices = self._on_error_choices()
         if self.instance._state.adding:
             self._begin_with_no_choice("applies_to")
-        for name, when in (
-            ("enforce_percent", "mode=enforce"),
-            ("on_missing", f"key!={_NEVER_MISSING}"),
-            ("normalise", f"key!={_OF_NO_TEXT}"),
-        ):
-            self.fields[name].widget.attrs["data-rw-shown"] = when
+        if "enforce_percent" in self.fields:
+            self.fields["enforce_percent"].widget.attrs["data-rw-shown"] = "mode=enforce"
+        for name, values in (("on_missing", _NEVER_MISSING), ("normalise", _OF_NO_TEXT)):
+            self.fields[name].widget.attrs["data-rw-shown"] = f"key!={values}"
         self.fields["hold"].widget.attrs["data-rw-used"] = f"count_when!={ALWAYS}"
         self.fields["penalty"].widget.attrs["list"] = "rw-periods"
         stored = "" if self.instance._state.adding else f"?rule={self.instance.pk}"
@@ -186,6 +184,9 @@ class RuleForm(ConflictForm):
         for name in (*BOUNDS, "count_when"):
             if name in self.cleaned_data and self.cleaned_data[name] in (None, ""):
                 self.cleaned_data[name] = getattr(RateRule(), name)
+        if self.instance._state.adding and ENFORCE_BUTTON in self.data:
+            self._check_enforcing()
+            self.instance.mode = Mode.ENFORCE
         return cleaned
 
     def clean_key(self) -> str:
@@ -193,12 +194,16 @@ class RuleForm(ConflictForm):
 
     def clean_mode(self) -> str:
         """Enforcing a rule takes a permission; a rule that is already enforced may stay so."""
-        mode: str = next((stage for button, stage in SAVE_BUTTONS.items() if button in self.data), self.cleaned_data["mode"])
-        if mode == Mode.ENFORCE and not self.may_enforce and self.initial.get("mode") != Mode.ENFORCE:
+        mode: str = self.cleaned_data["mode"]
+        if mode == Mode.ENFORCE and self.initial.get("mode") != Mode.ENFORCE:
+            self._check_enforcing()
+        return mode
+
+    def _check_enforcing(self) -> None:
+        if not self.may_enforce:
             raise ValidationError(
                 _("You may not enforce rules. Save this one in shadow, and ask somebody who may enforce it."), code="forbidden"
             )
-        return mode
 
     def clean_enforce_percent(self) -> int | None:
         """So does enforcing it for more clients."""
@@ -216,7 +221,7 @@ class RuleForm(ConflictForm):
 
 def _places() -> dict[str, list[str]]:
     """What a pattern may be on this site, by the choice that it goes with; the pages of the admin last."""
-    known = sorted(site_routes.routes(), key=lambda each: (each.name.startswith("admin:"), each.name, each.path))
+    known = sorted(site_routes.routes(), key=lambda each: (each.way.is_of_admin, each.name, each.path))
     places = {
         "route": [each.name for each in known if each.name],
         "path": [each.path for each in known if each.is_whole],

@@ -121,9 +121,10 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         return [] if obj is None else ["in_words", "name"]
 
     def get_fieldsets(self, request: HttpRequest, obj: RateRule | None = None) -> Any:
+        """A new rule is saved in shadow or enforced by its two buttons."""
         first, *others = super().get_fieldsets(request, obj)
         if obj is None:
-            return [first, *others, WHY_FIELDSET]
+            return [(None, {"fields": ["name", "description"]}), *others, WHY_FIELDSET]
         may_change = self.has_change_permission(request, obj)
         fields = first[1]["fields"] if may_change else ["in_words", *first[1]["fields"]]  # else the preview has them
         return [(first[0], {**first[1], "fields": fields}), *others, *([WHY_FIELDSET] if may_change else [])]

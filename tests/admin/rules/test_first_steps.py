@@ -41,12 +41,9 @@ def test_one_click_opens_the_form_filled_in_and_saves_nothing(page: Client) -> N
     )
     response = page.get(url)
     form, (formset,) = response.context["adminform"].form, response.context["inline_admin_formsets"]
-    shown = {
-        name: form[name].value() for name in ("name", "mode", "applies_to", "pattern", "methods", "key", "count_when", "hold")
-    }
+    shown = {name: form[name].value() for name in ("name", "applies_to", "pattern", "methods", "key", "count_when", "hold")}
     assert shown == {
         "name": "login",
-        "mode": "shadow",
         "applies_to": "route",
         "pattern": "login",
         "methods": "POST",

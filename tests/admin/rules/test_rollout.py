@@ -229,16 +229,18 @@ class TestWhoMayNotEnforce:
 
     def test_a_new_rule_can_only_be_saved_in_shadow(self, editor: Client) -> None:
         text = editor.get(ADD).content.decode()
-        assert 'name="_shadow"' in text and 'name="_enforce"' not in text
+        assert 'value="Save in shadow"' in text and 'name="_enforce"' not in text
         (error,) = errors(editor.post(ADD, {**typed(("5", "1m")), "_enforce": "Save and enforce"}))
         assert error.startswith("You may not enforce rules.")
-        editor.post(ADD, {**typed(("5", "1m")), "_shadow": "Save in shadow"})
+        editor.post(ADD, {**typed(("5", "1m")), "_save": "Save in shadow"})
         assert RateRule.objects.get().mode == "shadow"
 
 
-def test_a_new_rule_is_saved_as_its_button_says_whatever_the_radio(page: Client) -> None:
-    page.post(ADD, {**typed(("5", "1m"), name="one", mode="off"), "_shadow": "1"})
+def test_a_new_rule_is_saved_as_its_button_says(page: Client) -> None:
+    page.post(ADD, {**typed(("5", "1m"), name="one"), "_save": "1"})
     page.post(ADD, {**typed(("5", "1m"), name="two"), "_enforce": "1"})
-    page.post(ADD, {**typed(("5", "1m"), name="three", mode="off"), "_save": "1"})
-    assert dict(RateRule.objects.values_list("name", "mode")) == {"one": "shadow", "two": "enforce", "three": "off"}
-    assert 'name="_shadow"' not in page.get(change(RateRule.objects.get(name="one"))).content.decode()
+    assert dict(RateRule.objects.values_list("name", "mode")) == {"one": "shadow", "two": "enforce"}
+    buttons = re.compile(r'<input type="submit"[^>]*? name="(_\w+)"')
+    assert buttons.findall(page.get(ADD).content.decode()) == ["_preview", "_save", "_enforce"]
+    saved = page.get(change(RateRule.objects.get(name="one"))).content.decode()
+    assert 'name="_enforce"' not in saved and 'name="_saveasnew"' in saved

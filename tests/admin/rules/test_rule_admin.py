@@ -24,8 +24,9 @@ class TestForm:
         assert [str(window) for window in rule.windows.all()] == ["5 in 1m", "20 in 2h30m"]
 
     def test_a_new_rule_is_in_shadow_until_somebody_says_otherwise(self, page: Client) -> None:
-        text = page.get(ADD).content.decode()
-        assert re.search(r'value="shadow"[^>]*checked', text)
+        assert re.search(r'name="_save" value="Save in shadow" class="default', page.get(ADD).content.decode())
+        page.post(ADD, {**typed(("5", "1m")), "_save": "Save in shadow"})
+        assert RateRule.objects.get().mode == "shadow"
 
     def test_a_limit_of_zero_is_taken(self, page: Client) -> None:
         assert page.post(ADD, typed(("0", "1m"))).status_code == 302
@@ -130,12 +131,13 @@ class TestForm:
         response = page.post(change(rule), data)
         assert (response.status_code, errors(response), RateRule.objects.count()) == (200, [], 1)
         form, (formset,) = response.context["adminform"].form, response.context["inline_admin_formsets"]
-        assert (form["name"].value(), form["mode"].value()) == ("", "shadow")
+        assert form["name"].value() == "" and "mode" not in form.fields
         assert (form["key"].value(), form["methods"].value(), form["pattern"].value()) == ("jwt:tenant", "POST", "/login/")
         assert [(each["limit"].value(), each["period"].value()) for each in formset.formset.forms] == [("8", "1m")]
         assert f'action="{ADD}"' in response.content.decode()
         assert page.post(ADD, {**typed(("8", "1m"), name="login.copy")}).status_code == 302
-        assert [str(window) for window in RateRule.objects.get(name="login.copy").windows.all()] == ["8 in 1m"]
+        saved = RateRule.objects.get(name="login.copy")
+        assert (saved.mode, [str(window) for window in saved.windows.all()]) == ("shadow", ["8 in 1m"])
         assert [str(window) for window in rule.windows.all()] == ["5 in 1m"]
 
     def test_the_help_says_how_an_algorithm_fails(self, page: Client) -> None:
@@ -161,8 +163,10 @@ def test_a_penalty_that_no_column_holds_is_an_error_in_the_form(page: Client, pe
 
 class TestAnswersAndCounting:
     def test_every_new_field_is_edited(self, page: Client) -> None:
+        rule = define()
         data = typed(
             ("5", "1h"),
+            stored=rule,
             enforce_percent="10",
             count_when="401, 5xx",
             normalise="on",
@@ -173,8 +177,8 @@ class TestAnswersAndCounting:
             mode="enforce",
             key="header:x-api-key",
         )
-        assert errors(page.post(ADD, data)) == []
-        rule = RateRule.objects.get()
+        assert errors(page.post(change(rule), data)) == []
+        rule.refresh_from_db()
         assert (rule.enforce_percent, rule.count_when, rule.normalise) == (10, "401,5xx", True)
         assert (rule.response_status, rule.message, rule.on_error, rule.lease) == (403, "Not so fast.", "refuse", 1)
         text = page.get(change(rule)).content.decode()
@@ -185,10 +189,10 @@ class TestAnswersAndCounting:
     def test_what_is_left_empty_or_not_sent_is_the_usual(self, page: Client) -> None:
         usual = (100, "always", 429, 1)
         for more in ({}, {"enforce_percent": "", "count_when": "", "response_status": "", "lease": "", "cost": ""}):
-            assert errors(page.post(ADD, typed(("5", "1m"), **more))) == []
-            rule = RateRule.objects.get()
+            rule = define(enforce_percent=10, count_when="4xx", response_status=403, cost=2)
+            assert errors(page.post(change(rule), typed(("5", "1m"), stored=rule, **more))) == []
+            rule.refresh_from_db()
             assert (rule.enforce_percent, rule.count_when, rule.response_status, rule.lease) == usual
-            rule.delete()
 
     @pytest.mark.parametrize(
         ("field", "value", "told"),
@@ -214,9 +218,11 @@ class TestAnswersAndCounting:
         ],
     )
     def test_an_error_names_value_and_remedy(self, page: Client, field: str, value: str, told: str) -> None:
-        (message,) = errors(page.post(ADD, typed(("5", "1m"), **{field: value})))
+        rule = define()
+        before = RateRule.objects.values().get()
+        (message,) = errors(page.post(change(rule), typed(("5", "1m"), stored=rule, **{field: value})))
         assert told in message
-        assert not RateRule.objects.exists()
+        assert RateRule.objects.values().get() == before
 
     @pytest.mark.parametrize(
         ("fields", "said"),
