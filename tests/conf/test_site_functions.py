@@ -77,3 +77,17 @@ def test_what_fails_is_remembered_up_to_a_bound(caplog: pytest.LogCaptureFixture
     for number in range(site_functions.MOST_LOGGED + 10):
         site_functions.failed("key", f"f{number}", ValueError("x"), "it is missing")
     assert len(site_functions.failing) == len(caplog.records) == site_functions.MOST_LOGGED
+
+
+def test_what_fails_for_a_request_that_nobody_sent_is_neither_logged_nor_counted(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[tuple[str, str]] = []
+    monkeypatch.setattr(site_functions, "_listeners", [lambda rule, cause: counted.append((rule, cause))])
+    site_functions.failed("key", "before", ValueError(), "requests count as if they had none")
+    caplog.clear()
+    with site_functions.unreported():
+        assert site_functions.failed("cost", "login", ValueError(), "it costs 1", ["login"]) == "function:cost"
+        site_functions.count("key", "login")
+        site_functions.worked("key", "before")
+    assert (counted, caplog.records, site_functions.failing) == ([], [], {("key", "before")})

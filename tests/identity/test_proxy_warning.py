@@ -147,3 +147,8 @@ def test_another_sample_begins_when_somebody_asks_after_a_while(
 def test_what_is_logged_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     visits()
     assert [(record.name, record.levelno) for record in caplog.records] == [("ratewindow", logging.WARNING)]
+
+
+def test_requests_that_nobody_has_sent_are_in_no_sample() -> None:
+    visits(**{proxy_warning.SUPPOSED: "1"})
+    assert (proxy_warning._sample.seen, proxy_warning.watching) == (0, True)

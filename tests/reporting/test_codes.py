@@ -148,3 +148,11 @@ def test_a_minute_that_is_sent_twice_has_each_code_once(redis_client: Any) -> No
         counters.flush()
     (key,) = redis_client.scan_iter("*:codes")
     assert redis_client.hlen(key) == 3
+
+
+def test_on_a_cluster_codes_are_found_as_on_one_server(cluster_url: str, settings: Any) -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": cluster_url}):
+        code = code_for(ratelimit("login", "0/h")(plain(False)), "203.0.113.9")
+        counters.flush()
+        found = codes.read(code, time.time())
+    assert found is not None and found.by[0].identity == "ip:203.0.113.9"

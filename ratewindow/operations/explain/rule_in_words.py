@@ -1,14 +1,18 @@
 """What a rule makes of a request in a few clauses, and how far its windows are used, in the reader's language."""
 
+import math
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import duration, listed, one_of
 from ratewindow.limiter.types import WindowAnswer
 from ratewindow.operations.explain.explanation import Effect, Line
 from ratewindow.operations.explain.not_met import Reason
+from ratewindow.overrides import Ruling
 from ratewindow.reporting.summary import number
 from ratewindow.request.prepare import policy
 from ratewindow.rules.rule import Rule
@@ -58,7 +62,7 @@ def _more(line: Line) -> Iterator[str]:
     if line.decision is None:
         return
     if line.other_rate is not None:
-        yield gettext("another rate holds for the client: %s") % "; ".join(each.text for each in line.other_rate.windows)
+        yield _other_rate(line.other_rate)
     if rule.mode == "enforce" and rule.enforce_percent < 100:
         values = {"percent": rule.enforce_percent}
         if line.mode == "enforce":
@@ -78,6 +82,14 @@ def _more(line: Line) -> Iterator[str]:
         yield gettext("the view decides what a refusal means")
     if line.decision.cause:
         yield str(_AWAY[policy(rule) if line.mode == "enforce" else "allow"])
+
+
+def _other_rate(ruling: Ruling) -> str:
+    values = {"rate": "; ".join(each.text for each in ruling.windows)}
+    if math.isinf(ruling.expires_s):
+        return gettext("another rate holds for the client until somebody ends it: %(rate)s") % values
+    values["time"] = time_zone.in_short(datetime.fromtimestamp(ruling.expires_s, UTC))
+    return gettext("another rate holds for the client until %(time)s: %(rate)s") % values
 
 
 _AWAY = {

@@ -5,9 +5,10 @@ import re
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import connection
-from django.test import Client, RequestFactory
+from django.test import AsyncClient, Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -216,3 +217,16 @@ def test_what_clients_sent_is_shown_as_text(page: Client) -> None:
     define("login", "5/h", path="/login/", key="post:name", mode="enforce")
     text = page.get(EXPLAIN, {**ASKED, "method": "POST", "fields_": "name=<script>alert(1)</script>"}).content.decode()
     assert "<script>alert" not in text and "&lt;script&gt;alert(1)" in text
+
+
+async def test_under_asgi_it_says_the_same() -> None:
+    @sync_to_async
+    def boss() -> Any:
+        define("login", "5/h", path="/login/", key="session+user", on_missing="allow", mode="enforce")
+        Override.objects.rate("user:1", "9/h")
+        return User.objects.create_superuser("boss")
+
+    client = AsyncClient()
+    await client.aforce_login(await boss())
+    response = await client.get(EXPLAIN, ASKED)
+    assert "the request has no session+user, and such requests pass uncounted" in said(response)

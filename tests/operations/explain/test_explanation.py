@@ -1,5 +1,6 @@
 """What an explanation says of each rule, and the answer, in words."""
 
+import re
 from typing import Any
 
 import pytest
@@ -177,7 +178,9 @@ def test_another_rate_replaces_the_limits() -> None:
     Override.objects.rate(f"ip:{ADDRESS}", "7/h", rule="login")
     found = asked()
     assert rule_in_words.uses(line(found, "login")) == "0 of 7 used in 1 hour"
-    assert "another rate holds for the client: 7/h" in why(found, "login")
+    assert "another rate holds for the client until somebody ends it: 7/h" in why(found, "login")
+    Override.objects.rate(f"ip:{ADDRESS}", "8/h", rule="login", duration="1h")
+    assert re.search(r"another rate holds for the client until [0-9: -]+: 8/h", why(asked(), "login"))
 
 
 def test_while_limits_are_off_everything_passes_and_what_they_would_do_is_said() -> None:
