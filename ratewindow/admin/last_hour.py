@@ -17,7 +17,7 @@ from ratewindow.admin.banner import glance
 from ratewindow.conf import time_zone
 from ratewindow.models import RateRule
 from ratewindow.reporting.periods import last
-from ratewindow.reporting.report import Report, report
+from ratewindow.reporting.report import Report, Waiting, report, waiting
 from ratewindow.reporting.summary import number, percent
 from ratewindow.reporting.sums import NOTHING, Sums
 
@@ -29,8 +29,15 @@ def report_for(request: HttpRequest) -> Report:
     """The report of the last hour, made once per request; from the database alone while Redis does not answer."""
     if not hasattr(request, "_ratewindow_last_hour"):
         period = last(PERIOD, time_zone.now(), conf.current().retention)
-        request._ratewindow_last_hour = report(period, ask_redis=glance(request).reachable)  # type: ignore[attr-defined]
+        request._ratewindow_last_hour = report(period, known=known(request))  # type: ignore[attr-defined]
     return request._ratewindow_last_hour  # type: ignore[attr-defined,no-any-return]
+
+
+def known(request: HttpRequest) -> Waiting:
+    """The minutes in Redis, read once per request."""
+    if not hasattr(request, "_ratewindow_waiting"):
+        request._ratewindow_waiting = waiting(ask_redis=glance(request).reachable)  # type: ignore[attr-defined]
+    return request._ratewindow_waiting  # type: ignore[attr-defined,no-any-return]
 
 
 def column(request: HttpRequest) -> Callable[[RateRule], SafeString]:

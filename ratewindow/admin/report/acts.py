@@ -4,8 +4,10 @@ A button fills the short form of the list of blocks. If that form has errors, or
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
@@ -14,14 +16,14 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from ratewindow.admin import switch_page
+from ratewindow.admin import explain_links, switch_page
 from ratewindow.admin.masking import display, may_see
 from ratewindow.admin.overrides import quick
 from ratewindow.admin.overrides.release_page import may_release
 from ratewindow.limiter.durations import format_duration
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override
-from ratewindow.overrides.subjects import EVERYBODY, masked
+from ratewindow.overrides.subjects import EVERYBODY, masked, parse_subject
 from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 
@@ -100,13 +102,27 @@ def tighten(request: HttpRequest, rule: str, reason: str, summary: str = "") -> 
     ]
 
 
-def may_act_on(request: HttpRequest, identity: str) -> bool:
+def may_act_on(request: HttpRequest, identity: str, to_add: bool = True) -> bool:
     """Only those who may see an identity get it in a page; a network is shown to all."""
-    return request.user.has_perm("ratewindow.add_override") and (may_see(request) or masked(identity) == identity)
+    allowed = not to_add or request.user.has_perm("ratewindow.add_override")
+    return allowed and (may_see(request) or masked(identity) == identity)
 
 
 def release_url(request: HttpRequest, identity: str) -> str:
     return reverse("admin:ratewindow_override_release") if identity and may_release(request) and may_see(request) else ""
+
+
+def explain_url(request: HttpRequest, identity: str, route: str = "") -> str:
+    """Explain for a client, and for the route where it is refused most; empty where that says nothing."""
+    if not request.user.has_perm("ratewindow.view_raterule") or not may_act_on(request, identity, to_add=False):
+        return ""
+    with suppress(ValueError):
+        if found := explain_links.of_subject(parse_subject(identity)):
+            method, _, path = route.partition(" ")
+            if not path.startswith("/") or "<" in path:
+                return found
+            return found.replace("path=%2F", urlencode({"method": method, "path": path}), 1)
+    return ""
 
 
 def windows_of(rule: str) -> Sequence[Window]:

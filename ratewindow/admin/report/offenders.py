@@ -8,7 +8,7 @@ from django.utils.translation import gettext, ngettext
 
 from ratewindow import conf
 from ratewindow.admin.masking import display, may_see
-from ratewindow.admin.report.acts import Act, about_client, may_act_on, release_url
+from ratewindow.admin.report.acts import Act, about_client, explain_url, may_act_on, release_url
 from ratewindow.reporting.offenders import HowMany, Name, Offenders
 from ratewindow.reporting.summary import number, percent
 
@@ -23,6 +23,7 @@ class Line:
     acts: list[Act] = field(default_factory=list)
     identity: str = ""  # for links; empty for readers who may not see it
     release_url: str = ""  # of a client alone
+    explain_url: str = ""
     members: list["Line"] = field(default_factory=list)  # clients of a network
 
 
@@ -40,6 +41,8 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
         return None
     total = found.total.refused + found.total.would_refuse
 
+    route = next((each.value for each in found.routes.most), "")
+
     def line(name: Name, note: str, is_client: bool = False) -> Line:
         share = percent(name.refused + name.would_refuse, total)
         shown = may_act_on(request, name.value)
@@ -53,6 +56,7 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
             about_client(request, name.value, reason),
             name.value if shown else "",
             release_url(request, name.value) if is_client else "",
+            explain_url(request, name.value, route) if is_client else "",
         )
 
     listed = {name.value for name in found.networks.most}

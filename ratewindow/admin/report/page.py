@@ -33,6 +33,7 @@ def changing(request: HttpRequest, reading: Reading) -> dict[str, Any]:
         "summary": happening(found, reading.spells, reading.behind, reading.earlier, partial(display, request)),
         "span": chart.span(found),
         "acts": _acts(request, reading),
+        "explain_url": _explain_url(request, reading),
         "act_url": f"{reverse('admin:ratewindow_report_act')}?{form.query()}",
         "figures": parts.figures(found, reading.earlier),
         "steps": list(reversed(chart.steps(found))),
@@ -72,6 +73,14 @@ def _acts(request: HttpRequest, reading: Reading) -> list[acts.Act]:
     spell, behind = reading.spells[0], reading.behind
     reason = gettext("%(rule)s refuses %(count)s requests") % {"rule": spell.rule, "count": number(spell.count)}
     return [*acts.block(request, behind.value, reason), *acts.tighten(request, spell.rule, reason)]
+
+
+def _explain_url(request: HttpRequest, reading: Reading) -> str:
+    """Of who is behind the first spell; of a network, by one of its addresses."""
+    if reading.behind is None:
+        return ""
+    route = next((each.value for each in reading.offenders.routes.most), "")
+    return acts.explain_url(request, reading.behind.value, route)
 
 
 def _labels() -> dict[str, str]:

@@ -24,7 +24,7 @@ from ratewindow.admin.overrides import links as override_links
 from ratewindow.admin.recorded import WHY_FIELDSET
 from ratewindow.admin.registering import register
 from ratewindow.admin.rights import may_enforce
-from ratewindow.admin.rules import code_rates, first_steps, opening, rollout, rollout_actions, said_at_once
+from ratewindow.admin.rules import code_rates, first_steps, opening, rollout, rollout_actions, said_at_once, sparklines
 from ratewindow.admin.rules.form import BOUNDS, RuleForm
 from ratewindow.admin.rules.limit_rows import RuleWindowInline
 from ratewindow.admin.rules.number_fields import BoundedField
@@ -74,14 +74,14 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         return said_at_once.answer(self, request)
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        return [*self.list_display, last_hour.column(request)]
+        return [*self.list_display, last_hour.column(request), sparklines.column(request)]
 
     def get_list_filter(self, request: HttpRequest) -> Any:
         """Without any rule the ready ones are listed there."""
         return super().get_list_filter(request) if RateRule.objects.exists() else []
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
-        return last_hour.RefusalsFirstChangeList
+        return sparklines.ListedRules
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         may_add, unfiltered = self.has_add_permission(request), request.GET.keys() <= _UNFILTERED

@@ -13,7 +13,7 @@ from django.utils import timezone
 from ratewindow.models import Edit, Override, RateRule, ThrottleStat
 from ratewindow.reporting import minutes
 from ratewindow.reporting.sums import Sums
-from ratewindow.reporting.who import CLIENT, NETWORK, Counted, Group, Known, Who
+from ratewindow.reporting.who import CLIENT, NETWORK, ROUTE, Counted, Group, Known, Who
 from tests.support.rule_pages import said
 from tests.support.staff import staff
 
@@ -165,3 +165,13 @@ def test_who_may_not_see_identities_gets_none_but_networks_in_the_page() -> None
 def test_back_is_the_report_wherever_the_query_points(admin_client: Client) -> None:
     response = admin_client.post(f"{ACT}?//evil.example/", {"do": "block-1h", "identity": THE_NETWORK, "reason": "x"})
     assert response["Location"].startswith(f"{REPORT}?")
+
+
+def test_explain_is_opened_with_the_client_and_the_route_filled_in(admin_client: Client) -> None:
+    minute = int(time.time()) // 60
+    named = {"user:42": Known(Counted(90, 0, 90), signed_in=True)}
+    who = Who(Counted(90, 0, 90), {CLIENT: Group(named), ROUTE: Group({"POST /login/": Known(Counted(90, 0, 0))})})
+    minutes.send({minute: {"p|login": Sums(refused=90)}}, time.time(), {minute: {"p|login": who}})
+    page = admin_client.get(REPORT).content.decode()
+    assert page.count("explain/?method=POST&amp;path=%2Flogin%2F&amp;user=user%3A42") == 2
+    assert "explain/?" not in staff("view_throttlestat").get(REPORT).content.decode()
