@@ -38,7 +38,7 @@ def column(request: HttpRequest) -> Callable[[RateRule], SafeString]:
 
     @admin.display(description=_("24 hours"))
     def last_day(rule: RateRule) -> SafeString:
-        hours, drawn = getattr(request, "_ratewindow_day", ([], {}))
+        hours, drawn = request._ratewindow_day  # type: ignore[attr-defined]  # by ListedRules
         return picture([drawn.get((hour, rule.name), NOTHING) for hour in hours])
 
     return last_day
