@@ -49,7 +49,7 @@ def sentence(rule: RateRule, windows: Sequence[Window] | None = None) -> str:
 
 def sentence_in_code(use: CodeRate) -> str:
     """The sentence of a rate in code: ``Each address: at most 5 in 1 minute, where code names it.``"""
-    amount = _limits(use.options.windows(use.rate)) if isinstance(use.rate, str) else use.words
+    amount = _limits(use.options.windows(use.rate)) if isinstance(use.rate, str) else gettext("a rate by a function")
     values = {"clients": _clients(use.key), "amount": amount, "methods": gettext(" or ").join(sorted(use.methods))}
     first = gettext("%(clients)s: %(amount)s, where code names it")
     if use.methods:

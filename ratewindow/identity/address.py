@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from ratewindow import conf
 from ratewindow.conf import networks as ipv4in6
 from ratewindow.identity import proxy_warning
+from ratewindow.limiter.problem import Problem
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 LONGEST_CACHED = 256  # characters of REMOTE_ADDR and X-Forwarded-For: long headers are sent to fill the memory
@@ -79,7 +80,7 @@ def parse_address(text: str) -> Address | None:
 def _valid_address(text: str, address: str) -> Address:
     parsed = parse_address(address)
     if parsed is None:
-        raise ValueError(f"{text!r} is not an address: write for example 203.0.113.9 or 2001:db8::1")
+        raise Problem("{text!r} is not an address: write for example 203.0.113.9 or 2001:db8::1", text=text)
     return parsed
 
 

@@ -8,8 +8,9 @@ from ratewindow.identity.address import masked_address
 from ratewindow.identity.normalise import Normaliser, as_sent
 from ratewindow.identity.typed_values import ALIASES, TEXTS, scope_first, typed
 from ratewindow.limiter.keys import joined
+from ratewindow.limiter.problem import Problem, translatable
 
-_EXAMPLES = "user:42 or ip:203.0.113.9"
+_EXAMPLES = translatable("user:42 or ip:203.0.113.9")
 _EXACT = frozenset(("user", "session", "route", "path", "method", "scope"))  # kinds that are never normalised
 
 
@@ -19,7 +20,11 @@ def parse_identity(who: str | tuple[str, ...], normaliser: Normaliser = as_sent)
     `normaliser` is that of the rule's recipe. Raises ValueError.
     """
     if not who or not isinstance(who, str | tuple | list):
-        raise ValueError(f"{who!r} is not an identity: write its kind and value, such as {_EXAMPLES}, or give the request")
+        raise Problem(
+            "{who!r} is not an identity: write its kind and value, such as {examples}, or give the request",
+            who=who,
+            examples=_EXAMPLES,
+        )
     values = [_parse_value(value, normaliser) for value in ((who,) if isinstance(who, str) else scope_first(who))]
     return values[0] if len(values) == 1 else joined(values)
 
@@ -29,18 +34,23 @@ def _parse_value(value: str, normaliser: Normaliser) -> str:
     if value == "global":
         return value
     if not (kind and colon and rest):
-        raise ValueError(f"{value!r} is not an identity: write its kind and value, such as {_EXAMPLES}")
+        raise Problem("{who!r} is not an identity: write its kind and value, such as {examples}", who=value, examples=_EXAMPLES)
     if kind == "ip":
         return f"ip:{masked_address(rest)}"
     kind = ALIASES.get(kind, kind)
     if kind not in TEXTS:
         if kind not in _EXACT and (near := _nearest_kind(kind)):
-            raise ValueError(f"{value!r} is of an unknown kind: did you mean {near}:{rest}?")
+            raise Problem("{who!r} is of an unknown kind: did you mean {near}:{rest}?", who=value, near=near, rest=rest)
         return value if kind in _EXACT or normaliser is as_sent else f"{kind}:{normaliser(rest)}"
     name, _, sent = rest.partition(":")
     part = typed(f"{kind}:{name.lower() if kind == 'header' else name}:", sent, normaliser)
     if part is None:
-        raise ValueError(f"{value!r} is not an identity: write kind, name and value, such as {kind}:{name or 'name'}:value")
+        raise Problem(
+            "{who!r} is not an identity: write kind, name and value, such as {kind}:{name}:value",
+            who=value,
+            kind=kind,
+            name=name or "name",
+        )
     return part
 
 

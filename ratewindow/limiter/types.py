@@ -60,13 +60,11 @@ class Window(metaclass=_OneOfEach):
         for problem in chosen.problems(self):
             raise problem
         if self.aligned_to and ALIGNMENTS_MS.get(str(self.aligned_to)) != self.period_ms:
-            known = ", ".join(f"{name} with 1{name[0]}" for name in ALIGNMENTS_MS)
-            period = format_duration(self.period_ms)
             raise Problem(
-                "aligned_to {aligned_to!r} does not go with a period of {period}: write {known}",
+                "aligned_to {aligned_to!r} does not go with a period of {period}: write minute with 1m, hour with 1h, day with "
+                "1d, week with 1w",
                 aligned_to=self.aligned_to,
-                period=period,
-                known=known,
+                period=format_duration(self.period_ms),
             )
         if self.aligned_to and not is_timezone(self.timezone):
             raise Problem(

@@ -38,7 +38,7 @@ class Override(models.Model):
         _("rule"),
         max_length=64,
         blank=True,
-        validators=[RegexValidator(NAME_PATTERN, format_lazy(_("This is not a rule name: use {words}."), words=NAME_WORDS))],
+        validators=[RegexValidator(NAME_PATTERN, format_lazy(_("This is not a rule name: use {words}."), words=_(NAME_WORDS)))],
         help_text=_("The name of the rule for which it holds. Leave empty for all rules."),
     )
     identity = SubjectField(
@@ -82,7 +82,10 @@ class Override(models.Model):
 
     def __str__(self) -> str:
         """With the identity masked, since more people read the history and messages than may see identities."""
-        return f"{self.action} {masked(self.identity)}" + (f" ({self.rule})" if self.rule else "")
+        texts = {self.Action.BLOCK: _("block %s"), self.Action.ALLOW: _("allow %s"), self.Action.RATE: _("rate %s")}
+        who = masked(self.identity)
+        text = texts[self.Action(self.action)] % who if self.action in texts else f"{self.action} {who}"
+        return f"{text} ({self.rule})" if self.rule else text
 
     def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
         """Also updates `changed_at`, by which processes read only the rows that have changed."""

@@ -64,7 +64,7 @@ class RateRule(models.Model):
         _("name"),
         max_length=64,
         unique=True,
-        validators=[RegexValidator(NAME_PATTERN, format_lazy(_("This is not a rule name: use {words}."), words=NAME_WORDS))],
+        validators=[RegexValidator(NAME_PATTERN, format_lazy(_("This is not a rule name: use {words}."), words=_(NAME_WORDS)))],
         help_text=_("Clients see this name in headers. It cannot be changed after the first save."),
     )
     description = models.TextField(_("description"), blank=True, help_text=_("A note for your colleagues: why this rule exists."))

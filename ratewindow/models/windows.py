@@ -10,7 +10,6 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf.translation import translated
 from ratewindow.limiter.algorithms import algorithm_choices
-from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Window
 from ratewindow.models.fields import PeriodField, to_text
@@ -44,7 +43,7 @@ class RuleWindow(models.Model):
         _("aligned to"),
         max_length=8,
         blank=True,
-        choices=[(name, name.capitalize()) for name in ALIGNMENTS_MS],
+        choices=[("minute", _("Minute")), ("hour", _("Hour")), ("day", _("Day")), ("week", _("Week"))],
         help_text=_("Fixed windows only: begin with the clock instead of with the first request."),
     )
 

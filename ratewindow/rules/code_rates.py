@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Unpack
 
+from ratewindow.limiter.problem import translatable
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rules.count_when import parse_count_when
 from ratewindow.rules.rate_options import USUAL, CallOptions, Options, parse_options
@@ -57,7 +58,8 @@ class CodeRate:
         return rule_of(self.name, self.rate, self.key, self.methods, self.normalise, self.options)
 
 
-SOME_METHOD = "a method of a class"  # the place until the class is known
+SOME_METHOD = translatable("a method of a class")  # the place until the class is known
+A_CALL = translatable("a call of ratewindow.hit")
 MOST_BY_CALLS = 1000
 
 _uses: dict[str, set[CodeRate]] = {}
@@ -104,7 +106,7 @@ def _given(name: str, rate: str, **options: Any) -> CodeRate:
         raise ValueError(f"rate {rate!r} limits nothing: write text such as 5/m")
     made = parse_options(options, "hit()", CallOptions)
     made.windows(rate)
-    return CodeRate(name, rate, "ip", frozenset(), "a call of ratewindow.hit", options=made)
+    return CodeRate(name, rate, "ip", frozenset(), A_CALL, options=made)
 
 
 def _said(use: CodeRate) -> str:

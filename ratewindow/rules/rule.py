@@ -9,7 +9,7 @@ from functools import cached_property
 from urllib.parse import unquote
 
 from ratewindow.identity import Recipe, recipe
-from ratewindow.limiter.problem import Problem
+from ratewindow.limiter.problem import Problem, translatable
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.rules.count_when import CountWhen, counts_always
@@ -22,7 +22,7 @@ ON_MISSING = ("ip", "allow", "refuse")
 ON_ERROR = ("", "allow", "refuse", "local")
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}\Z"
 BLOCKS = "blocks"  # the name under which blocks are counted that no enforced rule would have met; reserved
-NAME_WORDS = "at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit"
+NAME_WORDS = translatable("at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit")
 
 
 @dataclass(frozen=True)

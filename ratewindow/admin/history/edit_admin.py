@@ -29,9 +29,16 @@ from ratewindow.models import Edit, Override, RateRule
 ON_A_PAGE = 50
 
 
+class WayFilter(finding.LatelyListFilter):
+    """By the ways of edits, in words."""
+
+    def choices(self, changelist: Any) -> Any:
+        return [{**choice, "display": way_in_words(str(choice["display"]))} for choice in super().choices(changelist)]
+
+
 @register(Edit)
 class EditAdmin(AskingAdmin):
-    list_filter = ["kind", "action", ("by", finding.LatelyListFilter), ("way", finding.LatelyListFilter), "at"]
+    list_filter = ["kind", "action", ("by", finding.LatelyListFilter), ("way", WayFilter), "at"]
     list_display_links = None
     list_per_page = ON_A_PAGE
     show_full_result_count = False

@@ -65,7 +65,7 @@ def title(edit: Edit, request: HttpRequest) -> str:
 def way_in_words(way: str) -> str:
     """``in the admin``, ``by the command block``."""
     kind, _, name = way.partition(" ")
-    return str(_WAYS.get(kind, way)).format(name=name)
+    return str(_WAYS[kind]).format(name=name) if kind in _WAYS else way
 
 
 _WAYS = {

@@ -53,7 +53,7 @@ class OverrideForm(ConflictForm):
         widget=forms.TextInput(attrs={"size": 10, "placeholder": DEFAULT_DURATION}),
         help_text=format_lazy(
             _("From now, or from the start below: such as {durations}. Leave it and “Until” empty for no end."),
-            durations=DURATIONS,
+            durations=_(DURATIONS),
         ),
     )
 
@@ -67,7 +67,7 @@ class OverrideForm(ConflictForm):
         help_texts: dict[str, Any] = {
             "identity": who.HELP,
             "rule": _("The name of one rule. Leave empty for all rules; a block then refuses every request."),
-            "rate": format_lazy(_("Only for “Another rate”, which replaces the limits of the rule: {rates}"), rates=RATES),
+            "rate": format_lazy(_("Only for “Another rate”, which replaces the limits of the rule: {rates}"), rates=_(RATES)),
             "starts_at": _("Leave empty to start now."),
             "expires_at": _("Instead of a duration. Leave both empty for no end."),
             "reason": _("Why, for colleagues who read the list."),

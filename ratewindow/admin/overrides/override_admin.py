@@ -109,6 +109,8 @@ class OverrideAdmin(AskingAdmin):
         if obj is None:
             user = ["user"] if who.may_search_users(request) else []
             return [(name, {"fields": ["action", "identity", *user, "group", "reason"]}), *others]
+        if not self.has_change_permission(request, obj):
+            others = [(title, {"fields": [each for each in part["fields"] if each != "lasts"]}) for title, part in others]
         return [(name, {"fields": ["action", changelist.who(request), "reason", changelist.made_by]}), *others]
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:

@@ -35,7 +35,9 @@ class ReleaseForm(forms.Form):
         label=_("Who"),
         max_length=255,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
-        help_text=format_lazy(_("Such as {examples}. Join the identities of a key of several parts with +."), examples=EXAMPLES),
+        help_text=format_lazy(
+            _("Such as {examples}. Join the identities of a key of several parts with +."), examples=_(EXAMPLES)
+        ),
         error_messages={"required": who.REQUIRED},
     )
     rule = forms.CharField(

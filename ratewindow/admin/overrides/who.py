@@ -28,7 +28,7 @@ HELP = _(
     "login name or an e-mail address; a user by number, such as user:42; a group, such as group:staff; a value of any other key, "
     "such as header:x-api-key:VALUE; several joined by +, which must all match; or * for everybody."
 )
-REQUIRED = format_lazy(_("Enter a client, such as {examples}."), examples=EXAMPLES)
+REQUIRED = format_lazy(_("Enter a client, such as {examples}."), examples=_(EXAMPLES))
 
 
 def may_view_users(request: HttpRequest) -> bool:

@@ -71,9 +71,9 @@ def facts(store: dict[str, Any]) -> list[tuple[str, str]]:
     used, maximum = store.get("memory_used"), store.get("memory_max")
     sizes = {"used": filesizeformat(used or 0), "maximum": filesizeformat(maximum or 0)}
     memory = (gettext("%(used)s of %(maximum)s") if maximum else gettext("%(used)s, no maximum")) % sizes
-    version = store.get("version")
+    server = gettext("memory of each process") if store.get("server") == "memory" else store.get("server", "")
     values = [
-        (gettext("Server"), f"{store.get('server', '')} {version or ''}".strip()),
+        (gettext("Server"), f"{server} {store.get('version') or ''}".strip()),
         (gettext("Address"), store.get("address", "")),
         (gettext("Masters"), str(store.get("masters", ""))),
         (gettext("Memory"), memory if used is not None else ""),

@@ -9,9 +9,11 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from ratewindow.admin import last_hour as hour
 from ratewindow.admin.wording import sentence_in_code
+from ratewindow.conf.in_words import listed
 from ratewindow.limiter.types import Window
 from ratewindow.models import RateRule
 from ratewindow.models.fields import to_text
@@ -39,7 +41,7 @@ def lines(request: HttpRequest, may_add: bool) -> Iterator[CodeLine]:
         yield CodeLine(
             name,
             sentence_in_code(first),
-            ", ".join(dict.fromkeys(use.place for use in rated)),
+            listed(dict.fromkeys(gettext(use.place) for use in rated)),
             hour.cell(request, name),
             f"{reverse('admin:ratewindow_raterule_add')}?{urlencode(_fields(first))}" if may_add else "",
         )

@@ -86,7 +86,7 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         "query": query,
         "show": show,
         "unmet": UNMET,
-        "undefined": [(name, ", ".join(places)) for name, places in found.undefined.items()],
+        "undefined": [(name, listed(map(gettext, places))) for name, places in found.undefined.items()],
         "doubtful": [(name, urls.get(name, ""), f"{doubt.text} {doubt.remedy}") for name, doubt in found.doubtful],
         "idle": [(name, urls.get(name, "")) for name in found.idle],
         "since": found.since,

@@ -46,6 +46,10 @@ class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
         "too_many_forms": _("A rule has at most %(num)d limits: split it into several rules."),
     }
 
+    def get_unique_error_message(self, unique_check: Any) -> str:
+        """Django's has the names of columns."""
+        return gettext("This rule already has a limit for this period: change that one instead.")
+
     def add_fields(self, form: Any, index: int | None) -> None:
         super().add_fields(form, index)
         if "DELETE" in form.fields:

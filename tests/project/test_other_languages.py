@@ -1,0 +1,377 @@
+"""In another language no page of the admin says a word of English, in whatever state it is."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth import models
+from django.contrib.auth.models import Permission, User
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, override_settings
+from django.urls import path, reverse
+
+from ratewindow.health import processes
+from ratewindow.identity import proxy_warning
+from ratewindow.models import Edit, Override, RateRule
+from ratewindow.operations import switch_off
+from ratewindow.operations.presets import KINDS
+from ratewindow.reporting import minutes
+from ratewindow.reporting.sums import Sums
+from ratewindow.reporting.who import CLIENT, NETWORK, Counted, Group, Known, Who
+from ratewindow.rulebook import reading
+from ratewindow.rules import code_rates
+from ratewindow.rules.code_rates import CodeRate
+from ratewindow.store import process_clients, state_keys, stores
+from tests.support import override_pages, rule_pages
+from tests.support.document_pages import IMPORT
+from tests.support.override_pages import typed_above_the_list
+from tests.support.pseudo_locale import untranslated, wide, wide_letters
+from tests.support.rule_pages import define, typed
+
+pytestmark = pytest.mark.django_db
+
+PRODUCTS = "Redis|Valkey|YAML|JSON|UTC|RE2|kB|gunicorn|pytest|GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
+VALUES = "noeviction|always|shadow, enforce, off|blocks|internal|script|user|session|global"
+FIELDS = "username|docs|(limit|period)(?=:)|rules?(?=[:?])|key(?=[?])|(?<=" + wide("such as") + " )(name|limit)"
+PRESETS = "|".join(kind.name for kind in KINDS)
+DATA = re.compile(  # what pages show that is no text
+    "|".join(
+        [
+            rf"\b({PRODUCTS}|{VALUES}|{FIELDS}|{PRESETS})\b",
+            r"redis://\S+|/[\w./-]+|\b[a-z_]+:[\w.:#-]+",  # addresses, paths, and what has a kind
+            r"\b\w+_\w+\b|manage\.py ratewindow( mode \w+ off)?",
+            r"'[^'\uFF21-\uFF5A]*'",  # what somebody typed
+            r"ip, user, .*?:NAME(?=, [^ ]+ [^ ]+ )",  # all keys
+            r'^(rules|overrides|switch)\S*( "\w+")?:( [a-z]\S+:)?',  # places in a document
+            r"\([a-z].*?\)(?=: .*RE2|: " + wide("it has") + ")",  # the library's own reason
+        ]
+    )
+)
+
+
+def _view(request: HttpRequest) -> HttpResponse:
+    return HttpResponse()
+
+
+urlpatterns = [path("admin/", admin.site.urls), path("x/", _view, name="x1"), path("api/x/<int:n>/", _view, name="x2")]
+
+
+@pytest.fixture(autouse=True)
+def _another_language(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """With one rate in code, given by a function, and no names that other tests give."""
+    processes.reset()
+    uses = {"c1": {CodeRate("c1", len, "ip", frozenset(), code_rates.SOME_METHOD)}}
+    monkeypatch.setattr(code_rates, "_uses", {**uses, "c2": {CodeRate("c2", None, "ip", frozenset(), code_rates.A_CALL)}})
+    with override_settings(ROOT_URLCONF=__name__), wide_letters():
+        yield
+
+
+@pytest.fixture
+def page() -> Client:
+    client = Client()
+    client.force_login(User.objects.create(username="u1", is_staff=True, is_superuser=True))
+    return client
+
+
+def said(response: Any) -> list[str]:
+    """What the page says in English; empty if it is translated."""
+    assert response.status_code == 200, response
+    return untranslated(response.content.decode(), DATA)
+
+
+def url(name: str, *args: Any) -> str:
+    return reverse(f"admin:ratewindow_{name}", args=args)
+
+
+def rules() -> list[RateRule]:
+    """One for each thing that a sentence may have to say."""
+    common: dict[str, Any] = {"path": "/x/"}
+    found = [
+        define("r1", "5/m; 20/h", **common, key="ip+post:u", methods="POST", count_when="login_failed", penalty="15m"),
+        define("r2", "30/m", **common, mode="enforce", enforce_percent=10, cost=2, normalise=True),
+        define("r3", "30/m", prefix="/api/", mode="enforce", on_missing="refuse", key="header:x-y", count_refused=True),
+        define("r4", "1/d", route="x1", mode="off", on_missing="allow", key="user", count_when="401,5xx"),
+        define("r5", "5/m", regex="^/x/$", response_status=503, message="", on_error="local", key="user_or_ip"),
+        define("r6", "5/m", mode="enforce"),
+        define("r7", "0/s", route="no", key="global"),
+        define("r8", "5/2h30m", prefix="/no/", key="jwt:t+cookie:c+query:q+json:j+body:b+session"),
+    ]
+    for number, (algorithm, more) in enumerate(
+        {"fixed_window": {"aligned_to": "day"}, "token_bucket": {"burst": 9}, "sliding_log": {}, "leaky_bucket": {}}.items()
+    ):
+        found[number].windows.create(limit=7, period="24h", algorithm=algorithm, **more)
+    reading.reload()
+    return found
+
+
+def overrides() -> list[Override]:
+    found = [
+        Override.objects.block("ip:203.0.113.9", reason="?"),
+        Override.objects.allow("user:42", rule="r1"),
+        Override.objects.rate("group:g1", "10/m", rule="r9"),
+    ]
+    Override.objects.filter(pk=found[0].pk).update(source="command")
+    return found
+
+
+def counts() -> None:
+    """Each rule has refused three clients of one network, and decided once without Redis."""
+    now_s = time.time()
+    network = "ip:203.0.113.0/24"
+    clients = {f"ip:203.0.113.{n}": Known(Counted(10, 5, 40), n == 3, network) for n in (1, 2, 3)}
+    who = Who(
+        Counted(30, 15, 120),
+        {CLIENT: Group(clients, Counted(5, 0, 0)), NETWORK: Group({network: Known(Counted(30, 15, 120))}, Counted(5, 0, 0))},
+    )
+    sums = Sums(
+        passed=90,
+        refused=30,
+        would_refuse=15,
+        other=4,
+        near=3,
+        fallback=1,
+        reasons={"limit": 20, "penalty": 10, "store:timeout": 1},
+    )
+    names = [f"p|{name}" for name in ("r1", "r2", "r3", "r6", "c1", "blocks")]
+    minute = int(now_s) // 60
+    minutes.send({minute: dict.fromkeys(names, sums)}, now_s, {minute: dict.fromkeys(names, who)})
+
+
+PAGES = (
+    "report",
+    "state",
+    "switch",
+    "history",
+    "coverage",
+    "explain",
+    "raterule_changelist",
+    "raterule_add",
+    "raterule_export",
+    "raterule_import",
+    "raterule_ready",
+    "override_changelist",
+    "override_add",
+    "override_release",
+)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_an_empty_site(page: Client, name: str) -> None:
+    assert said(page.get(url(name))) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_a_busy_site(page: Client, name: str) -> None:
+    rules()
+    overrides()
+    counts()
+    switch_off.turn_off(3600, "?", "u1")
+    assert said(page.get(url(name))) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_while_redis_is_away(page: Client, name: str, settings: Any) -> None:
+    rules()
+    overrides()
+    settings.RATEWINDOW = {**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0", "ON_ERROR": "local"}
+    answered = page.get(url(name))
+    assert [line for line in said(answered) if "Connection refused" not in line] == []
+
+
+def test_the_first_pages(page: Client) -> None:
+    assert said(page.get(reverse("admin:index"))) == said(page.get(reverse("admin:app_list", args=["ratewindow"]))) == []
+
+
+def test_the_state_of_several_processes_each_with_a_problem(page: Client) -> None:
+    values = {"count": 99, "requests": 100, "header": "x", "peer": "10.0.0.1", "page": "docs/", "client": "10.0.0.2"}
+    warnings = [*(message.format(**values) for message in proxy_warning.MESSAGES), stores.HOST_CLOCKS]
+    away = {"breaker": "open", "degraded_since": "2026-11-20T12:03:00+00:00", "servers": ["Redis"], "error": "store:timeout"}
+    failing = {"fallback": {"store:timeout": 30, "internal": 3}, "lately": {"decisions": 90, "failed": {"store:script": 30}}}
+    states = [away, failing, {"secret": "s2"}, {"rules_error": "?", "rules_read": None}, {"switch": "off"}]
+    client, now_s = process_clients.patient_client(), time.time()
+    for number, warning in enumerate(warnings):
+        name = f"w{number}|{number}|gunicorn|{number}"
+        told = {**processes.own(), "warnings": [warning], **(states[number] if number < len(states) else {})}
+        client.zadd(state_keys.processes(), {name: now_s})
+        client.set(state_keys.process(name), json.dumps(told), px=60_000)
+    client.zadd(state_keys.processes(), {"w9|9|gunicorn|9": now_s - 20})
+    processes.beat()
+    counts()
+    assert said(page.get(url("state"))) == []
+
+
+def test_the_state_of_rules_that_cannot_be_read(page: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading._readings, "rules_error", "?")
+    assert said(page.get(url("state"))) == []
+
+
+def test_the_form_of_each_rule(page: Client) -> None:
+    counts()
+    for rule in rules():
+        assert said(page.get(rule_pages.change(rule))) == []
+        assert said(page.get(url("raterule_history", rule.pk))) == []
+    assert said(page.get(url("raterule_delete", rule.pk))) == []
+    assert said(page.post(rule_pages.LIST, {"action": "delete_selected", "_selected_action": [rule.pk]})) == []
+
+
+def test_the_form_of_a_rule_that_is_wrong_in_the_database(page: Client) -> None:
+    rule = define("r1", path="/x/", mode="enforce")
+    RateRule.objects.filter(pk=rule.pk).update(key="shoe:1", pattern="x", methods="G T", count_when="never")
+    reading.reload()
+    left = said(page.get(rule_pages.change(rule))) + said(page.get(rule_pages.LIST))
+    assert [line for line in left if "shoe" not in line] == []
+
+
+WRONG: tuple[dict[str, str], ...] = (
+    {"name": "R 1"},
+    {"name": "blocks"},
+    {"name": ""},
+    {"pattern": "x"},
+    {"pattern": "/X%41/"},
+    {"pattern": ""},
+    {"applies_to": "regex", "pattern": "("},
+    {"applies_to": "regex", "pattern": "a{1000}{1000}"},
+    {"applies_to": "all", "pattern": "/x/"},
+    {"applies_to": "named", "lease": "10"},
+    {"methods": "G T"},
+    {"methods": "GTE"},
+    {"key": "shoe"},
+    {"key": "header:"},
+    {"key": "ip+"},
+    {"cost": "-1"},
+    {"cost": "9" * 30},
+    {"penalty": "5"},
+    {"penalty": "1 month"},
+    {"count_when": "999"},
+    {"mode": "enforce", "enforce_percent": "0"},
+    {"response_status": "200"},
+    {"windows-0-limit": "x"},
+    {"windows-0-limit": ""},
+    {"windows-0-period": "5"},
+    {"windows-0-period": "0s"},
+    {"windows-0-algorithm": "fixed_window", "windows-0-aligned_to": "week"},
+    {"windows-0-algorithm": "token_bucket", "windows-0-burst": "0"},
+    {"windows-0-buckets": "100000"},
+    {"windows-1-period": "1m"},
+)
+
+
+@pytest.mark.parametrize("fields", WRONG, ids=lambda fields: " ".join(f"{name}={value}" for name, value in fields.items())[:60])
+def test_the_form_of_a_rule_with_an_error(page: Client, fields: dict[str, str]) -> None:
+    answered = page.post(rule_pages.ADD, {**typed(("5", "1m"), ("20", "1h"), name="r1", pattern="/x/"), **fields})
+    assert said(answered) == []
+
+
+def test_the_questions_before_a_rule_is_enforced_or_locks_staff_out(page: Client) -> None:
+    chosen = {"_selected_action": [rule.pk for rule in rules()[:3]]}
+    counts()
+    for action in ("enforce", "enforce_10", "switch_off"):
+        assert said(page.post(rule_pages.LIST, {"action": action, **chosen})) == []
+    everything = typed(("0", "1m"), name="r9", applies_to="all", pattern="", mode="enforce")
+    assert said(page.post(rule_pages.ADD, everything)) == []
+    assert said(page.post(rule_pages.ADD, {**everything, "mode": "shadow"}, follow=True)) == []
+    done = page.post(rule_pages.LIST, {"action": "shadow", **chosen, "rw_seen": "1"}, follow=True)
+    assert said(done) == []
+
+
+def test_the_form_of_each_block_and_exemption(page: Client) -> None:
+    for row in overrides():
+        assert said(page.get(override_pages.change(row))) == []
+        assert said(page.get(url("override_history", row.pk))) == []
+    User.objects.filter(username="u1").update(is_superuser=False)
+    User.objects.get().user_permissions.set(Permission.objects.filter(codename__in=["view_override", "view_raterule"]))
+    assert said(page.get(override_pages.change(row))) == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"identity": "x"},
+        {"identity": ""},
+        {"identity": "1"},
+        {"identity": "g1"},
+        {"identity": "10.0.0.0.1"},
+        {"identity": "ip:10.0.0.0/99"},
+        {"identity": "user:x"},
+        {"identity": "shoe:1"},
+        {"identity": "group:g1+user:1"},
+        {"identity": "*"},
+        {"identity": "127.0.0.1"},
+        {"identity": "ip:203.0.113.9"},
+        {"identity": "a@b.cc"},
+        {"rule": "R 1"},
+        {"rule": "r9"},
+        {"lasts": "x"},
+        {"lasts": "1h", "expires_at_0": "2000-01-01", "expires_at_1": "10:00"},
+        {"lasts": "", "expires_at_0": "2000-01-01", "expires_at_1": "10:00"},
+        {"lasts": "99999w"},
+        {"action": "rate", "rate": "x"},
+        {"action": "rate", "rate": ""},
+        {"rate": "5/m"},
+    ],
+    ids=str,
+)
+def test_the_forms_of_a_block_with_an_error(page: Client, fields: dict[str, str]) -> None:
+    models.Group.objects.create(name="g1")
+    for name in ("u2", "u3"):
+        User.objects.create(username=name, email="a@b.cc")
+    overrides()
+    for answered in (
+        page.post(override_pages.ADD, override_pages.typed(**fields), follow=True),
+        page.post(override_pages.LIST, typed_above_the_list(**fields), follow=True),
+    ):
+        assert [line for line in said(answered) if "shoe" not in line] == []
+
+
+def test_ending_extending_and_releasing(page: Client) -> None:
+    row = overrides()[2]
+    for name in ("extend", "end"):
+        assert said(page.post(override_pages.quick(name, row), follow=True)) == []
+    rules()
+    for sent in ({"identity": "ip:203.0.113.9", "rule": "r6"}, {"identity": "user:42"}, {"identity": "user:42", "rule": "no"}):
+        assert said(page.post(url("override_release"), {"reason": "?", **sent}, follow=True)) == []
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "",
+        "x: [",
+        "{",
+        '{"a": 1, "a": 2}',
+        "rules: []",
+        "ratewindow: 2",
+        "ratewindow: 1\nrules: 5\nrule: 1",
+        "ratewindow: 1\nrules: [5, {name: r9, limits: 5}, {name: r9}, {name: r9, limits: [{limit: x, period: 5}]}]",
+        "ratewindow: 1\nrules: [{name: r9, mode: no, keys: ip, limits: [{limit: 5, period: 1m}, {limit: 6, period: 1m}]}]",
+        "ratewindow: 1\nrules: [{name: r9, cost: x, penalty: 5, normalise: 1, pattern: null, limits: [{limit: 5, period: 1m}]}]",
+        "ratewindow: 1\noverrides: [{action: block, identity: x, expires_at: x, starts_at: 2030-01-31T12:00:00}]",
+        "ratewindow: 1\nswitch: {off: yes, until: 5}",
+        "ratewindow: 1\nrules: [{name: r1, limits: [{limit: 5, period: 1m}]}]\noverrides: []\nswitch: {off: true}",
+    ],
+)
+def test_an_import_with_errors_and_its_preview(page: Client, document: str) -> None:
+    rules()
+    answered = page.post(IMPORT, {"pasted": document, "exact": "on"})
+    assert [line for line in said(answered) if "expected" not in line and "Expecting" not in line] == []  # the parsers' own
+
+
+def test_each_edit_and_each_way_back(page: Client) -> None:
+    rules()
+    overrides()
+    RateRule.objects.get(name="r2").delete()
+    for edit in Edit.objects.all():
+        shown = page.get(url("edit_change", edit.pk))
+        assert said(shown) == []
+        for link in shown.context["links"]:
+            assert said(page.get(link.url)) == []
+
+
+def test_words_outside_a_message_are_found() -> None:
+    html: Callable[[str], str] = "<p>{}</p>".format
+    assert untranslated(html("ｗｉｄｅ ip:1 glued on"), DATA) == ["glued: wide ip:1 glued on"]
+    assert untranslated(html("ｗｉｄｅ /login/ GET"), DATA) == []
