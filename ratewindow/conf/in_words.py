@@ -21,6 +21,11 @@ def listed(parts: Iterable[str]) -> str:
     return pgettext("between the parts of a list", ", ").join(parts)
 
 
+def in_clauses(parts: Iterable[str]) -> str:
+    """``until 14:20, by admin``: parts of a sentence, which some languages join by another sign than names."""
+    return pgettext("between the clauses of a sentence", ", ").join(parts)
+
+
 def some_of(parts: Iterable[str], most: int = 5) -> str:
     """``a, b and 3 more``."""
     parts = list(parts)

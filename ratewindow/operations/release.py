@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext, ngettext
 from redis.exceptions import RedisError
 
-from ratewindow.conf.in_words import listed
+from ratewindow.conf.in_words import in_clauses, listed
 from ratewindow.identity import parse_identity, split
 from ratewindow.limiter.problem import Problem
 from ratewindow.models import Override
@@ -54,7 +54,7 @@ class Released:
         else:
             done.append(gettext("no block named it"))
         how_far = gettext("Released only in part %(who)s: %(done)s.") if self.failure else gettext("Released %(who)s: %(done)s.")
-        return " ".join([how_far % {"who": self.who, "done": listed(done)}, *self._left(), *self._wider(name_blocks)])
+        return " ".join([how_far % {"who": self.who, "done": in_clauses(done)}, *self._left(), *self._wider(name_blocks)])
 
     def _left(self) -> Iterator[str]:
         if self.failure:

@@ -13,7 +13,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext, pgettext
 
 from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import listed
+from ratewindow.conf.in_words import in_clauses
 from ratewindow.conf.translation import in_english
 
 REMEMBERED_S = 86_400
@@ -50,7 +50,7 @@ class Switch:
         until = gettext("until somebody switches them on")
         if self.until_s is not None:
             until = gettext("until %s") % clock(self.until_s)
-        text = listed([until, gettext("by %s") % self.by]) if self.by else until
+        text = in_clauses([until, gettext("by %s") % self.by]) if self.by else until
         return gettext("%(text)s: %(reason)s") % {"text": text, "reason": self.reason} if self.reason else text
 
     def to_text(self) -> str:
