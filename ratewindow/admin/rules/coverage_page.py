@@ -13,7 +13,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin.banner import glance
-from ratewindow.conf.in_words import listed
+from ratewindow.conf.in_words import in_clauses, listed
 from ratewindow.models import RateRule
 from ratewindow.operations.coverage import Line, SiteCoverage, Urgency, site_coverage
 from ratewindow.reporting.summary import number
@@ -104,7 +104,7 @@ def summary(found: SiteCoverage) -> str:
         parts.append(gettext("%s more in shadow") % number(shadow))
     if some := found.count(Urgency.OPEN):
         parts.append(gettext("%s in part") % number(some))
-    sentences = [gettext("%s.") % listed(parts)]
+    sentences = [gettext("%s.") % in_clauses(parts)]
     if logins := found.count(Urgency.LOGIN):
         text = ngettext("%s without a rule looks like a login.", "%s without a rule look like logins.", logins)
         sentences.append(text % number(logins))
