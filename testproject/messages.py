@@ -1,6 +1,7 @@
 """``python -m testproject.messages``: bring the catalogs in ratewindow/locale in step with the sources, and compile them.
 
-A message that is new has an empty translation, one that is gone is removed; the tests find both.
+A message that is new has an empty translation, one that is gone is removed; what a person has to translate or correct is
+printed.
 """
 
 import ast
@@ -10,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
@@ -75,8 +76,51 @@ def read(language: str) -> Catalog:
         return read_po(file, locale=LANGUAGES[language])
 
 
+def problems(catalog: Catalog, template: Catalog) -> Iterator[str]:
+    """What a person has to translate or correct in a catalog, and which messages of the template it lacks."""
+    for message in template:
+        known = catalog.get(message.id, message.context) if message.id else None
+        if message.id and known is None:
+            yield f"not in the catalog: {_shown(message)}"
+    for message in catalog:
+        if not message.id:
+            continue
+        forms = _forms(message.string)
+        if template.get(message.id, message.context) is None:
+            yield f"no longer in the sources: {_shown(message)}"
+        elif not all(forms):
+            yield f"not translated: {_shown(message)}"
+        elif message.fuzzy:
+            yield f"marked as fuzzy: {_shown(message)}"
+        elif message.pluralizable and len(forms) != catalog.num_plurals:
+            yield f"{len(forms)} plural forms instead of {catalog.num_plurals}: {_shown(message)}"
+        else:
+            expected = [_filled(text) for text in _forms(message.id)]
+            for form in forms:
+                if _filled(form) not in expected:
+                    yield f"{form!r} is filled with other values than the source: {_shown(message)}"
+
+
+_VALUES = re.compile(r"%\((\w+)\)[-#0 +.\d]*([a-zA-Z])|(%%)|(%[-#0+.\d]*[a-zA-Z])|\{(\w*)((?:![rsa])?)[^{}]*\}")
+
+
+def _filled(text: str) -> object:
+    """The values in a text by name, those without a name in their order, and whether a percent sign is written twice."""
+    named, in_order = set(), []
+    for name, kind, percent, positional, field, conversion in _VALUES.findall(text.replace("{{", "").replace("}}", "")):
+        if positional or percent:
+            in_order.append(positional)
+        else:
+            named.add((name, kind) if name else (field, conversion))
+    return named, in_order
+
+
+def _shown(message: Message) -> str:
+    return " / ".join(map(repr, _forms(message.id)))
+
+
 def main() -> int:
-    template, empty = extracted(), 0
+    template, wrong = extracted(), 0
     for language in LANGUAGES:
         catalog, folder = read(language), PACKAGE / "locale" / language / "LC_MESSAGES"
         template.creation_date = catalog.creation_date  # a run that changes nothing leaves the files as they are
@@ -91,14 +135,14 @@ def main() -> int:
             write_po(file, catalog, width=120, sort_output=True, omit_header=False, include_lineno=False)
         with (folder / "django.mo").open("wb") as file:
             write_mo(file, catalog)
-        missing = [message.id for message in catalog if message.id and not (message.string and all(_forms(message.string)))]
-        print(f"{language}: {len(catalog)} messages, {len(missing)} without a translation")
-        empty += len(missing)
-    return int(bool(empty))
+        found = list(problems(catalog, template))
+        print(f"{language}: {len(catalog)} messages, {len(found)} to translate or correct", *found, sep="\n  ")
+        wrong += len(found)
+    return int(bool(wrong))
 
 
-def _forms(string: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (string,) if isinstance(string, str) else tuple(string)
+def _forms(string: str | tuple[str, ...] | list[str] | None) -> tuple[str, ...]:
+    return (string or "",) if isinstance(string, str | None) else tuple(string)
 
 
 if __name__ == "__main__":
