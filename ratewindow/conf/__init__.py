@@ -246,7 +246,7 @@ assert {name for name, _ in _READERS.values()} == {each.name for each in fields(
 
 
 @dataclass(frozen=True)
-class Problem:
+class WrongSetting:
     """An error in the setting: the key, what is wrong, and what to write instead."""
 
     key: str
@@ -254,22 +254,22 @@ class Problem:
     hint: str | None = None
 
 
-def read(raw: Any) -> tuple[Conf, list[Problem]]:
+def read(raw: Any) -> tuple[Conf, list[WrongSetting]]:
     """The configuration in `raw`, and its problems; a key with a problem keeps its default."""
     if not isinstance(raw, Mapping):
-        return Conf(), [Problem("", f"{SETTING} is {raw!r}, not a dict.", f'Write {SETTING} = {{"REDIS": "..."}}.')]
+        return Conf(), [WrongSetting("", f"{SETTING} is {raw!r}, not a dict.", f'Write {SETTING} = {{"REDIS": "..."}}.')]
     values, problems = {}, []
     for key, value in raw.items():
         if key not in _READERS:
             near = difflib.get_close_matches(str(key).upper(), _READERS, n=1, cutoff=0.4)
             hint = f"Did you mean {near[0]!r}?" if near else f"Known keys: {', '.join(_READERS)}."
-            problems.append(Problem(str(key), f"{SETTING} has an unknown key {key!r}.", hint))
+            problems.append(WrongSetting(str(key), f"{SETTING} has an unknown key {key!r}.", hint))
             continue
         name, reader = _READERS[key]
         try:
             values[name] = reader(value)
         except ValueError as error:
-            problems.append(Problem(key, f"{SETTING}[{key!r}]: {error}."))
+            problems.append(WrongSetting(key, f"{SETTING}[{key!r}]: {error}."))
     return Conf(**values), problems
 
 
@@ -311,7 +311,7 @@ def _is_swapped_for_tests(name: str) -> bool:
 _IN_PROCESS = ("django.core.cache.backends.locmem.LocMemCache", "django.core.cache.backends.dummy.DummyCache")
 
 
-def problems() -> Iterator[Problem]:
+def problems() -> Iterator[WrongSetting]:
     """What is wrong with the setting, for the system checks."""
     yield from read(getattr(django_settings, SETTING, {}))[1]
 
