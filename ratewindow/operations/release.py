@@ -7,19 +7,17 @@ from django.utils.translation import gettext, ngettext
 from redis.exceptions import RedisError
 
 from ratewindow.conf.in_words import in_clauses, listed
-from ratewindow.identity import parse_identity, split
+from ratewindow.identity import parse_identity
 from ratewindow.limiter.problem import Problem
 from ratewindow.models import Override
+from ratewindow.operations import client_rules
 from ratewindow.operations.history import recording
 from ratewindow.overrides import BLOCK
 from ratewindow.overrides.as_typed import EVERYBODY_TOGETHER
 from ratewindow.overrides.subjects import EVERYBODY, Subject, in_words, parse_subject, stored
 from ratewindow.request import decide
-from ratewindow.request.overrides import adapted
 from ratewindow.request.prepare import ask_about
 from ratewindow.rulebook import current
-from ratewindow.rules import code_rates
-from ratewindow.rules.rule import Rule
 from ratewindow.store import outage, stores
 
 
@@ -83,10 +81,10 @@ def release(identity: str, rule: str = "") -> Released:
     everybody_together = identity.strip() == EVERYBODY_TOGETHER
     subject = Subject(EVERYBODY_TOGETHER) if everybody_together else parse_subject(identity)
     book = current.rulebook()
-    names = {*book.by_name, *code_rates.names()}
+    names = client_rules.names(book)
     if rule and rule not in names:
         raise Problem("there is no rule {rule!r}: manage.py ratewindow rules lists them", rule=rule)
-    who = _client(subject)
+    who = client_rules.values_of(subject)
     blocks = Override.objects.get_queryset().naming(subject).filter(action=BLOCK)
     ended = (blocks.filter(rule=rule) if rule else blocks).end()
     cleared, failure = _clear_all(book, sorted({rule} if rule else names), who)
@@ -128,35 +126,13 @@ def _clear_all(book: current.Rulebook, names: list[str], who: tuple[str, ...]) -
     return tuple(cleared), ""
 
 
-def _client(subject: Subject) -> tuple[str, ...]:
-    """The typed values under which a client is counted; empty if the subject is not a single client."""
-    if subject.text == EVERYBODY_TOGETHER:
-        return (subject.text,)
-    if subject.key:
-        if subject.hashed:
-            raise Problem(
-                "{text!r} is only a hash, by which its counts cannot be found: write the identity in full", text=subject.text
-            )
-        return split(subject.text)
-    return (subject.text,) if subject.one_client else ()
-
-
 def _clear(book: current.Rulebook, name: str, who: tuple[str, ...]) -> bool:
-    """Clear the counts under all rules of a name: the rate in code and the shadow rule of its name. Whether there were any."""
-    rules = list(_rules(book, name))
-    if book.overrides is not None:
-        rules += [each for each in adapted(book.overrides.of_identity(who), rules) if each not in rules]
+    """Clear the counts under all rules of a name. Whether there were any."""
     counted = False
-    for rule in rules:
+    for rule in client_rules.named_for(book, name, who):
         question = ask_about(parse_identity(who, rule.recipe.normaliser), rule, 1)
         for decision in decide.decide(question, "peek").decisions:
             counted = counted or decision.reason == "penalty" or any(answer.reset_ms > 0 for answer in decision.windows)
         stores.store().reset([key for check in question.checks for key in (*check.keys, *filter(None, [check.lock]))])
     outage.refusals.forget()
     return counted
-
-
-def _rules(book: current.Rulebook, name: str) -> Iterator[Rule]:
-    row, code = book.by_name.get(name), code_rates.rule(name)
-    found = ([row, row.counting_beside_code] if row is not None else []) + ([code] if code is not None else [])
-    yield from (rule for rule in found if rule.windows)

@@ -1,4 +1,4 @@
-"""The page that releases a client: deletes its counts and penalties, and ends the blocks that name it."""
+"""The page that shows how a client stands and releases it: its counts and penalties go, and the blocks that name it end."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin.masking import may_see
-from ratewindow.admin.overrides import links, who
+from ratewindow.admin.overrides import links, standing_now, who
 from ratewindow.conf.translation import translated
 from ratewindow.models import Override, RateRule
 from ratewindow.operations import release
@@ -73,10 +73,11 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(request.path)
     context = {
         **model_admin.admin_site.each_context(request),
-        "title": gettext("Release a client"),
+        "title": gettext("See and release a client"),
         "app": model_admin.opts.app_config,
         "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
         "form": form,
+        "standing": standing_now.context(request) if request.method == "GET" else {},
         "rules": RateRule.objects.exclude(mode="off").values_list("name", flat=True),
         "may_list": model_admin.has_view_permission(request),
     }

@@ -20,6 +20,7 @@ from ratewindow.management.subcommands import (
     replay,
     restore,
     rules,
+    show,
     subject,
 )
 from ratewindow.management.subcommands.block_and_allow import ALLOW, BLOCK
@@ -33,6 +34,7 @@ SUBCOMMANDS: tuple[Any, ...] = (
     BLOCK,
     ALLOW,
     explain,
+    show,
     release,
     off,
     on,

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import duration, listed, one_of
-from ratewindow.limiter.types import WindowAnswer
+from ratewindow.limiter.types import Decision, WindowAnswer
 from ratewindow.operations.explain.explanation import Effect, Line
 from ratewindow.operations.explain.not_met import Reason
 from ratewindow.overrides import Ruling
@@ -147,9 +147,14 @@ def capacity(answer: WindowAnswer) -> int:
 
 def frees(line: Line) -> str:
     """When a full window has room again: ``in 41 s``; empty if there is room."""
-    waits = [each.wait_ms for each in line.windows if each.wait_ms]
-    if not waits and line.decision is not None and line.decision.retry_after is not None and line.effect == Effect.REFUSES:
-        return gettext("in %s") % rounded(line.decision.retry_after)
+    return frees_in(line.decision) if line.decision is not None else ""
+
+
+def frees_in(decision: Decision) -> str:
+    """When what is full has room again, or what is locked out is let in: ``in 41 s``; empty if there is room."""
+    waits = [each.wait_ms for each in decision.windows if each.wait_ms]
+    if not waits and decision.retry_after is not None and decision.outcome == "refused":
+        return gettext("in %s") % rounded(decision.retry_after)
     if any(wait < 0 for wait in waits):
         return gettext("never")
     return gettext("in %s") % rounded(max(waits) / 1000) if waits else ""

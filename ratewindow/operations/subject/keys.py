@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ratewindow.identity import parse_identity
+from ratewindow.operations import client_rules
 from ratewindow.operations.subject.found import Found
 from ratewindow.operations.subject.named import Named
 from ratewindow.reporting import codes, minutes, who
 from ratewindow.reporting.who import CLIENT, Who
 from ratewindow.rulebook import current
-from ratewindow.rules import code_rates
-from ratewindow.rules.rule import Rule
 from ratewindow.store import process_clients, state_keys
 
 AHEAD = 10  # minutes by which the clock of a process may be ahead
@@ -45,18 +44,12 @@ def _states(named: Named) -> list[str]:
     """The keys of states that the client may have, alone: of identities that are joined of more nobody knows the rest."""
     found: set[str] = set()
     book = current.rulebook()
-    for name in {*book.by_name, *code_rates.names()}:
-        for rule in _rules(book, name):
+    for name in client_rules.names(book):
+        for rule in client_rules.named(book, name):
             names = [*rule.state_names, *filter(None, [rule.lock_name])]
             tags = state_keys.client_tags(parse_identity(named.values, rule.recipe.normaliser))
             found.update(state_keys.state(each, tag) for each in names for tag in tags)
     return sorted(found)
-
-
-def _rules(book: current.Rulebook, name: str) -> Iterator[Rule]:
-    row, code = book.by_name.get(name), code_rates.rule(name)
-    found = [row, row and row.counting_beside_code, code]
-    yield from (rule for rule in found if rule is not None and rule.windows)
 
 
 def _who(named: Named) -> Iterator[tuple[int, bytes, Who]]:

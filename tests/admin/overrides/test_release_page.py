@@ -73,7 +73,7 @@ def test_what_is_wrong_is_told_and_nothing_is_done(admin_client: Client, sent: d
 
 
 def test_a_look_at_the_page_releases_nobody(admin_client: Client) -> None:
-    assert "Release a client" in text_of(admin_client.get(RELEASE, ANN))
+    assert "See and release a client" in text_of(admin_client.get(RELEASE, ANN))
     assert not hit("mail", "user:42")
 
 
@@ -110,7 +110,7 @@ def test_it_needs_its_own_permission(client: Client) -> None:
     user = User.objects.create_user("ann", is_staff=True)
     client.force_login(user)
     user.user_permissions.set(Permission.objects.filter(codename__in=["change_override", "view_override", "delete_override"]))
-    assert "Release a client" not in text_of(client.get(LIST))
+    assert "See and release" not in text_of(client.get(LIST))
     assert client.get(RELEASE).status_code == client.post(RELEASE, ANN).status_code == 403
     user.user_permissions.add(Permission.objects.get(codename="release_identity"))
     assert RELEASE in text_of(client.get(LIST))
@@ -149,3 +149,41 @@ def test_it_is_a_post_with_a_token() -> None:
     client.login(username="root", password="secret")
     assert client.post(RELEASE, ANN).status_code == 403
     assert not hit("mail", "user:42")
+
+
+class TestStanding:
+    """How the client in the page's address stands, before anybody releases it."""
+
+    def test_what_is_used_what_is_in_force_and_what_can_be_done(self, admin_client: Client) -> None:
+        Override.objects.block("user:42", rule="mail", reason="spam")
+        reading.reload()
+        text = text_of(admin_client.get(RELEASE, {"identity": "user:42"}))
+        assert "user:42 now" in text and "spam" in text
+        assert text.count("1 of 1 used in 1 hour") == 2
+        assert "identity=user%3A42&amp;rule=mail" in text and "Release from mail…" in text
+        assert "action=rate&amp;duration=1h" in text
+
+    def test_a_login_name_is_understood_and_a_wrong_one_is_said(self, admin_client: Client) -> None:
+        ann = User.objects.create_user("ann")
+        assert f"user:{ann.pk} now" in text_of(admin_client.get(RELEASE, {"identity": "ann"}))
+        assert "no user has this login name" in text_of(admin_client.get(RELEASE, {"identity": "bob"}))
+
+    def test_looking_counts_nothing_and_changes_nothing(self, admin_client: Client) -> None:
+        for _ in range(3):
+            admin_client.get(RELEASE, {"identity": "user:43"})
+        assert hit("mail", "user:43")
+
+    def test_each_part_needs_its_own_permission(self, client: Client) -> None:
+        staff = User.objects.create_user("staff", is_staff=True)
+        staff.user_permissions.add(Permission.objects.get(codename="release_identity"))
+        client.force_login(staff)
+        Override.objects.block("user:42", reason="spam")
+        text = text_of(client.get(RELEASE, {"identity": "user:42"}))
+        assert "1 of 1 used in 1 hour" in text
+        assert "spam" not in text and "Block for 1 hour" not in text and "/raterule/" not in text
+
+    def test_without_redis_it_says_so(self, admin_client: Client) -> None:
+        with override_settings(RATEWINDOW={"REDIS": "redis://127.0.0.1:1/0"}):
+            assert "Its counts are not known: Redis does not answer." in text_of(
+                admin_client.get(RELEASE, {"identity": "user:42"})
+            )
