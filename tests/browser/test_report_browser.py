@@ -1,13 +1,18 @@
 """The report in a real browser: drawn under a strict content security policy, in both themes, on a phone."""
 
+import json
 from datetime import timedelta
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from ratewindow.models import ThrottleStat
+from ratewindow.models import Override, ThrottleStat
+from ratewindow.reporting.sums import Sums
 from tests.browser.chromium import COLOURS, IN_A_BROWSER, STRICT_POLICY, SWATCHES
+from tests.support.made_attack import attack
+from tests.support.rule_pages import count
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
@@ -18,18 +23,22 @@ def open_report(browser, live_server, admin_client, settings):
     settings.MIDDLEWARE = [STRICT_POLICY, *settings.MIDDLEWARE]
     contexts, said = [], []
 
-    def open_page(**options):
+    def open_page(fast=False, **options):
         context = browser.new_context(**options)
         contexts.append(context)
         context.add_cookies([{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_server.url}])
         page = context.new_page()
         page.on("console", lambda message: message.type == "error" and said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
+        if fast:  # the time between two questions of the page, a hundredth
+            page.add_init_script("const wait = window.setTimeout; window.setTimeout = (f, ms) => wait(f, ms / 100);")
         page.goto(live_server.url + reverse("admin:ratewindow_report"), wait_until="load")
         return page
 
     yield open_page
     for context in contexts:
+        for page in context.pages:
+            page.goto("about:blank")  # which ends its questions
         context.close()
     assert said == []
 
@@ -74,10 +83,108 @@ def test_a_part_of_the_bars_can_be_taken_out(open_report, an_hour):
     page.wait_for_function(f"(colour) => !({COLOURS})().includes(colour)", arg=passed)
 
 
+def test_the_picture_the_table_and_the_figures_have_the_same_numbers(open_report, an_hour):
+    page = open_report()
+    drawn = json.loads(page.locator("#rw-chart-data").text_content())
+    page.locator("#rw-as-table summary").click()
+    cells = [line.locator("td").all_inner_texts() for line in page.locator("#rw-as-table tbody tr").all()]
+    table = [[int(cell.replace(",", "")) for cell in line] for line in reversed(cells)]
+    assert [[line[0], line[1], line[3]] for line in table] == [
+        list(each) for each in zip(drawn["passed"], drawn["refused"], drawn["would_refuse"], strict=True)
+    ]
+    figures = [int(each.replace(",", "")) for each in page.locator(".rw-figure strong").all_inner_texts()]
+    assert figures[:3] == [sum(line[0] for line in table), sum(line[1] for line in table), sum(line[3] for line in table)]
+    page.locator(".u-over").hover()
+    tip = page.locator(".rw-tip").inner_text().split("\n")
+    at = drawn["long"].index(tip[0])
+    assert [tip[2], tip[4], tip[6]] == [str(drawn[name][at]) for name in ("refused", "would_refuse", "passed")]
+
+
+def shown(page):
+    """The query string of the report, and the labels of its bars."""
+    page.wait_for_function("document.getElementById('rw-chart-data') !== null")
+    return dict(parse_qsl(urlsplit(page.url).query)), json.loads(page.locator("#rw-chart-data").text_content())
+
+
+def test_dragging_over_bars_opens_their_time_alone_at_an_address_of_its_own(open_report, an_hour):
+    page = open_report(viewport={"width": 1280, "height": 1200})
+    _, before = shown(page)
+    box = page.locator(".u-over").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 60, steps=5)
+    with page.expect_navigation():
+        page.mouse.up()
+    query, after = shown(page)
+    assert set(query) == {"start", "end"}
+    assert 10 < len(after["from"]) < 20 and set(after["from"]) < set(before["from"])
+    page.get_by_role("link", name="Zoom out").click()
+    assert shown(page)[0] == {"period": "1h"}
+
+
+def test_keys_choose_bars_say_their_numbers_and_zoom(open_report, an_hour):
+    page = open_report(viewport={"width": 1280, "height": 1200})
+    _, before = shown(page)
+    page.locator(".rw-plot").focus()
+    for _ in range(10):
+        page.keyboard.press("ArrowLeft")
+    for _ in range(4):
+        page.keyboard.press("Shift+ArrowLeft")
+    said = page.locator(".rw-chart [role=status]").inner_text()
+    assert said.startswith("Refused 250, Would refuse 50, Passed 500. ")
+    page.keyboard.press("Escape")
+    assert page.locator(".rw-chart [role=status]").inner_text() == ""
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert shown(page)[1]["from"] == before["from"][-15:-10]
+
+
+def test_it_keeps_up_with_what_happens_until_it_is_stopped(open_report, an_hour):
+    page = open_report(fast=True)
+    page.locator("#rw-as-table summary").click()
+    count(login=Sums(refused=77_000))
+    page.wait_for_function("document.querySelector('.rw-figure.rw-refused strong').innerText.startsWith('79,')")
+    assert page.locator("#rw-as-table").get_attribute("open") is not None
+    assert page.evaluate("document.activeElement.matches('#rw-as-table > summary')")
+    assert page.locator("#rw-said").inner_text().startswith("login refuses 77,000 requests a minute")
+    assert page.locator(".rw-chart canvas").count() == 1
+    page.locator("#rw-live").click()
+    assert page.locator("#rw-live").get_attribute("aria-pressed") == "false"
+
+
+def test_a_form_that_is_typed_in_is_not_replaced(open_report, transactional_db):
+    attack()
+    page = open_report(fast=True)
+    page.locator(".rw-act summary").first.click()
+    page.locator(".rw-act input[name=reason]").first.fill("half a sentence")
+    count(login=Sums(passed=77_000))
+    asked = "performance.getEntriesByType('resource').length"
+    ten_questions_later = "() => new Promise((done) => setTimeout(done, 50_000))"
+    page.evaluate(ten_questions_later)  # the last one that was asked before has been answered
+    before = page.evaluate(asked)
+    page.evaluate(ten_questions_later)
+    assert page.evaluate(asked) == before
+    assert page.locator(".rw-act input[name=reason]").first.input_value() == "half a sentence"
+
+
+def test_an_attack_is_understood_from_the_first_sentence_and_blocked_by_its_button(open_report, transactional_db):
+    attack()
+    page = open_report()
+    assert "come from ip:203.0.113.0/24 (14 clients)" in page.locator("#rw-sentence").inner_text()
+    page.get_by_text("Block ip:203.0.113.0/24…").click()
+    page.locator(".rw-acts").get_by_role("button", name="Block for 1 h").click()
+    page.get_by_text("Blocked ip:203.0.113.0/24").wait_for()
+    assert shown(page)[0] == {}
+    assert Override.objects.get().identity == "ip:203.0.113.0/24"
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Undone: ip:203.0.113.0/24").wait_for()
+    assert Override.objects.get().state == "ended"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(open_report, an_hour, scheme):
     page = open_report(viewport={"width": 400, "height": 800}, color_scheme=scheme)
-    page.locator(".rw-as-table summary").click()
+    page.locator("#rw-as-table summary").click()
     page.locator(".rw-dates summary").click()
     assert page.evaluate("document.documentElement.scrollWidth") == 400
 

@@ -11,17 +11,29 @@
     button.hidden = false;
 
     const isOn = () => button.getAttribute("aria-pressed") === "true";
-    const isTyped = () => body.querySelector(".rw-act[open]") !== null || body.contains(document.activeElement);
+    const isTyped = () => body.querySelector(".rw-act[open], :is(input, select, textarea, .rw-plot):focus") !== null;
     const sentence = () => (document.getElementById("rw-sentence") || body).textContent.trim();
+
+    /* How to find again what has the focus: a fold by its id, a part of the legend by its class, a link by its address. */
+    const focused = () => {
+        const at = document.activeElement;
+        if (!body.contains(at)) return "";
+        const fold = at.closest("details[id]");
+        if (at.matches("summary") && fold) return `#${CSS.escape(fold.id)} > summary`;
+        if (at.matches(".rw-key")) return `.${[...at.classList].map(CSS.escape).join(".")}`;
+        return at.matches("a[href]") ? `a[href="${CSS.escape(at.getAttribute("href"))}"]` : "";
+    };
 
     const show = (text) => {
         const fresh = new DOMParser().parseFromString(text, "text/html").body;
         if (!fresh.querySelector("#rw-sentence")) throw new Error("not the report");
         const open = [...body.querySelectorAll("details[open]")].map((each) => each.id);
         const before = sentence();
+        const focus = focused();
         body.replaceChildren(...fresh.childNodes);
         for (const each of body.querySelectorAll("details")) if (each.id && open.includes(each.id)) each.open = true;
         document.dispatchEvent(new CustomEvent("ratewindow:report"));
+        if (focus) body.querySelector(focus)?.focus({preventScroll: true});
         if (sentence() !== before) said.textContent = sentence();
     };
 

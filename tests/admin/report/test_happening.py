@@ -13,14 +13,14 @@ from django.utils import timezone
 from ratewindow.models import Edit, Override, RateRule, ThrottleStat
 from ratewindow.reporting import minutes
 from ratewindow.reporting.sums import Sums
-from ratewindow.reporting.who import CLIENT, NETWORK, ROUTE, Counted, Group, Known, Who
+from ratewindow.reporting.who import CLIENT, ROUTE, Counted, Group, Known, Who
+from tests.support.made_attack import THE_NETWORK, attack
 from tests.support.rule_pages import said
 from tests.support.staff import staff
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 REPORT, ACT = reverse("admin:ratewindow_report"), reverse("admin:ratewindow_report_act")
-THE_NETWORK = "ip:203.0.113.0/24"
 
 
 def usual_days(rule: str = "login", refused: int = 180) -> None:
@@ -30,24 +30,6 @@ def usual_days(rule: str = "login", refused: int = 180) -> None:
     ]
     rows += [ThrottleStat(rule=rule, resolution="day", start=now.replace(hour=0) - timedelta(days=each)) for each in range(1, 10)]
     ThrottleStat.objects.bulk_create(rows)
-
-
-def attack(rule: str = "login", outcome: str = "refused", lasting: int = 16) -> None:
-    """Of fourteen addresses, in this minute and those before."""
-    minute = int(time.time()) // 60
-    counted = Counted(75, 0, 80) if outcome == "refused" else Counted(0, 75, 80)
-    named = {f"ip:203.0.113.{each}": Known(counted, network=THE_NETWORK) for each in range(14)}
-    named["user:42"] = Known(Counted(2, 0, 9), signed_in=True)
-    network = Known(Counted(*(14 * each for each in counted[:2])))
-    total = Counted(14 * counted.refused + 2, 14 * counted.would_refuse, 1230)
-    who = Who(total, {CLIENT: Group(named), NETWORK: Group({THE_NETWORK: network})})
-    sums = Sums(
-        passed=1230 - total.refused, refused=total.refused, would_refuse=total.would_refuse, reasons={"limit": total.refused}
-    )
-    numbers = range(minute - lasting + 1, minute + 1)
-    minutes.send(
-        {number: {f"p|{rule}": sums} for number in numbers}, time.time(), {number: {f"p|{rule}": who} for number in numbers}
-    )
 
 
 def sentence(client: Client, **query: str) -> str:
