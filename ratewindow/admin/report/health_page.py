@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 
 from ratewindow import conf
 from ratewindow.admin.banner import off_message
+from ratewindow.admin.report import cleaning
 from ratewindow.admin.report.reasons import in_words
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed
@@ -60,6 +61,8 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
         "period": PERIOD,
         "processes": [process_line(each) for each in _processes(status)],
         "failed": [(in_words(cause), cause, number(count)) for cause, count in sorted(status.get("fallback", {}).items())],
+        "runs": cleaning.last_runs(),
+        "next_run": cleaning.next_run(),
         "off": off_message(),
         "may_switch": request.user.has_perm("ratewindow.switch_limits") and conf.current().enabled,
     }

@@ -56,12 +56,13 @@ def _unlink(master: redis.Redis, batch: Sequence[bytes], dry_run: bool) -> tuple
 def delete_unlike(master: redis.Redis, keys: Sequence[tuple[bytes, Likeness]], dry_run: bool) -> int:
     """Delete the keys that are not like the state that they should be, as they are at that moment. Returns how many."""
     deleted, script = 0, alone("clean").source
-    for key, like in suspects(master, keys):
-        numbers = ["" if each is None else each for each in (like.most_ms, like.says, like.ahead_ms)]
-        try:
-            deleted += int(master.eval(script, 1, key, like.types, *numbers, _SLACK_MS, _now_ms(master), int(dry_run)))
-        except _ELSEWHERE:
-            continue
+    for batch in _batches(list(suspects(master, keys))):
+        now_ms = _now_ms(master)
+        with master.pipeline(transaction=False) as pipe:
+            for key, like in batch:
+                numbers = ["" if each is None else each for each in (like.most_ms, like.says, like.ahead_ms)]
+                pipe.eval(script, 1, key, like.types, *numbers, _SLACK_MS, now_ms, int(dry_run))
+            deleted += sum(_here(pipe.execute(raise_on_error=False)))
     return deleted
 
 

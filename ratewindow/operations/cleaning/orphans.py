@@ -67,48 +67,48 @@ def clean_orphans(
         return Cleaned(dry_run=dry_run)
     with runs.recorded(dry_run) as run:
         refuse_when_shared()
-        return _Cleaner(run, dry_run, Pace(budget, clock_s, sleep)).clean()
+        return _Cleaner(run, dry_run).clean(Pace(budget, clock_s, sleep))
 
 
 class _Cleaner:
     """One run over all servers."""
 
-    def __init__(self, run: Run, dry_run: bool, pace: Pace) -> None:
-        self._run, self._pace = run, pace
+    def __init__(self, run: Run, dry_run: bool) -> None:
+        self._run = run
         self._position = dict(run.row.position)
         self._cleaned = Cleaned(dry_run=dry_run)
         self._living = read_living()
 
-    def clean(self) -> Cleaned:
+    def clean(self, pace: Pace) -> Cleaned:
         masters = process_clients.masters()
         identities = [identity_of(master) for master in masters]
         self._position = {name: cursor for name, cursor in self._position.items() if name in identities}
         for master, name in zip(masters, identities, strict=True):
             if self._position.get(name) == "0":
                 continue
-            self._clean_server(master, name)
-            if self._pace.is_over():
+            self._clean_server(master, name, pace)
+            if pace.is_over():
                 break
         complete = all(self._position.get(name) == "0" for name in identities)
         self._cleaned = replace(self._cleaned, complete=complete)
         self._run.row.ended = CleaningRun.Ended.COMPLETE if complete else CleaningRun.Ended.TIME
         return self._cleaned
 
-    def _clean_server(self, master: redis.Redis, name: str) -> None:
+    def _clean_server(self, master: redis.Redis, name: str, pace: Pace) -> None:
         begin = int(self._position.get(name, 0))
         abandoned: list[Key] = []
         looked_at = 0
         for keys, cursor in scan(master, begin):
             looked_at += COUNT
             abandoned += self._look(master, keys)
-            ends = cursor == 0 or self._pace.is_over()
+            ends = cursor == 0 or pace.is_over()
             if ends or len(abandoned) >= AT_ONCE or looked_at >= NOTED:
                 self._delete(master, abandoned)
                 self._note(name, cursor)
                 abandoned, looked_at = [], 0
             if ends:
                 break
-            self._pace.spend(COUNT)
+            pace.spend(COUNT)
 
     def _look(self, master: redis.Redis, keys: list[Key]) -> list[Key]:
         """Delete those that are not like the state that they should be. Returns those that no rule owns."""
