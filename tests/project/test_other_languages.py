@@ -247,7 +247,6 @@ WRONG: tuple[dict[str, str], ...] = (
     {"penalty": "5"},
     {"penalty": "1 month"},
     {"count_when": "999"},
-    {"mode": "enforce", "enforce_percent": "0"},
     {"response_status": "200"},
     {"windows-0-limit": "x"},
     {"windows-0-limit": ""},
@@ -264,6 +263,12 @@ WRONG: tuple[dict[str, str], ...] = (
 def test_the_form_of_a_rule_with_an_error(page: Client, fields: dict[str, str]) -> None:
     answered = page.post(rule_pages.ADD, {**typed(("5", "1m"), ("20", "1h"), name="r1", pattern="/x/"), **fields})
     assert said(answered) == []
+
+
+def test_the_form_of_a_saved_rule_with_an_error_in_its_mode(page: Client) -> None:
+    rule = define("r1", path="/x/")
+    data = typed(("5", "1m"), stored=rule, pattern="/x/", mode="enforce", enforce_percent="0")
+    assert said(page.post(rule_pages.change(rule), data)) == []
 
 
 def test_the_questions_before_a_rule_is_enforced_or_locks_staff_out(page: Client) -> None:
