@@ -97,7 +97,7 @@ def _completed(decision: Decision, question: Question, at_s: float, took_s: floa
     for part in decision.parts:
         part.at_s, part.took_s = at_s, took_s
     _with_rules(decision, question)
-    return Decision.of([*decision.decisions, *question.settled]) if question.settled else decision
+    return Decision.of([*decision.decisions, *question.settled_for(not decision.allowed)]) if question.settled else decision
 
 
 def _with_rules(decision: Decision, question: Question) -> Decision:

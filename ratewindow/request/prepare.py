@@ -35,6 +35,14 @@ class Question(NamedTuple):
         """Whether something settled refuses: such a request costs nothing anywhere, so the store is not asked."""
         return any(not each.allowed for each in self.settled)
 
+    def settled_for(self, refused: bool) -> list[Decision]:
+        """What is settled, in a request that is refused or not: a rule in shadow would have refused one that another rule lets
+        pass."""
+        for each in self.settled if refused else ():
+            if each.outcome == "would_refuse":
+                each.outcome = "other"
+        return self.settled
+
 
 NOTHING = Question([], [], ())
 

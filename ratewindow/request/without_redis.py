@@ -21,7 +21,8 @@ RETRY_S = 2.0  # the client's Retry-After: by then a server that is back has bee
 def unasked(question: Question) -> Decision:
     """The decision on a question without checks, or one that something settled refuses."""
     outcome = "other" if question.refused else "passed"
-    return Decision.of([*question.settled, *(_uncharged(check, outcome=outcome) for check in question.checks)])
+    unasked_checks = (_uncharged(check, outcome=outcome) for check in question.checks)
+    return Decision.of([*question.settled_for(question.refused), *unasked_checks])
 
 
 def unanswered(question: Question, what: What, cause: str) -> Decision:
@@ -31,7 +32,7 @@ def unanswered(question: Question, what: What, cause: str) -> Decision:
         parts = _refused(question.checks, policies, cause)
     else:
         parts = _passing(question.checks, policies, what, cause)
-    return Decision.of([*question.settled, *parts])
+    return Decision.of([*question.settled_for(not all(part.allowed for part in parts)), *parts])
 
 
 def policies() -> set[str]:

@@ -112,7 +112,8 @@ def viewer() -> Client:
 
 def test_staff_that_may_only_look_is_forbidden_every_change(viewer: Client, unchanged: None) -> None:
     report = reverse("admin:ratewindow_report")
-    looks = (report, reverse("admin:app_list", args=["ratewindow"]), reverse("admin:ratewindow_coverage"))
+    index, pages = reverse("admin:app_list", args=["ratewindow"]), ("coverage", "explain")
+    looks = (report, index, *(reverse(f"admin:ratewindow_{page}") for page in pages))
     seen = 0
     for address in addresses():
         seen += viewer.get(address).status_code == 200

@@ -93,3 +93,15 @@ def test_with_penalty_and_counted_refusals_too() -> None:
     assert statuses(site, 2, REMOTE_ADDR=chosen) == [200, 429]
     assert int(get(site, REMOTE_ADDR=chosen)["Retry-After"]) > 890
     assert statuses(site, 3, REMOTE_ADDR=other) == [200] * 3
+
+
+@pytest.mark.parametrize("refuses", [{"rate": "0/h"}, {"key": "header:x-other", "on_missing": "refuse"}], ids=str)
+def test_a_rule_in_shadow_without_its_key_is_other_where_another_rule_refuses(refuses: dict[str, Any]) -> None:
+    """Else the report would count a refused request as passed."""
+    RateRule.objects.define("try", "9/h", prefix="/", key="header:x-app", on_missing="refuse")
+    view = behind_middleware(plain(False))
+    assert statuses(view, 1) == [200]
+    RateRule.objects.define("login", prefix="/", mode="enforce", **{"rate": "9/h", **refuses})
+    assert statuses(view, 1) == [429]
+    counted = [sums["try"] for sums in counters.held().values()]
+    assert [sum(getattr(each, name) for each in counted) for name in ("passed", "would_refuse", "other")] == [1, 1, 1]
