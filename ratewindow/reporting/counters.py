@@ -129,6 +129,7 @@ class Counters:
         self._logged: set[str] = set()
         self._causes: dict[str, int] = {}
         self._dropped = 0  # changes of minutes that are no longer kept
+        self._gone: dict[str, Sums] = {}  # the sums of these minutes
 
     def forget(self) -> None:
         """Drop the counts that have not been sent."""
@@ -243,6 +244,15 @@ class Counters:
         with self._lock:
             return {minute: sheet.frozen() for minute, sheet in self._sheets.items()}
 
+    def since_start(self) -> dict[str, Sums]:
+        """All that this process has counted, by rule."""
+        with self._lock:
+            found = dict(self._gone)
+            for sheet in self._sheets.values():
+                for rule, sums in sheet.frozen().items():
+                    found[rule] = found[rule].plus(sums) if rule in found else sums
+            return found
+
     def held_who(self) -> dict[int, dict[str, Who]]:
         """Who met the rules, by minute and rule; with memory://, these are all."""
         with self._lock:
@@ -271,7 +281,10 @@ class Counters:
             return self._dropped + sum(sheet.changes for sheet in self._sheets.values())
 
     def _drop(self, minute: int) -> None:
-        self._dropped += self._sheets.pop(minute).changes
+        sheet = self._sheets.pop(minute)
+        self._dropped += sheet.changes
+        for rule, sums in sheet.frozen().items():
+            self._gone[rule] = self._gone[rule].plus(sums) if rule in self._gone else sums
 
     def _open(self, minute: int) -> _Sheet:
         for number, earlier in self._sheets.items():  # an outage of hours takes no more memory than its minutes would, sent
@@ -318,6 +331,7 @@ record = _process.record
 flush = _process.flush
 held = _process.held
 held_who = _process.held_who
+since_start = _process.since_start
 held_code = _process.held_code
 causes = _process.causes
 total = _process.total

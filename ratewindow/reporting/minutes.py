@@ -7,11 +7,11 @@ count once.
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from ratewindow.limiter.redis.faults import BadReply
 from ratewindow.limiter.redis.thread_deadline import limited
-from ratewindow.reporting import sums, who
+from ratewindow.reporting import sums, totals, who
 from ratewindow.reporting.codes import Unsent
 from ratewindow.reporting.sums import Sums
 from ratewindow.reporting.who import Who
@@ -23,8 +23,6 @@ UNCOLLECTED_S = 6 * 3600  # how long counts wait for a collector
 COLLECTED_S = 3 * 3600  # longer than a process keeps unsent minutes, so that late counts join those of other processes
 MOST_MINUTES = UNCOLLECTED_S // MINUTE_S + 10  # read at once, newest first; a clock may be a little ahead
 
-MOST_NAME = 64  # characters of a rule's name
-
 Value = TypeVar("Value", Sums, Who)
 FromText = Callable[[str], Value | None]
 
@@ -35,12 +33,15 @@ def send(
     names: Mapping[int, Mapping[str, Who]] = MappingProxyType({}),
     codes: Mapping[int, Unsent] = MappingProxyType({}),
 ) -> None:
-    """Set sums, who was counted, and the codes of refusals, by minute, in one transaction, so that no key is without its
-    expiry."""
+    """Set sums, who was counted, and the codes of refusals, by minute, and add to the totals what the sums have grown by: in
+    one transaction, so that no key is without its expiry, and no total without its sums."""
     client = process_clients.patient_client()
 
     def write() -> None:
+        grown = _growth(client, fields)
         with limited(process_clients.PATIENT_S), client.pipeline(transaction=True) as pipe:
+            for name, count in grown.items():
+                pipe.hincrby(state_keys.totals(), name, count)
             for minute, by_name in fields.items():
                 pipe.hset(state_keys.minute(minute), mapping={name: value.to_text() for name, value in by_name.items()})
                 pipe.expire(state_keys.minute(minute), UNCOLLECTED_S)
@@ -55,9 +56,22 @@ def send(
             pipe.execute()
 
     types = {state_keys.minutes(): "zset"}
-    hashes = [*map(state_keys.minute, fields), *map(state_keys.minute_who, names), *map(state_keys.minute_codes, codes)]
-    types |= dict.fromkeys(hashes, "hash")
+    by_minute = [*map(state_keys.minute, fields), *map(state_keys.minute_who, names), *map(state_keys.minute_codes, codes)]
+    types |= dict.fromkeys([state_keys.totals(), *by_minute], "hash")
     with_repair(client, types, write)
+
+
+def _growth(client: Any, fields: Mapping[int, Mapping[str, Sums]]) -> Mapping[str, int]:
+    """What the sums have grown by since Redis has them. It is asked: an answer to the last time may have been lost."""
+    with limited(process_clients.PATIENT_S), client.pipeline(transaction=False) as pipe:
+        for minute, by_name in fields.items():
+            pipe.hmget(state_keys.minute(minute), list(by_name))
+        known = pipe.execute()
+    before = (sums.from_text(text.decode(errors="replace")) if text else None for texts in known for text in texts)
+    after = (each for by_name in fields.values() for each in by_name.items())
+    return totals.growth(
+        (name.partition("|")[2], earlier or Sums(), now) for earlier, (name, now) in zip(before, after, strict=True)
+    )
 
 
 def waiting(now_s: float) -> list[int]:
@@ -101,7 +115,7 @@ def _by_rule(fields: Mapping[bytes, bytes], from_text: FromText[Value]) -> dict[
     for name, text in fields.items():
         rule = name.decode(errors="replace").partition("|")[2]
         value = from_text(text.decode(errors="replace"))
-        if value is None or not 0 < len(rule) <= MOST_NAME or not rule.isprintable():
+        if value is None or not totals.is_name(rule):
             malformed.skip("count", name.decode(errors="replace"), text.decode(errors="replace"))
         else:
             total[rule] = total[rule].plus(value) if rule in total else value

@@ -15,6 +15,7 @@ from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from ratewindow.conf import site_functions
+from ratewindow.identity import privacy
 from ratewindow.limiter.types import Decision
 from ratewindow.models import RateRule
 from ratewindow.request import problem_json, refusal_page
@@ -97,7 +98,16 @@ def description_of(decision: Decision) -> str:
 def log_refusal(decision: Decision, request: HttpRequest) -> None:
     """One line for each refused request, with the code that its answer carries; a formatter finds more in the record."""
     if logger.isEnabledFor(logging.INFO):
-        extra = {"request": request, "decision": decision}
+        rule, check = decision.made_by, decision.check
+        extra = {
+            "request": request,
+            "decision": decision,
+            "rule": decision.rule,
+            "reason": decision.reason,
+            "code": decision.id,
+            "key": rule.key if rule is not None else "",
+            "identity": privacy.shown(check.identity) if check is not None and check.identity else "",
+        }
         logger.info("refused %s by rule %s: %s", decision.id, decision.rule, decision.reason, extra=extra)
 
 

@@ -32,6 +32,8 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     # the rules' token, the switch, statistics, process records
     "mget": (_KEY,),
     "hset": (_KEY, "a", "1"),
+    "hmget": (_KEY, "a"),
+    "hincrby": (_KEY, "a", "1"),
     "hgetall": (_KEY,),
     "expire": (_KEY, "5"),
     "zadd": (_KEY, "1", "a"),

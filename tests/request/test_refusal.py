@@ -362,6 +362,22 @@ def test_a_refusal_is_no_warning_of_djangos_and_an_info_of_ours(
     assert (record.request.path, record.decision.rule) == (path, path.strip("/"))  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(("anonymize", "identity"), [("secrets", "ip:203.0.113.9"), ("all", "ip:#")])
+def test_the_log_has_stable_fields_and_the_identity_as_it_may_be_stored(
+    anonymize: str, identity: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    RateRule.objects.define("limited", "0/m", path="/limited/", mode="enforce", key="ip+method")
+    caplog.set_level(logging.INFO)
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": anonymize}):
+        code = Client().get("/limited/", REMOTE_ADDR="203.0.113.9", headers={"accept": "application/json"}).json()["code"]
+    (record,) = [record for record in caplog.records if record.name == "ratewindow.refusals"]
+    fields = {name: getattr(record, name) for name in ("rule", "reason", "code", "key")}
+    assert fields == {"rule": "limited", "reason": "limit", "code": code, "key": "ip+method"}
+    told = vars(record)["identity"]
+    assert told.startswith(identity) and told.endswith(" + method:GET")
+    assert ("203.0.113.9" in json.dumps(vars(record), default=str)) == (anonymize == "secrets")
+
+
 def test_an_error_of_a_view_that_was_told_of_a_refusal_is_djangos_to_log() -> None:
     for status, marked in ((500, False), (429, True)):
         limited = ratelimit(rate="0/m", block=False)(lambda request, status=status: HttpResponse(status=status))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, assert_type
 
+import prometheus_client
 import redis
 import redis.asyncio
 from django.core.asgi import get_asgi_application
@@ -38,6 +39,9 @@ from ratewindow import (
     reset,
 )
 from ratewindow.asgi import lifespan
+from ratewindow.health import metrics
+from ratewindow.health.metrics import open_telemetry
+from ratewindow.health.metrics.prometheus import Collector
 from ratewindow.health.overview import status
 from ratewindow.limiter import (
     AsyncClusterStore,
@@ -292,6 +296,11 @@ for signal in (throttled, rules_changed, degraded, recovered):
     signal.connect(on_throttled)
 
 assert_type(status(), dict[str, Any])
+assert_type(metrics.text(), str)
+metrics_url = path("metrics/", metrics.view)
+prometheus_client.REGISTRY.register(Collector())
+open_telemetry.instrument()
+open_telemetry.uninstrument()
 application = lifespan(get_asgi_application())
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = BEAT_SCHEDULE
 

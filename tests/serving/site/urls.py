@@ -8,6 +8,7 @@ from django.urls import converters, path, re_path, register_converter
 from django.utils.functional import lazy
 from django.utils.translation import get_language
 
+from ratewindow.health import metrics
 from tests.serving.site import rest, views
 
 
@@ -33,6 +34,7 @@ urlpatterns = [
     path("two/", views.plain, name="two"),
     path("dotted/<str:rest>/end", views.plain, name="dotted"),
     path("admin/", admin.site.urls),
+    path("metrics/", metrics.view),
     path("sync/", views.sync_view),
     path("async/", views.async_view),
     path("class/", views.SyncClass.as_view()),
