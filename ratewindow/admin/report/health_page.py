@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 from django.utils.formats import localize
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 
 from ratewindow import conf
 from ratewindow.admin.banner import off_message
@@ -113,7 +113,7 @@ def process_line(process: dict[str, Any]) -> ProcessLine:
         mark=mark,
         breaker=breaker,
         rules=rules,
-        switch={"on": gettext("on"), "off": gettext("off")}.get(process.get("switch", ""), ""),
+        switch={"on": pgettext("limits", "on"), "off": pgettext("limits", "off")}.get(process.get("switch", ""), ""),
         fallback=number(fallback) if "fallback" in process else "",
     )
 
