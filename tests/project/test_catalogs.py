@@ -1,4 +1,4 @@
-"""The catalogs of translations are compiled, and what they lack is found."""
+"""The catalogs of translations have every message of the sources, filled with the same values, and are compiled."""
 
 import io
 from gettext import GNUTranslations
@@ -9,7 +9,18 @@ import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 
-from testproject.messages import LANGUAGES, PACKAGE, problems, read
+from testproject.messages import LANGUAGES, PACKAGE, extracted, problems, read
+
+
+@pytest.fixture(scope="module")
+def template() -> Catalog:
+    return extracted()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_catalog_is_complete_and_right(language: str, template: Catalog) -> None:
+    found = list(problems(read(language), template))
+    assert found == [], f"run make messages, translate these in {_folder(language)}/django.po, and run make messages again"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
