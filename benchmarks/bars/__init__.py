@@ -23,6 +23,7 @@ from benchmarks.bars import (
     together,
     windows,
     wrong,
+    year,
 )
 from benchmarks.tables import Section
 
@@ -47,4 +48,5 @@ BARS: dict[str, Callable[[], Section]] = {
     "growth-clients": growth_clients.measure,
     "growth-windows": growth_windows.measure,
     "growth-rules": growth_rules.measure,
+    "year": year.measure,
 }

@@ -99,6 +99,30 @@ def test_pages_ask_as_often_for_many_rows_as_for_some(site: Place) -> None:
     assert "more {}" in run(site, program)
 
 
+def test_a_report_of_a_year_takes_as_many_queries_for_many_rules_as_for_few(site: Place) -> None:
+    program = """
+        from django.contrib.auth import get_user_model
+        from django.db import connection
+        from django.test import Client
+        from django.test.utils import CaptureQueriesContext
+        from django.urls import reverse
+        from django.utils import timezone
+        from benchmarks import year_of_counts
+        client = Client(SERVER_NAME="localhost")
+        client.force_login(get_user_model().objects.get(username="admin"))
+        year = reverse("admin:ratewindow_report") + "?period=1y"
+        for first, rules in ((0, 2), (2, 8)):
+            year_of_counts.make(rules, timezone.now(), days=20, first=first)
+            client.get(year)
+            with CaptureQueriesContext(connection) as queries:
+                page = client.get(year)
+            assert page.status_code == 200 and f"rule-{first}" in page.content.decode()
+            print("queries", len(queries))
+    """
+    counted = [line for line in run(site, program).splitlines() if line.startswith("queries")]
+    assert len(counted) == 2 and counted[0] == counted[1]
+
+
 def test_all_commands_and_tasks_work(site: Place) -> None:
     program = """
         import time

@@ -38,6 +38,22 @@ def fill() -> None:
             rule="search", resolution="minute", start=now - timedelta(minutes=ago), passed=60, would_refuse=20
         )
 
+    _fill_who(now - timedelta(minutes=3))
+
+
+def _fill_who(minute: Any) -> None:
+    from ratewindow.reporting.offender_rows import set_rows
+    from ratewindow.reporting.who import AGENT, CLIENT, NETWORK, ROUTE, Counted, Group, Known, Who
+
+    network = "ip:203.0.113.0/24"
+    named = {f"ip:203.0.113.{number}": Known(Counted(3, 0, 9), network=network) for number in range(14)}
+    named["header:x-api-key:" + "long" * 40] = Known(Counted(2, 0, 9), signed_in=True)
+    one = {
+        kind: Group({name: Known(Counted(42, 0, 0))})
+        for kind, name in ((ROUTE, "POST /login/"), (AGENT, "curl"), (NETWORK, network))
+    }
+    set_rows("minute", {(minute, "login"): Who(Counted(44, 0, 150), {CLIENT: Group(named), **one})})
+
 
 def session() -> str:
     """The key of a session in which a superuser is logged in."""

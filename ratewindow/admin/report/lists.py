@@ -13,6 +13,8 @@ from ratewindow.reporting.about_request import NO_ROUTE
 from ratewindow.reporting.offenders import Name, Offenders
 from ratewindow.reporting.summary import number, percent
 
+MOST = 10  # of each list
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -44,16 +46,16 @@ def lists(request: HttpRequest, found: Offenders) -> list[EntryList]:
         EntryList(
             gettext("Routes most refused"),
             refused,
-            [entry(name, rule_url(name.value) if may_add else "") for name in found.routes.most],
+            [entry(name, rule_url(name.value) if may_add else "") for name in found.routes.most[:MOST]],
             gettext("Make a rule"),
         ),
-        EntryList(gettext("User agents most refused"), refused, [entry(name) for name in found.agents.most]),
+        EntryList(gettext("User agents most refused"), refused, [entry(name) for name in found.agents.most[:MOST]]),
         EntryList(
             gettext("Busiest clients"),
             met,
             [
                 Entry(display(request, name.value), number(name.met), percent(name.met, found.total.met))
-                for name in found.busiest
+                for name in found.busiest[:MOST]
                 if name.met
             ],
         ),

@@ -12,6 +12,8 @@ from ratewindow.admin.report.acts import Act, about_client, explain_url, may_act
 from ratewindow.reporting.offenders import HowMany, Name, Offenders
 from ratewindow.reporting.summary import number, percent
 
+MOST = 10  # networks, and clients of none of these
+
 
 @dataclass(frozen=True)
 class Line:
@@ -59,19 +61,19 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
             explain_url(request, name.value, route) if is_client else "",
         )
 
-    listed = {name.value for name in found.networks.most}
+    listed = {name.value for name in found.networks.most[:MOST]}
     apart, members = list[Line](), dict[str, list[Line]]()
     for name in found.clients.most:
         made = line(name, gettext("signed in") if name.signed_in else "", is_client=True)
         (members.setdefault(name.network, []) if name.network in listed else apart).append(made)
     networks = [
         replace(line(name, gettext("network, %s") % clients(name.clients)), members=members.get(name.value, []))
-        for name in found.networks.most
+        for name in found.networks.most[:MOST]
     ]
     bound = max(found.clients.bound.rank, found.networks.bound.rank)
     return WhoIsRefused(
         about=_in_a_sentence(found),
-        lines=[*networks, *apart],
+        lines=[*networks, *apart[:MOST]],
         bound=number(bound) if bound else "",
         masked=_masked(request),
     )

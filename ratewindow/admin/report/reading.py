@@ -34,7 +34,7 @@ class Reading:
     offenders: Offenders
 
 
-def read(request: HttpRequest, most: int = 10) -> Reading:
+def read(request: HttpRequest, most: int = 40) -> Reading:
     """`most` names of each kind: clients, networks, routes, user agents."""
     form, now, reachable = ReportForm(request.GET), time_zone.now(), glance(request).reachable
     period, rules = form.to_period(now), form.rules()

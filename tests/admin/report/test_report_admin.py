@@ -1,6 +1,7 @@
 """The report page: what it says, to whom, and that nothing on it can be turned against its reader."""
 
 import re
+import time
 from datetime import timedelta
 from urllib.parse import urlencode
 
@@ -8,13 +9,17 @@ import pytest
 import redis
 from django.contrib.auth.models import Permission, User
 from django.core.exceptions import ValidationError
+from django.db import connection
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
 import ratewindow
+from benchmarks import year_of_counts
 from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.reporting import minutes
+from ratewindow.reporting.sums import Sums
 from ratewindow.rules import code_rates
 
 pytestmark = pytest.mark.django_db
@@ -269,3 +274,58 @@ def test_the_table_over_time_says_what_another_rule_refused(page):
     assert columns == ["From", "Passed", "Refused", "By another rule", "Would refuse"]
     lines = [re.findall(r'<td class="rw-number">(.*?)</td>', line) for line in table.split("<tr>")]
     assert [line for line in lines if any(number != "0" for number in line)] == [["60", "30", "10", "5"]]
+
+
+@pytest.mark.parametrize("query", [{}, {"rule": "rule-1"}, {"mode": "enforce"}])
+def test_a_year_of_many_rules_takes_as_many_queries_as_of_few(query, admin_client, django_assert_num_queries):
+    for number in range(12):
+        RateRule.objects.define(f"rule-{number}", "5/m", mode="enforce")
+    year_of_counts.make(2, timezone.now(), days=40)
+    address = f"{reverse('admin:ratewindow_report')}?{urlencode({'period': '1y', **query})}"
+    admin_client.get(address)
+    with CaptureQueriesContext(connection) as few:
+        assert "rule-1" in admin_client.get(address).content.decode()
+    year_of_counts.make(10, timezone.now(), days=60, first=2)
+    with django_assert_num_queries(len(few)):
+        assert admin_client.get(address).status_code == 200
+
+
+def test_the_rules_of_a_mode_are_shown_alone_and_the_links_keep_it(page):
+    RateRule.objects.define("login", "5/m", mode="enforce")
+    RateRule.objects.define("search", "5/m", mode="shadow")
+    row("login", passed=5)
+    row("search", passed=7)
+    html = page(mode="shadow")
+    assert re.findall(r"<dd><strong>(.*?)</strong>", html)[0] == "7"
+    assert "?period=24h&amp;mode=shadow" in html
+    assert re.findall(r"<dd><strong>(.*?)</strong>", page(mode="enforce"))[0] == "5"
+
+
+def test_figures_are_compared_with_the_period_before(page):
+    row("login", ago=timedelta(hours=4), resolution="hour", passed=1)
+    row("login", ago=timedelta(minutes=90), passed=100, refused=2)
+    row("login", ago=timedelta(minutes=9), passed=104, refused=122)
+    html = page()
+    assert re.findall(r'class="rw-change"[^>]*>([^<]+)<', html) == ["+4 %", "×61", "as before"]
+
+
+def test_the_part_that_changes_is_asked_for_alone(page):
+    row("login", passed=5)
+    html = page(live="1")
+    assert html.lstrip().startswith('<div class="rw-summary') and "All quiet" in html and "<body" not in html
+    assert 'id="rw-live"' in page() and 'id="rw-live"' not in page(start="2026-01-01T00:00", end="2026-01-02T00:00")
+
+
+def test_when_nobody_collects_it_says_what_to_run(page):
+    now_s = time.time()
+    minutes.send({int(now_s) // 60 - ago: {"p|login": Sums(passed=1)} for ago in range(20)}, now_s)
+    assert "20 minutes wait in Redis. Nobody collects: run" in page()
+
+
+def test_hours_of_the_week_have_what_was_refused_in_them(page):
+    row("login", ago=timedelta(days=7), resolution="hour", refused=70)
+    row("login", ago=timedelta(days=14), resolution="hour", refused=70)
+    row("login", ago=timedelta(days=6), resolution="hour", refused=7)
+    row("login", passed=1)
+    html = page()
+    assert re.findall(r'class="rw-shade-([1-5])">(\d+)<', html) in ([("5", "140"), ("1", "7")], [("1", "7"), ("5", "140")])

@@ -1,0 +1,46 @@
+"""A year of collected statistics, of so many rules: the sums of each day, and who was refused."""
+
+import random
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from ratewindow.models import OffenderStat, ThrottleStat
+from ratewindow.reporting.offender_rows import EVERY_RULE
+
+CLIENTS, NETWORKS, OTHERS = 10, 3, 2  # names of each day and rule
+BATCH = 500
+LATENCY = {"0.128": 5000, "0.181": 3000, "0.256": 900, "0.362": 100, "0.512": 50, "1.02": 9}
+
+
+def make(rules: int, until: datetime, days: int = 365, first: int = 0) -> None:
+    """Rows of days that end before `until`, the same in each run."""
+    chance = random.Random(1)
+    starts = [until.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=day) for day in range(1, days + 1)]
+    names = [f"rule-{number}" for number in range(first, first + rules)]
+    ThrottleStat.objects.bulk_create((_sums(start, name, chance) for start in starts for name in names), BATCH)
+    OffenderStat.objects.bulk_create((row for start in starts for name in names for row in _who(start, name, chance)), BATCH)
+    together = (row for start in starts for row in _who(start, EVERY_RULE, chance, more=4))
+    OffenderStat.objects.bulk_create(together, BATCH, ignore_conflicts=True)
+
+
+def _sums(start: datetime, rule: str, chance: random.Random) -> ThrottleStat:
+    refused = chance.randrange(1, 500)
+    reasons = {"limit": refused, "store:timeout": 3}
+    return ThrottleStat(rule=rule, resolution="day", start=start, passed=9000, refused=refused, reasons=reasons, latency=LATENCY)
+
+
+def _who(start: datetime, rule: str, chance: random.Random, more: int = 1) -> Iterator[OffenderStat]:
+    def row(kind: str, value: str, network: str = "") -> OffenderStat:
+        refused = chance.randrange(1, 50)
+        return OffenderStat(
+            rule=rule, resolution="day", start=start, kind=kind, value=value, refused=refused, met=9 * refused, network=network
+        )
+
+    yield row("all", "")
+    yield row("client", "")
+    for number in range(CLIENTS * more):
+        network = f"{chance.randrange(200)}.{number}"
+        yield row("client", f"ip:10.{network}.1", f"ip:10.{network}.0/24")
+    yield from (row("network", f"ip:10.{start.day}.{number}.0/24") for number in range(NETWORKS * more))
+    yield from (row("route", f"GET /{rule}/{number}") for number in range(OTHERS * more))
+    yield from (row("agent", f"agent {number}") for number in range(OTHERS * more))
