@@ -10,6 +10,14 @@ from ratewindow.limiter.types import Decision
 from ratewindow.reporting import collecting, counters, minutes
 from ratewindow.store import process_clients
 
+STEPS = {
+    "the minutes of clients are stored": (collecting, "set_rows"),
+    "all minutes are stored": (collecting, "_fold"),
+    "hours and days are stored": (minutes, "settle"),
+    "minutes have left Redis": (collecting, "_prune"),
+}
+"""After what a collection can be killed, and what it would do next."""
+
 
 @shared_task(ignore_result=True)
 def count(rule: str) -> None:
@@ -25,15 +33,17 @@ def tell_limit(rule: str) -> None:
 
 
 @shared_task(ignore_result=True)
-def collect_and_hang() -> None:
-    """The collection up to its last step, at which a worker can be killed."""
+def collect_and_hang(step: str) -> None:
+    """The collection up to the end of one step, at which its process can be killed."""
 
     def hang(*_: object, **__: object) -> None:
-        process_clients.patient_client().set("hanging", 1, ex=60)
+        process_clients.patient_client().set("hanging", os.getpid(), ex=60)
         time.sleep(60)  # it is killed here
 
-    settle, minutes.settle = minutes.settle, hang
+    module, name = STEPS[step]
+    usual = getattr(module, name)
+    setattr(module, name, hang)
     try:
         collecting.collect_stats()
     finally:
-        minutes.settle = settle
+        setattr(module, name, usual)

@@ -1,5 +1,8 @@
-"""A Celery worker that tests start, of a site on a database file, and a broker to send it tasks by."""
+"""Celery workers and beats that tests start, of a site on a database file, and a broker to send it tasks by."""
 
+import io
+import itertools
+import json
 import signal
 import sqlite3
 import subprocess
@@ -8,12 +11,26 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 from celery import Celery
+from django.core.management import call_command
 
 from tests.support.demo import CHECKOUT
 
-PATIENCE_S = 30.0
+PATIENCE_S = 180.0
+DUMPED = ("dumpdata", "ratewindow.ThrottleStat", "ratewindow.OffenderStat")
+
+
+def own_statistics() -> list[dict[str, Any]]:
+    """The rows of statistics in the database of the test, in an order that is always the same."""
+    out = io.StringIO()
+    call_command(*DUMPED, stdout=out)
+    return _rows(out.getvalue())
+
+
+def _rows(dumped: str) -> list[dict[str, Any]]:
+    return sorted((each["fields"] for each in json.loads(dumped)), key=lambda fields: json.dumps(fields, sort_keys=True))
 
 
 class Site:
@@ -25,7 +42,10 @@ class Site:
         broker = broker or environment["RATEWINDOW_REDIS_URL"]
         self.environment = {**environment, "TESTPROJECT_DATABASE": str(self.database), "CELERY_BROKER_URL": broker}
         self.app = Celery(broker=broker)
+        self._folder = folder
         self._workers: list[subprocess.Popen[bytes]] = []
+        self._beats: list[subprocess.Popen[bytes]] = []
+        self._numbers = itertools.count()
         subprocess.run(
             [sys.executable, "manage.py", "migrate"], cwd=CHECKOUT, env=self.environment, check=True, capture_output=True
         )
@@ -33,13 +53,17 @@ class Site:
     def start(self, *options: str) -> None:
         """One worker more; it works on one task at a time."""
         words = "-m celery -A testproject worker --concurrency 1 --include tests.support.trial_tasks"
-        words += f" --hostname w{len(self._workers)}@%h"
+        words += f" --hostname w{next(self._numbers)}@%h"
+        self._workers.append(self._started(*words.split(), *options))
+
+    def start_beat(self, name: str) -> None:
+        """One beat more, with a schedule that waits for nothing."""
+        words = f"-m celery -A tests.support.hasty_beat beat --pidfile= --schedule {self._folder / f'beat{name}'}"
+        self._beats.append(self._started(*words.split()))
+
+    def _started(self, *words: str) -> "subprocess.Popen[bytes]":
         with self.log.open("ab") as log:
-            self._workers.append(
-                subprocess.Popen(
-                    [sys.executable, *words.split(), *options], cwd=CHECKOUT, env=self.environment, stdout=log, stderr=log
-                )
-            )
+            return subprocess.Popen([sys.executable, *words], cwd=CHECKOUT, env=self.environment, stdout=log, stderr=log)
 
     def send(self, name: str, *arguments: object) -> None:
         self.app.send_task(name, arguments)
@@ -48,10 +72,15 @@ class Site:
         with closing(sqlite3.connect(self.database)) as database:
             return database.execute("SELECT resolution, rule, passed FROM ratewindow_throttlestat ORDER BY resolution").fetchall()
 
+    def statistics(self) -> list[dict[str, Any]]:
+        """All rows of statistics, as `own_statistics` has them."""
+        words = [sys.executable, "manage.py", *DUMPED]
+        return _rows(subprocess.run(words, cwd=CHECKOUT, env=self.environment, check=True, capture_output=True, text=True).stdout)
+
     def wait_for(self, condition: Callable[[], object]) -> None:
         deadline_s = time.monotonic() + PATIENCE_S
         while not condition():
-            alive = all(worker.poll() is None for worker in self._workers)
+            alive = all(each.poll() is None for each in [*self._workers, *self._beats])
             assert alive and time.monotonic() < deadline_s, self.log.read_text()
             time.sleep(0.02)  # between two looks, not in the hope of anything
 
@@ -62,12 +91,13 @@ class Site:
         worker.wait()
 
     def end(self) -> None:
-        for worker in self._workers:
-            if worker.poll() is None:
-                worker.send_signal(signal.SIGTERM)
-        for worker in self._workers:
+        running = [*self._beats, *self._workers]
+        for each in running:
+            if each.poll() is None:
+                each.send_signal(signal.SIGTERM)
+        for each in running:
             with suppress(subprocess.TimeoutExpired):
-                worker.wait(PATIENCE_S)
-            worker.kill()
-            worker.wait()
+                each.wait(PATIENCE_S)
+            each.kill()
+            each.wait()
         self.app.close()
