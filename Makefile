@@ -14,7 +14,7 @@ PARALLEL := $(if $(RATEWINDOW_REDIS_URL),,-n auto --dist loadfile --no-loadscope
 # Suites beside the tests that mirror the package: each says in its README.md what it shows and needs.
 SUITES := badinputs browser faults migration seeds serving sites
 
-.PHONY: help demo test test-fast conformance redis-py faults soak pictures messages lint fmt bench beside clean
+.PHONY: help demo test test-fast conformance redis-py faults soak orphans pictures messages lint fmt bench beside clean
 .DELETE_ON_ERROR:
 
 help: ## show this list (the default)
@@ -43,6 +43,9 @@ faults: $(VENV)/.test ## measure what each fault costs a request, and when it is
 
 soak: $(VENV)/.test ## traffic for SOAK_SECONDS=600 with a fault every 20 seconds (ARGS=--write)
 	@$(BIN)/python -m tests.faults.soaking $(ARGS)
+
+orphans: $(VENV)/.test ## clean a Cluster of a million keys under traffic, and measure what that costs (ARGS=--write)
+	@$(BIN)/python -m tests.faults.orphaning $(ARGS)
 
 pictures: $(VENV)/.demo $(BROWSER) ## take the pictures of the admin in docs/pictures from the demo, and draw those of the algorithms
 	@$(BIN)/python -m testproject.pictures

@@ -1,7 +1,6 @@
 """``python -m tests.faults``: what each fault costs a request, and when it is forgotten, as tables."""
 
 import argparse
-import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -9,7 +8,6 @@ from pathlib import Path
 
 from benchmarks.machine import described
 from benchmarks.tables import table
-from tests.faults import cleaning
 from tests.faults.bounds import BACK_S, FAILING_MS, OPEN_MS, TRIES, Bounds, measure
 from tests.faults.catalogue import FAULTS
 from tests.faults.clusters import Met, kill_a_master, move_slots
@@ -20,7 +18,6 @@ from tests.support.servers import cluster_with_replicas
 
 PAGE = CHECKOUT / "docs" / "operators" / "faults.md"
 TIMEOUT_MS, WAITED_MS = 100, 150  # the default, and what nobody waits longer than when Redis hangs
-STALL_MS = 10
 EDITS, OBEYED_S = 20, 1.5  # REFRESH and half a second
 INTRODUCTION = f"""\
 # What a fault costs
@@ -65,7 +62,6 @@ def main() -> int:
         parser.error(f"no fault {', '.join(sorted(unknown))}: choose from {', '.join(FAULTS)}")
     if options.write and options.names:
         parser.error("--write takes all faults: leave the names out")
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.serving.site.settings")
     page = Page()
     page.add(INTRODUCTION)
     with tempfile.TemporaryDirectory(prefix="ratewindow-faults-") as folder:
@@ -74,7 +70,6 @@ def main() -> int:
         if not options.names:
             _clusters(page, Path(folder))
             _edits(page, Path(folder))
-            _cleaner(page, Path(folder))
     if options.write:
         PAGE.write_text("\n".join(page.parts), encoding="utf-8")
     print(f"{page.missed} promises were not kept." if page.missed else "Every promise was kept.")
@@ -137,19 +132,6 @@ def _edits(page: Page, folder: Path) -> None:
     page.add(
         f"Four workers of gunicorn and two of uvicorn, `REFRESH` 1 s: {within} of {EDITS} edits were obeyed by all six within "
         f"{OBEYED_S} s, {page.verdict(within == EDITS)}; {figures}."
-    )
-
-
-def _cleaner(page: Page, folder: Path) -> None:
-    with place(template(folder)) as made:
-        cleaning.seed(made, living=500_000, orphans=500_000, foreign=1_000)
-        cleaned = cleaning.clean(made)
-    longest_ms = cleaned.longest_us / 1000
-    page.add("## The cleaner")
-    page.add(
-        f"A million keys of the limiter, half of them of a rule that is gone, and a thousand of somebody else: {cleaned.told}. "
-        f"No command held up the server for longer than {longest_ms:.1f} ms (at most {STALL_MS}), "
-        f"{page.verdict(longest_ms <= STALL_MS)}."
     )
 
 
