@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
 from django.urls import path, reverse
 
+from ratewindow import hit
 from ratewindow.health import processes
 from ratewindow.identity import proxy_warning
 from ratewindow.models import Edit, Override, RateRule
@@ -184,6 +185,23 @@ def test_a_page_while_redis_is_away(page: Client, name: str, settings: Any) -> N
 
 def test_the_first_pages(page: Client) -> None:
     assert said(page.get(reverse("admin:index"))) == said(page.get(reverse("admin:app_list", args=["ratewindow"]))) == []
+
+
+@pytest.mark.parametrize("client", [{"address": "203.0.113.9"}, {"user": "42"}, {"user": "no"}, {"address": "no"}], ids=str)
+def test_explaining_a_request(page: Client, client: dict[str, str]) -> None:
+    rules()
+    overrides()
+    reading.reload()
+    for visit in ("/x/", "/api/x/1/", "/no/", "no"):
+        assert said(page.get(url("explain"), {"method": "POST", "path": visit, **client})) == []
+
+
+def test_explaining_a_code(page: Client) -> None:
+    RateRule.objects.define("r1", "0/s", path="/x/", mode="enforce")
+    reading.reload()
+    refused = hit("r1", "ip:203.0.113.9")
+    for code in (refused.id, "zzzzz"):
+        assert said(page.get(url("explain"), {"code": code})) == []
 
 
 def test_the_state_of_several_processes_each_with_a_problem(page: Client) -> None:
