@@ -67,7 +67,7 @@ def until_answered(page: Any) -> None:
 
 
 def opened(browser: Any, live_server: Any, admin_client: Any, **options: Any) -> Any:
-    context = browser.new_context(**options)
+    context = browser.new_context(base_url=live_server.url, **options)
     context.add_init_script(COUNT_QUESTIONS)
     context.add_cookies([{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_server.url}])
     return context.new_page()
@@ -78,7 +78,10 @@ def strict_policy(get_response: Any) -> Any:
 
     def middleware(request: Any) -> Any:
         response = get_response(request)
-        response["Content-Security-Policy"] = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'"
+        response["Content-Security-Policy"] = (
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+            "form-action 'self'; base-uri 'none'"
+        )
         return response
 
     return middleware

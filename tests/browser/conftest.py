@@ -1,7 +1,7 @@
 """What a browser needs around it."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -25,3 +25,41 @@ def browser() -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(params=[(1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")], ids=lambda look: f"{look[0]}-{look[1]}")
+def look(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Options of a page: wide, or as on a phone, in each theme."""
+    width, scheme = request.param
+    return {"color_scheme": scheme, "viewport": {"width": width, "height": 900}}
+
+
+@pytest.fixture
+def open_page(browser: Any, live_server: Any, admin_client: Any, settings: Any) -> Iterator[Callable[..., Any]]:
+    """Opens an address as an administrator, under a strict policy; an error in the console, such as a violated policy, is one
+    here."""
+    from tests.browser.chromium import STRICT_POLICY, opened, until_answered
+
+    settings.MIDDLEWARE = [STRICT_POLICY, *settings.MIDDLEWARE]
+    scripted: list[Any] = []
+    contexts: list[Any] = []
+    said: list[str] = []
+
+    def open_page(address: str = "", **options: Any) -> Any:
+        page = opened(browser, live_server, admin_client, **options)
+        contexts.append(page.context)
+        if options.get("java_script_enabled", True):
+            scripted.append(page)
+        page.on("console", lambda message: message.type == "error" and said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        if address:
+            page.goto(address)
+        return page
+
+    yield open_page
+    for page in scripted:
+        page.evaluate("() => { window.fetch = () => new Promise(() => {}); }")  # it asks no more
+        until_answered(page)
+    for context in contexts:
+        context.close()
+    assert said == []

@@ -1,17 +1,13 @@
 """Explain in a real browser: from the code of a refused visitor to its release; in both themes, on a phone, by keyboard."""
 
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
-from django.test import override_settings
 from django.urls import reverse
 
 from ratewindow.models import Override
-from tests.browser.chromium import CONTRAST, IN_A_BROWSER, STRICT_POLICY, opened, sync_api
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, sync_api
 from tests.support.rule_pages import define
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
@@ -40,37 +36,25 @@ def visit(live_server: Any, browser: Any, count: int = 1) -> Any:
     return found
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-def test_it_can_be_read_in_both_themes_and_on_a_phone(
-    browser: Any, live_server: Any, admin_client: Any, scheme: str, width: int
-) -> None:
+def test_it_can_be_read_in_both_themes_and_on_a_phone(browser: Any, live_server: Any, open_page: Any, look: Any) -> None:
     make()
     visit(live_server, browser, 3)
-    with override_settings(MIDDLEWARE=[STRICT_POLICY, *settings.MIDDLEWARE]):
-        page = opened(browser, live_server, admin_client, color_scheme=scheme, viewport={"width": width, "height": 900})
-        said: list[str] = []
-        page.on("console", lambda message: said.append(message.text))
-        for name, query in (("empty", ""), ("refused", "?path=/search/&address=127.0.0.1"), ("wrong", "?path=x&headers=y")):
-            page.goto(f"{live_server.url}{EXPLAIN}{query}", wait_until="load")
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), query
-            for each in page.locator(".rw-explain :is(p, td, th, li, label, summary, .help, a, .rw-mode)").all():
-                if each.is_visible():
-                    assert each.evaluate(CONTRAST) >= 4.5, each.inner_text()
-            if folder := os.environ.get("PICTURES"):
-                page.screenshot(path=Path(folder) / f"explain-{name}-{width}-{scheme}.png", full_page=True)
-        assert not said
-        page.context.close()
+    page = open_page(**look)
+    for query in ("", "?path=/search/&address=127.0.0.1", "?path=x&headers=y"):
+        page.goto(EXPLAIN + query)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), query
+        for each in page.locator(".rw-explain :is(p, td, th, li, label, summary, .help, a, .rw-mode)").all():
+            if each.is_visible():
+                assert each.evaluate(CONTRAST) >= 4.5, each.inner_text()
 
 
 def test_a_refused_visitor_is_found_by_the_code_released_by_click_and_admitted(
-    browser: Any, live_server: Any, admin_client: Any
+    browser: Any, live_server: Any, open_page: Any
 ) -> None:
     make()
     told = visit(live_server, browser, 3)
     assert [status for status, _ in told] == [200, 200, 429]
-    page = opened(browser, live_server, admin_client)
-    page.goto(live_server.url + EXPLAIN, wait_until="load")
+    page = open_page(EXPLAIN)
     page.get_by_label("Code").fill(json.loads(told[2][1])["code"])
     page.keyboard.press("Enter")
     sync_api.expect(page.locator(".rw-then")).to_contain_text("refused at")
@@ -81,13 +65,11 @@ def test_a_refused_visitor_is_found_by_the_code_released_by_click_and_admitted(
     page.get_by_role("button", name="Release").click()
     sync_api.expect(page.locator(".messagelist")).to_contain_text("its counts under login deleted")
     assert [status for status, _ in visit(live_server, browser)] == [200]
-    page.context.close()
 
 
-def test_a_request_is_typed_by_keyboard_alone(browser: Any, live_server: Any, admin_client: Any) -> None:
+def test_a_request_is_typed_by_keyboard_alone(open_page: Any) -> None:
     make()
-    page = opened(browser, live_server, admin_client)
-    page.goto(live_server.url + EXPLAIN, wait_until="load")
+    page = open_page(EXPLAIN)
     page.get_by_label("Method").focus()
     page.keyboard.press("P")  # POST
     for text in ("/search/", "203.0.113.9"):
@@ -96,4 +78,3 @@ def test_a_request_is_typed_by_keyboard_alone(browser: Any, live_server: Any, ad
     page.keyboard.press("Enter")
     sync_api.expect(page.get_by_role("status")).to_contain_text("PASSES: no rule is at its limit.")
     sync_api.expect(page.get_by_role("heading", name="POST /search/")).to_be_visible()
-    page.context.close()

@@ -6,40 +6,27 @@ import pytest
 from django.urls import reverse
 
 from ratewindow.models import RateRule
-from tests.browser.chromium import CONTRAST, IN_A_BROWSER, STRICT_POLICY, opened
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
 LIST = reverse("admin:ratewindow_raterule_changelist")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-def test_they_can_be_read_in_both_themes_and_on_a_phone(
-    browser: Any, live_server: Any, admin_client: Any, scheme: str, width: int
-) -> None:
-    page = opened(browser, live_server, admin_client, color_scheme=scheme, viewport={"width": width, "height": 900})
+def test_they_can_be_read_in_both_themes_and_on_a_phone(open_page: Any, look: Any) -> None:
+    page = open_page(**look)
     for url in (LIST, reverse("admin:ratewindow_raterule_ready")):
-        page.goto(live_server.url + url, wait_until="load")
+        page.goto(url)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), url
         for each in page.locator(".rw-ready :is(h3, p, strong, .rw-sentence, .rw-button)").all():
             assert each.evaluate(CONTRAST) >= 4.5, each.inner_text()
-    page.context.close()
 
 
-def test_one_is_saved_in_shadow_by_keyboard_from_the_empty_list(
-    browser: Any, live_server: Any, admin_client: Any, settings: Any
-) -> None:
-    settings.MIDDLEWARE = [STRICT_POLICY, *settings.MIDDLEWARE]
-    page = opened(browser, live_server, admin_client)
-    said: list[str] = []
-    page.on("console", lambda message: message.type == "error" and said.append(message.text))
-    page.goto(live_server.url + LIST, wait_until="load")
+def test_one_is_saved_in_shadow_by_keyboard_from_the_empty_list(open_page: Any) -> None:
+    page = open_page(LIST)
     button = page.get_by_role("button", name="Save in shadow: login", exact=True)
     button.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".messagelist .success")
     assert RateRule.objects.get().mode == "shadow"
     assert page.get_by_text("Rule login applies there.").is_visible()
-    assert said == []
-    page.context.close()

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from ratewindow.models import Edit, Override, RateRule, origin
 from ratewindow.operations import release
-from tests.browser.chromium import CONTRAST, IN_A_BROWSER, opened, sync_api
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, sync_api
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
@@ -27,14 +27,10 @@ def make() -> RateRule:
     return rule
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-def test_it_can_be_read_in_both_themes_and_on_a_phone(
-    browser: Any, live_server: Any, admin_client: Any, scheme: str, width: int
-) -> None:
+def test_it_can_be_read_in_both_themes_and_on_a_phone(open_page: Any, look: Any) -> None:
     rule = make()
     edit = Edit.objects.order_by("-at")[0]
-    page = opened(browser, live_server, admin_client, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = open_page(**look)
     urls = {
         "all": ALL,
         "rule": reverse("admin:ratewindow_raterule_history", args=[rule.pk]),
@@ -43,20 +39,16 @@ def test_it_can_be_read_in_both_themes_and_on_a_phone(
         "everything": reverse("admin:ratewindow_history_restore", args=[Edit.objects.order_by("at")[0].pk, "all-after"]),
     }
     for url in urls.values():
-        page.goto(live_server.url + url, wait_until="load")
+        page.goto(url)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), url
         for each in page.locator(".rw-mode, .rw-sentence, .rw-who, .rw-changes :is(dt, del, ins)").all():
             assert each.evaluate(CONTRAST) >= 4.5, (url, each.inner_html())
-    page.context.close()
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_an_edit_is_undone_from_the_history_of_its_rule(browser: Any, live_server: Any, admin_client: Any, width: int) -> None:
+def test_an_edit_is_undone_from_the_history_of_its_rule(open_page: Any, width: int) -> None:
     rule = make()
-    page = opened(browser, live_server, admin_client, viewport={"width": width, "height": 900})
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.goto(live_server.url + reverse("admin:ratewindow_raterule_change", args=[rule.pk]), wait_until="load")
+    page = open_page(reverse("admin:ratewindow_raterule_change", args=[rule.pk]), viewport={"width": width, "height": 900})
     page.locator(".object-tools a", has_text="History").click()
     page.get_by_role("link", name="Restore…").first.click()
     page.get_by_role("link", name="Rule login: as it was before this edit").click()
@@ -72,5 +64,3 @@ def test_an_edit_is_undone_from_the_history_of_its_rule(browser: Any, live_serve
     sync_api.expect(page.locator(".messagelist")).to_contain_text("Restored: Rule login.")
     rule.refresh_from_db()
     assert rule.mode == "shadow" and [window.limit for window in rule.windows.all()] == [20, 100]
-    assert not said
-    page.context.close()

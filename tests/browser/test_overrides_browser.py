@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from ratewindow.models import Override
-from tests.browser.chromium import CONTRAST, IN_A_BROWSER, opened, sync_api
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, sync_api
 from tests.support.commands import from_me
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
@@ -29,39 +29,27 @@ def make() -> Override:
     return Override.objects.block("ip:203.0.113.0/24", duration="2h", reason="password guessing", source="admin")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-def test_they_can_be_read_in_both_themes_and_on_a_phone(
-    browser: Any, live_server: Any, admin_client: Any, scheme: str, width: int
-) -> None:
+def test_they_can_be_read_in_both_themes_and_on_a_phone(open_page: Any, look: Any) -> None:
     override = make()
-    page = opened(browser, live_server, admin_client, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = open_page(**look)
     change = reverse("admin:ratewindow_override_change", args=[override.pk])
     for url in (LIST, change, reverse("admin:ratewindow_override_add")):
-        page.goto(live_server.url + url, wait_until="load")
+        page.goto(url)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), url
         for each in page.locator(".rw-mode, .rw-sentence, .rw-who, .field-until span").all():
             assert each.evaluate(CONTRAST) >= 4.5
-    page.context.close()
 
 
-def test_the_keyboard_begins_at_the_action_that_is_chosen(browser: Any, live_server: Any, admin_client: Any) -> None:
-    page = opened(browser, live_server, admin_client)
-    page.goto(live_server.url + reverse("admin:ratewindow_override_add"), wait_until="load")
+def test_the_keyboard_begins_at_the_action_that_is_chosen(open_page: Any) -> None:
+    page = open_page(reverse("admin:ratewindow_override_add"))
     page.wait_for_function("document.activeElement.name === 'action'")
     assert page.evaluate("[document.activeElement.value, document.activeElement.checked]") == ["block", True]
-    page.context.close()
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_one_click_ends_a_block_and_another_takes_that_back(
-    browser: Any, live_server: Any, admin_client: Any, width: int
-) -> None:
+def test_one_click_ends_a_block_and_another_takes_that_back(open_page: Any, width: int) -> None:
     override = make()
-    page = opened(browser, live_server, admin_client, viewport={"width": width, "height": 900})
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.goto(live_server.url + LIST, wait_until="load")
+    page = open_page(LIST, viewport={"width": width, "height": 900})
     row = page.locator("#result_list tr", has_text="ip:203.0.113.0/24")
     row.get_by_role("button", name="+ 1 h").click()
     sync_api.expect(page.locator(".messagelist")).to_contain_text("Extended by 1 hour: ip:203.0.113.0/24.")
@@ -73,18 +61,11 @@ def test_one_click_ends_a_block_and_another_takes_that_back(
     sync_api.expect(row.locator(".field-until")).to_contain_text("ends in 3 h")
     override.refresh_from_db()
     assert override.state == "in force"
-    assert not said
-    page.context.close()
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_an_address_is_blocked_for_an_hour_from_the_list_refused_and_released(
-    browser: Any, live_server: Any, admin_client: Any, width: int
-) -> None:
-    page = opened(browser, live_server, admin_client, viewport={"width": width, "height": 900})
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.goto(live_server.url + LIST, wait_until="load")
+def test_an_address_is_blocked_for_an_hour_from_the_list_refused_and_released(open_page: Any, width: int) -> None:
+    page = open_page(LIST, viewport={"width": width, "height": 900})
     form = page.locator(".rw-block-form")
     if width == 400:
         sync_api.expect(form.get_by_label("Who")).to_be_hidden()
@@ -120,21 +101,14 @@ def test_an_address_is_blocked_for_an_hour_from_the_list_refused_and_released(
     page.get_by_role("button", name="Release").click()
     sync_api.expect(page.locator(".messagelist")).to_contain_text("1 block ended.")
     assert from_me(1) == [200]
-    assert not said
-    page.context.close()
 
 
-def test_a_user_is_found_in_the_form(browser: Any, live_server: Any, admin_client: Any) -> None:
+def test_a_user_is_found_in_the_form(open_page: Any) -> None:
     ann = User.objects.create(username="ann.smith", email="ann@example.com")
-    page = opened(browser, live_server, admin_client)
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.goto(live_server.url + reverse("admin:ratewindow_override_add"), wait_until="load")
+    page = open_page(reverse("admin:ratewindow_override_add"))
     page.locator(".field-user .select2-selection").click()
     page.locator(".select2-search__field").fill("ann@")
     page.locator(".select2-results__option", has_text="ann.smith").click()
     page.get_by_role("button", name="Save", exact=True).click()
     sync_api.expect(page.locator(".messagelist")).to_contain_text("was added successfully")
     assert Override.objects.get().identity == f"user:{ann.pk}"
-    assert not said
-    page.context.close()

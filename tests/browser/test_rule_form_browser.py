@@ -1,13 +1,12 @@
 """The form of a rule in a real browser: made by choices alone, by keyboard alone, and readable everywhere."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.urls import reverse
 
 from ratewindow.models import RateRule
-from tests.browser.chromium import CONTRAST, IN_A_BROWSER, STRICT_POLICY, opened, sync_api, until_answered
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, sync_api, until_answered
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
@@ -15,18 +14,9 @@ ADD = reverse("admin:ratewindow_raterule_add")
 
 
 @pytest.fixture
-def page(browser: Any, live_server: Any, admin_client: Any, settings: Any) -> Iterator[Any]:
-    """The form of a new rule under a strict policy; an error in the console is one here."""
-    settings.MIDDLEWARE = [STRICT_POLICY, *settings.MIDDLEWARE]
-    page = opened(browser, live_server, admin_client)
-    said: list[str] = []
-    page.on("console", lambda message: message.type == "error" and said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.goto(live_server.url + ADD, wait_until="load")
-    yield page
-    until_answered(page)
-    page.context.close()
-    assert said == []
+def page(open_page: Any) -> Any:
+    """The form of a new rule."""
+    return open_page(ADD)
 
 
 def tab_to(page: Any, name: str) -> None:
@@ -92,9 +82,9 @@ def test_only_what_fits_the_choices_is_shown(page: Any) -> None:
     assert visible() == set()
 
 
-def test_the_percentage_is_shown_of_an_enforced_rule_alone(page: Any, live_server: Any) -> None:
+def test_the_percentage_is_shown_of_an_enforced_rule_alone(open_page: Any) -> None:
     rule, _ = RateRule.objects.define("login", "5/m", path="/login/")
-    page.goto(live_server.url + reverse("admin:ratewindow_raterule_change", args=[rule.pk]), wait_until="load")
+    page = open_page(reverse("admin:ratewindow_raterule_change", args=[rule.pk]))
     percent = page.locator("[name=enforce_percent]")
     assert not percent.is_visible()
     page.check("[name=mode][value=enforce]")
@@ -132,17 +122,15 @@ def test_a_limit_has_the_columns_of_its_algorithm(page: Any) -> None:
 
 
 def test_on_a_phone_each_cell_of_a_limit_has_the_name_of_its_column_in_the_readers_language(
-    browser: Any, live_server: Any, admin_client: Any, settings: Any
+    open_page: Any, settings: Any
 ) -> None:
     settings.LANGUAGE_CODE = "zh-hans"
-    page = opened(browser, live_server, admin_client, viewport={"width": 400, "height": 900})
-    page.goto(live_server.url + ADD, wait_until="load")
+    page = open_page(ADD, viewport={"width": 400, "height": 900})
     page.get_by_text("添加另一个").click()  # which copies a row
     names = "row => [...row.querySelectorAll('[class^=field-]')].map(cell => getComputedStyle(cell, '::before').content)"
     for row in ("#windows-0", "#windows-1"):
         said = page.eval_on_selector(row, names)
         assert said == ['"上限 *"', '"周期 *"', '"算法 *"', '"分桶数"', '"突发量"', '"对齐到"']
-    page.context.close()
 
 
 def test_what_is_wrong_is_said_when_a_field_is_left(page: Any) -> None:
@@ -163,9 +151,8 @@ def test_what_is_wrong_is_said_when_a_field_is_left(page: Any) -> None:
     assert not RateRule.objects.exists()
 
 
-def test_without_javascript_a_rule_is_made_as_well(browser: Any, live_server: Any, admin_client: Any) -> None:
-    page = opened(browser, live_server, admin_client, java_script_enabled=False)
-    page.goto(live_server.url + ADD, wait_until="load")
+def test_without_javascript_a_rule_is_made_as_well(open_page: Any) -> None:
+    page = open_page(ADD, java_script_enabled=False)
     page.fill("[name=name]", "tenants")
     page.select_option("[name=applies_to]", "prefix")
     page.fill("[name=pattern]", "/api/")
@@ -176,16 +163,10 @@ def test_without_javascript_a_rule_is_made_as_well(browser: Any, live_server: An
     page.click("[name=_save]")
     assert page.locator(".messagelist .success").count() == 1
     assert RateRule.objects.get().key == "jwt:tenant"
-    page.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-def test_it_can_be_read_in_both_themes_and_on_a_phone(
-    browser: Any, live_server: Any, admin_client: Any, scheme: str, width: int
-) -> None:
-    page = opened(browser, live_server, admin_client, color_scheme=scheme, viewport={"width": width, "height": 900})
-    page.goto(live_server.url + ADD, wait_until="load")
+def test_it_can_be_read_in_both_themes_and_on_a_phone(open_page: Any, look: Any) -> None:
+    page = open_page(ADD, **look)
     page.select_option("[name=applies_to]", "regex")
     page.select_option("[name=key]", "other")
     page.fill("[name=key_other]", "shoe_size")
@@ -200,4 +181,3 @@ def test_it_can_be_read_in_both_themes_and_on_a_phone(
     for each in page.locator("#raterule_form :is(input:not([type=submit]), select, textarea):visible").all():
         assert each.evaluate("(field) => Boolean(field.labels?.length || field.getAttribute('aria-label'))"), each
     until_answered(page)
-    page.context.close()

@@ -25,41 +25,30 @@ def strict_policy(get_response: Any) -> Any:
     return middleware
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-def test_the_rules_can_be_read_in_both_themes_and_on_a_phone(
-    browser: Any, live_server: Any, admin_client: Any, scheme: str, width: int
-) -> None:
+def test_the_rules_can_be_read_in_both_themes_and_on_a_phone(open_page: Any, look: Any) -> None:
     for mode in ("enforce", "shadow", "off"):
         RateRule.objects.define(f"{mode}-{'x' * 50}", "5/m; 20/h", path=f"/{'y' * 200}/", key="ip+header:x-api-key", mode=mode)
-    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
-    context.add_cookies([{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_server.url}])
-    page = context.new_page()
+    page = open_page(**look)
     rule = RateRule.objects.order_by("name")[0]
     for url in (reverse("admin:ratewindow_raterule_changelist"), reverse("admin:ratewindow_raterule_change", args=[rule.pk])):
-        page.goto(live_server.url + url, wait_until="load")
+        page.goto(url)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), url
         for each in page.locator(".rw-mode, .rw-sentence").all():
             assert each.evaluate(CONTRAST) >= 4.5
-    context.close()
 
 
-def test_on_a_phone_a_rule_takes_its_whole_width_and_no_limit_is_cut(browser: Any, live_server: Any, admin_client: Any) -> None:
+def test_on_a_phone_a_rule_takes_its_whole_width_and_no_limit_is_cut(open_page: Any) -> None:
     rule = RateRule.objects.define("login", "5/m; 20/h", path="/login/", key="ip+post:username", mode="enforce")[0]
-    context = browser.new_context(viewport={"width": 390, "height": 900})
-    context.add_cookies([{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_server.url}])
-    page = context.new_page()
-    page.goto(live_server.url + reverse("admin:ratewindow_raterule_changelist"), wait_until="load")
+    page = open_page(reverse("admin:ratewindow_raterule_changelist"), viewport={"width": 390, "height": 900})
     row = page.locator("#result_list tbody tr")
     mode, name, sentence = (row.locator(each).bounding_box() for each in (".rw-mode", "strong", ".rw-sentence"))
     assert mode["y"] < name["y"] + name["height"] and name["y"] < mode["y"] + mode["height"]  # one line
     assert sentence["y"] >= mode["y"] + mode["height"] and sentence["x"] <= mode["x"] and sentence["width"] > 300
-    page.goto(live_server.url + reverse("admin:ratewindow_raterule_change", args=[rule.pk]), wait_until="load")
+    page.goto(reverse("admin:ratewindow_raterule_change", args=[rule.pk]))
     for field in page.locator("#windows-group :is(input, select):visible").all():
         box = field.bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= 390
     assert page.locator("#windows-group").bounding_box()["y"] < page.get_by_text("Counting", exact=True).bounding_box()["y"]
-    context.close()
 
 
 LONG = "Too many wrong passwords. " + "w" * 270
