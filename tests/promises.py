@@ -55,7 +55,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
         "overrides/test_doors.py::test_it_refuses_whatever_is_asked_for_even_where_no_rule_is_met",
         "overrides/test_doors.py::test_who_is_let_pass_meets_no_rule_and_sees_no_headers",
     ),
-    "end by themselves": ("overrides/test_doors.py::test_it_begins_and_ends_by_the_clock_without_reading_anew",),
+    "end by themselves": ("overrides/test_held.py::test_it_begins_and_ends_by_the_clock_without_reading_anew",),
     "A refused request gets 429 with Retry-After, as HTML, plain text or application/problem+json": (
         f"{_REFUSAL}::test_a_client_gets_what_it_prefers",
         f"{_REFUSAL}::test_every_form_says_when_to_come_back_and_is_not_stored",
@@ -63,7 +63,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
     ),
     "answers carry RateLimit and X-RateLimit headers": (
         f"{_HEADERS}::test_policy_and_limit_are_told_under_the_rules_names",
-        f"{_HEADERS}::test_the_older_trio_tells_of_the_window_closest_to_exhaustion",
+        "request/test_older_headers.py::test_the_older_trio_tells_of_the_window_closest_to_exhaustion",
     ),
     "A decision waits at most 100 ms": (
         "faults/test_one_wait.py::test_what_a_silent_redis_is_asked_about_one_request_is_one_question",

@@ -1,45 +1,28 @@
-"""Blocks, exemptions and other rates, as requests meet them: through the middleware, at views, and by name from code."""
+"""Blocks, exemptions and other rates, as requests meet them: through the middleware, and at views."""
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
-import time_machine
 from django.conf import settings
-from django.contrib.auth.models import AnonymousUser, Group, User
-from django.db import connection as database
+from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest, HttpResponse
-from django.test import AsyncClient, Client, RequestFactory, override_settings
-from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
+from django.test import Client, RequestFactory, override_settings
 
 import ratewindow
-from ratewindow.models import Override, RateRule
+from ratewindow.models import Override
 from ratewindow.reporting import counters
-from ratewindow.rulebook import current, override_rows, reading
+from ratewindow.rulebook import reading
 from ratewindow.rules.rule import BLOCKS
 from ratewindow.signals import throttled
 from ratewindow.store import outage, state_keys, stores
 from tests.support.doors import answer, behind_middleware, decorated, get, plain, statuses
+from tests.support.overridden import ME, OTHER, define, from_me, site
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-ME, OTHER = "203.0.113.9", "198.51.100.1"
-
-
-def define(name: str, rate: str, mode: str = "enforce", **fields: Any) -> RateRule:
-    return RateRule.objects.define(name, rate, mode=mode, overwrite=True, **fields)[0]
-
-
-def from_me(site: Any, count: int, path: str = "/", **extra: Any) -> list[int]:
-    return statuses(site, count, path, REMOTE_ADDR=ME, **extra)
-
-
-def site(is_async: bool = False) -> Any:
-    return behind_middleware(plain(is_async))
 
 
 def counted() -> dict[str, tuple[int, int, int]]:
@@ -271,215 +254,6 @@ class TestAnotherRate:
     def test_a_rate_in_code_gives_way_too(self) -> None:
         Override.objects.rate("ip:203.0.113.9", "2/m", rule="export")
         assert from_me(decorated(False, "export", "1/m"), 3) == [200, 200, 429]
-
-
-class TestUsersAndGroups:
-    def request(self, user: Any) -> HttpRequest:
-        request = RequestFactory().get("/", REMOTE_ADDR=ME)
-        request.user = user
-        return request
-
-    def test_a_user_is_found_whatever_the_rules_key_is(self) -> None:
-        define("all", "1/m", applies_to="all", key="ip")
-        Override.objects.allow("user:42")
-        handler = site()
-        assert [answer(handler, self.request(User(pk=42))).status_code for _ in range(3)] == [200] * 3
-        assert [answer(handler, self.request(User(pk=43))).status_code for _ in range(2)] == [200, 429]
-
-    def test_who_comes_into_a_group_or_leaves_it_is_known_at_once(self) -> None:
-        ann, staff = User.objects.create(username="ann"), Group.objects.create(name="staff")
-        Override.objects.block("group:staff")
-        handler = site()
-        told = [answer(handler, self.request(ann)).status_code]
-        ann.groups.add(staff)
-        told.append(answer(handler, self.request(ann)).status_code)
-        staff.user_set.clear()
-        told.append(answer(handler, self.request(ann)).status_code)
-        assert told == [200, 429, 200]
-
-    def test_no_request_asks_the_database_who_is_in_a_group(self) -> None:
-        ann = User.objects.create(username="ann")
-        ann.groups.add(Group.objects.create(name="staff"))
-        Override.objects.block("group:staff")
-        with CaptureQueriesContext(database) as captured:
-            assert answer(site(), self.request(ann)).status_code == 429
-        assert not captured.captured_queries
-
-    async def test_under_asgi_the_user_is_loaded_without_blocking_the_loop(self) -> None:
-        user = await User.objects.acreate(username="ann")
-        client = AsyncClient()
-        await client.aforce_login(user)
-        from asgiref.sync import sync_to_async
-
-        await sync_to_async(Override.objects.block)(f"user:{user.pk}")
-        assert (await client.get("/slow/")).status_code == 429
-        assert (await AsyncClient().get("/slow/")).status_code == 200
-
-
-class TestTime:
-    def test_it_begins_and_ends_by_the_clock_without_reading_anew(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        now = timezone.now()
-        Override.objects.block("ip:203.0.113.9", starts_at=now + timedelta(hours=1), duration="1h")
-        monkeypatch.setattr(reading, "reload", None)
-        told = []
-        for minutes in (0, 59, 61, 119, 121):
-            with time_machine.travel(now + timedelta(minutes=minutes), tick=False):
-                told += from_me(site(), 1)
-        assert told == [200, 200, 429, 429, 200]
-
-    def test_what_has_ended_is_not_read(self) -> None:
-        override = Override.objects.block("ip:203.0.113.9", duration="1h")
-        assert current.rulebook().overrides is not None
-        Override.objects.get_queryset().filter(pk=override.pk).end()
-        assert current.rulebook().overrides is None
-        assert from_me(site(), 1) == [200]
-
-
-class TestEdits:
-    def test_each_is_announced_to_the_other_processes(self, redis_client: Any) -> None:
-        tokens = [redis_client.get(state_keys.token())]
-        override = Override.objects.block("ip:203.0.113.9")
-        tokens.append(redis_client.get(state_keys.token()))
-        override.delete()
-        tokens.append(redis_client.get(state_keys.token()))
-        assert len(set(tokens)) == 3
-        assert from_me(site(), 1) == [200]
-
-    def test_without_the_database_the_last_good_ones_hold(self) -> None:
-        Override.objects.block("ip:203.0.113.9")
-        with database.schema_editor() as editor:
-            editor.alter_db_table(Override, "ratewindow_override", "elsewhere")
-        try:
-            reading.reload()
-            assert from_me(site(), 1) == [429]
-        finally:
-            with database.schema_editor() as editor:
-                editor.alter_db_table(Override, "elsewhere", "ratewindow_override")
-
-    def test_an_edited_rule_does_not_wait_until_all_blocks_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        Override.objects.block("ip:203.0.113.9")
-        define("all", "9/m", applies_to="all")
-        seen: list[tuple[int, list[int]]] = []
-        read = override_rows.Reader.read
-
-        def slowly(self: override_rows.Reader, after_edit: bool = False) -> Any:
-            limit = current.rulebook().by_name["all"].windows[0].limit
-            seen.append((limit, from_me(site(), 1)))
-            return read(self, after_edit)
-
-        monkeypatch.setattr(override_rows.Reader, "read", slowly)
-        RateRule.objects.get(name="all").windows.update(limit=5)
-        reading.reload()
-        assert seen == [(5, [429])]  # the new limit, and the block of before
-
-    def test_a_request_issues_no_sql_of_ours(self) -> None:
-        define("all", "9/m", applies_to="all")
-        for subject in ("ip:198.51.100.0/24", "user:42", "group:staff", "header:x-client:one"):
-            Override.objects.block(subject)
-        with CaptureQueriesContext(database) as captured:
-            assert from_me(site(), 3) == [200] * 3
-        assert not captured.captured_queries
-
-    def test_a_row_that_cannot_be_right_is_left_out_and_named_once(self, caplog: pytest.LogCaptureFixture) -> None:
-        Override.objects.block("ip:203.0.113.9")
-        Override.objects.bulk_create([Override(action="block", identity="shoe:42"), Override(action="panic", identity="*")])
-        reading.reload()
-        reading.reload()
-        assert from_me(site(), 1) == [429]
-        assert caplog.text.count("is left out: 'shoe' is not a key") == 1
-        assert caplog.text.count("is left out: action 'panic' is unknown") == 1
-
-    def test_of_very_large_groups_some_members_are_not_known_and_that_is_told(
-        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        monkeypatch.setattr(override_rows, "MOST_MEMBERS", 2)
-        staff = Group.objects.create(name="staff")
-        for number in range(4):
-            User.objects.create(username=f"user{number}").groups.add(staff)
-        Override.objects.block("group:staff")
-        held = current.rulebook().overrides
-        assert held is not None
-        users = User.objects.order_by("pk")
-        assert [bool(held.of_identity(f"user:{user.pk}")) for user in users] == [True, True, False, False]
-        assert "more than 2 members: the others are ignored" in caplog.text
-
-
-@is_async
-class TestByName:
-    def call(self, is_async: bool, name: str, *arguments: Any, **options: Any) -> Any:
-        import asyncio
-
-        if is_async:
-            return asyncio.run(getattr(ratewindow, f"a{name}")(*arguments, **options))
-        return getattr(ratewindow, name)(*arguments, **options)
-
-    def test_an_identity_is_blocked_let_pass_and_held_to_another_rate(self, is_async: bool) -> None:
-        define("mail", "1/h", key="user")
-        Override.objects.block("user:41")
-        Override.objects.allow("user:42")
-        Override.objects.rate("user:43", "2/h", rule="mail")
-        told = {who: [self.call(is_async, "hit", "mail", f"user:{who}") for _ in range(3)] for who in (41, 42, 43, 44)}
-        assert {who: [each.allowed for each in decisions] for who, decisions in told.items()} == {
-            41: [False, False, False],
-            42: [True, True, True],
-            43: [True, True, False],
-            44: [True, False, False],
-        }
-        assert (told[41][0].reason, told[41][0].rule) == ("block", "mail")
-        assert self.call(is_async, "peek", "mail", "user:41").reason == "block"
-
-    def test_a_request_too(self, is_async: bool) -> None:
-        define("mail", "1/h")
-        Override.objects.block("ip:203.0.113.0/24")
-        assert self.call(is_async, "hit", "mail", RequestFactory().get("/", REMOTE_ADDR=ME)).reason == "block"
-
-    def test_what_is_blocked_is_blocked_under_any_name(self, is_async: bool) -> None:
-        Override.objects.block("user:41")
-        assert self.call(is_async, "hit", "unknown", "user:41").reason == "block"
-        assert self.call(is_async, "hit", "unknown", "user:42").allowed
-
-    def test_force_admits_who_is_blocked(self, is_async: bool) -> None:
-        define("mail", "1/h")
-        Override.objects.block("user:41")
-        assert self.call(is_async, "hit", "mail", "user:41", force=True).allowed
-
-    def test_units_are_given_back_where_they_were_charged(self, is_async: bool) -> None:
-        define("mail", "1/h")
-        Override.objects.rate("user:43", "2/m", rule="mail")
-        for _ in range(2):
-            self.call(is_async, "hit", "mail", "user:43")
-        self.call(is_async, "refund", "mail", "user:43")
-        assert self.call(is_async, "peek", "mail", "user:43").remaining == 1
-        self.call(is_async, "reset", "mail", "user:43")
-        assert self.call(is_async, "peek", "mail", "user:43").remaining == 2
-
-    def test_who_is_blocked_can_still_be_given_back(self, is_async: bool) -> None:
-        define("mail", "1/h")
-        self.call(is_async, "hit", "mail", "user:41")
-        override = Override.objects.block("user:41")
-        self.call(is_async, "refund", "mail", "user:41")
-        override.delete()
-        assert self.call(is_async, "hit", "mail", "user:41").allowed
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_are_read_and_each_finds_its_own() -> None:
-    made = ((f"ip:{10 + (number >> 16)}.{number >> 8 & 255}.{number & 255}.0/24",) for number in range(100_000))
-    with database.cursor() as cursor:  # a hundred thousand instances would take longer than all else
-        cursor.executemany(
-            "INSERT INTO ratewindow_override (action, rule, identity, rate, reason, source, created_at, changed_at) "
-            "VALUES ('block', '', %s, '', '', 'code', '2026-11-20 12:00:00', '2026-11-20 12:00:00')",
-            made,
-        )
-    reading.reload()
-    held = current.rulebook().overrides
-    assert held is not None
-    assert held.count == 100_000
-    addresses = {"10.0.0.1": 429, "10.255.255.9": 429, "11.134.159.1": 429, "11.134.160.1": 200, "12.0.0.1": 200}
-    assert {each: get(site(), REMOTE_ADDR=each).status_code for each in addresses} == addresses
-    Override.objects.allow("ip:10.0.0.1")
-    Override.objects.get(identity="ip:10.255.255.0/24").delete()
-    assert [get(site(), REMOTE_ADDR=each).status_code for each in ("10.0.0.1", "10.255.255.9", "10.0.0.2")] == [200, 200, 429]
 
 
 def test_a_whole_site_refuses_who_is_blocked_as_page_and_in_the_admin() -> None:

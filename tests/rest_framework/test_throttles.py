@@ -11,11 +11,9 @@ from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
-from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
 from ratewindow import ratelimit
-from ratewindow.models import RateRule
 from ratewindow.rest_framework import (
     AnonRateThrottle,
     RuleThrottle,
@@ -23,19 +21,11 @@ from ratewindow.rest_framework import (
     SimpleRateThrottle,
     UserRateThrottle,
 )
-from ratewindow.rules import code_rates
 from ratewindow.testing import override_rules
 from tests.support.rest_views import ANN, BOB, ask, rate_of, request_of, statuses, throttled
+from tests.support.throttle_rates import define, rates
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def define(name: str, rate: str, mode: str = "enforce", **fields: Any) -> None:
-    RateRule.objects.define(name, rate, mode=mode, **fields)
-
-
-def rates(**rates: str | None) -> Any:
-    return override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": rates})
 
 
 class TestRuleThrottle:
@@ -164,54 +154,6 @@ class TestTheirNames:
             ask(throttled(ScopedRateThrottle, throttle_scope="Log in"))
 
 
-class TestRateOptions:
-    @rates(user="1/h", shop="1/h")
-    def test_they_are_those_of_the_rate_wherever_it_is_given(self) -> None:
-        class Bursts(UserRateThrottle):
-            rate_options = {"algorithm": "token_bucket", "burst": 3}
-
-        class Closed(Bursts):
-            rate, scope = "0/h", "closed"
-            rate_options = {"status": 503, "message": "No more today."}
-
-        class Shops(ScopedRateThrottle):
-            rate_options = {"mode": "shadow"}
-
-        assert statuses(throttled(Bursts), 5, user=ANN) == [200, 200, 200, 429, 429]
-        refused = ask(throttled(Closed), user=ANN)
-        assert (refused.status_code, refused.data["detail"]) == (503, "No more today.")
-        assert statuses(throttled(Shops, throttle_scope="shop"), 3, user=ANN) == [200, 200, 200]
-        assert statuses(throttled(UserRateThrottle, scope="user"), 1, user=BOB) == [200]
-
-    def test_a_class_with_words_of_its_own_for_rates_has_them(self) -> None:
-        class Bursts(UserRateThrottle):
-            rate = "one an hour"
-            rate_options = {"algorithm": "token_bucket", "burst": 2}
-
-            def parse_rate(self, rate: str | None) -> Any:
-                return 1, 3600
-
-        assert statuses(throttled(Bursts), 3, user=ANN) == [200, 200, 429]
-
-    def test_only_some_answers_count(self) -> None:
-        class Failing(UserRateThrottle):
-            rate = "1/h"
-            rate_options = {"count_when": "4xx"}
-
-        view = throttled(Failing, inside=lambda request: Response(status=400 if "x-bad" in request.headers else 200))
-        assert statuses(view, 3, user=ANN) == [200, 200, 200]
-        assert statuses(view, 2, user=ANN, headers={"x-bad": "1"}) == [400, 429]
-
-    def test_a_name_of_a_rate_with_options_is_limited_as_that(self) -> None:
-        ratelimit("export", "1/h", algorithm="token_bucket", burst=2)(lambda request: None)
-        assert statuses(throttled(RuleThrottle, throttle_rules=["export"]), 3) == [200, 200, 429]
-
-    @pytest.mark.parametrize(("options", "problem"), [({"burst": 5}, "sliding_window has none"), ({"bust": 5}, "'burst'")])
-    def test_what_is_wrong_is_named_where_the_class_is_made(self, options: Any, problem: str) -> None:
-        with pytest.raises(ImproperlyConfigured, match=rf"Bad: .*{problem}"):
-            type("Bad", (UserRateThrottle,), {"rate_options": options})
-
-
 class TestARowNamedLikeTheScope:
     @pytest.mark.parametrize(
         ("mode", "expected"), [("enforce", [200, 429, 429]), ("off", [200, 200, 200]), ("shadow", [200, 200, 429])]
@@ -252,111 +194,6 @@ class TestARowNamedLikeTheScope:
         with rates(user=None):
             assert statuses(throttled(UserRateThrottle), 3) == [200, 200, 200]
         assert not [record for record in caplog.records if "nobody" in record.message]
-
-
-class TestSubclasses:
-    def test_a_scope_of_its_own_takes_its_rate_from_the_setting_or_the_class(self) -> None:
-        class Burst(UserRateThrottle):
-            scope = "burst"
-
-        class Sustained(UserRateThrottle):
-            scope = "sustained"
-            THROTTLE_RATES = {"sustained": "3/h"}
-
-        view = throttled(Burst, Sustained)
-        with rates(burst="2/m"):
-            assert statuses(view, 3, ANN) == [200, 200, 429]
-        with rates(burst="20/m"):
-            assert statuses(view, 2, ANN) == [200, 429]
-
-    def test_get_cache_key_says_what_one_client_is(self) -> None:
-        class ByShop(SimpleRateThrottle):
-            scope = "shop"
-            rate = "1/m"
-
-            def get_cache_key(self, request: Request, view: Any) -> str | None:
-                shop = request.query_params.get("shop")
-                return self.cache_format % {"scope": self.scope, "ident": shop} if shop else None
-
-        view: Any = throttled(ByShop)
-        factory = APIRequestFactory()
-        told = [view(factory.get("/", {"shop": shop})).status_code for shop in ("a", "a", "b", "", "")]
-        assert told == [200, 429, 200, 200, 200]
-
-    def test_what_a_client_sends_as_its_key_is_never_another_clients_identity(self) -> None:
-        class ByWord(UserRateThrottle):
-            rate = "1/m"
-
-            def get_cache_key(self, request: Request, view: Any) -> str | None:
-                return request.query_params.get("word") or super().get_cache_key(request, view)
-
-        view: Any = throttled(ByWord)
-        assert view(APIRequestFactory().get("/", {"word": "user:1"})).status_code == 200
-        assert statuses(view, 2, ANN) == [200, 429]
-
-    def test_get_ident_says_where_a_client_is(self) -> None:
-        class ByHeader(AnonRateThrottle):
-            rate = "1/m"
-
-            def get_ident(self, request: Request) -> str:
-                return request.headers.get("x-device", "")
-
-        view = throttled(ByHeader)
-        assert statuses(view, 2, headers={"x-device": "one"}) == [200, 429]
-        assert statuses(view, 2, headers={"x-device": "two"}) == [200, 429]
-
-    def test_the_address_is_that_of_the_rest_of_the_site(self) -> None:
-        request: Any = request_of(REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR="198.51.100.1, 203.0.113.9")
-        assert AnonRateThrottle().get_ident(request) == "10.0.0.1"
-        with override_settings(RATEWINDOW={"TRUSTED_PROXIES": 1}):
-            assert AnonRateThrottle().get_ident(request) == "203.0.113.9"
-
-    def test_parse_rate_may_read_rates_in_its_own_way(self) -> None:
-        class Pairs(UserRateThrottle):
-            rate = "2 in 60"
-
-            def parse_rate(self, rate: str | None) -> tuple[int, int]:
-                count, _, seconds = str(rate).partition(" in ")
-                return int(count), int(seconds)
-
-        assert statuses(throttled(Pairs), 3, ANN) == [200, 200, 429]
-
-    def test_what_parse_rate_gives_wrong_is_told(self) -> None:
-        class Never(UserRateThrottle):
-            rate = "5/m"
-
-            def parse_rate(self, rate: str | None) -> tuple[int, int]:
-                return 5, 0
-
-        with pytest.raises(ImproperlyConfigured, match="user: parse_rate gave 5 in 0 s"):
-            ask(throttled(Never))
-
-    def test_success_and_failure_are_told(self) -> None:
-        told: list[str] = []
-
-        class Telling(UserRateThrottle):
-            rate = "1/m"
-
-            def throttle_success(self) -> bool:
-                told.append("success")
-                return super().throttle_success()
-
-            def throttle_failure(self) -> bool:
-                told.append("failure")
-                return super().throttle_failure()
-
-        statuses(throttled(Telling), 2)
-        assert told == ["success", "failure"]
-
-    def test_a_rate_without_a_scope_is_a_rule_named_like_the_class(self) -> None:
-        class Uploads(SimpleRateThrottle):
-            rate = "1/m"
-
-            def get_cache_key(self, request: Request, view: Any) -> str:
-                return "all"
-
-        assert statuses(throttled(Uploads), 2) == [200, 429]
-        assert any("uploads" in name for name in code_rates.names())
 
 
 class TestByHand:

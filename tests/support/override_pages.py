@@ -1,5 +1,7 @@
 """The pages of blocks and exemptions in the admin: their addresses, and what a browser sends to them."""
 
+from typing import Any
+
 from django.urls import reverse
 
 from ratewindow.models import Override
@@ -15,6 +17,10 @@ def change(override: Override) -> str:
 
 def quick(name: str, override: Override) -> str:
     return reverse(f"admin:ratewindow_override_{name}", args=[override.pk])
+
+
+def text(response: Any) -> str:
+    return str(response.content.decode())
 
 
 def typed(**fields: str) -> dict[str, str]:
