@@ -69,15 +69,17 @@ def of_process(by_rule: Mapping[str, Sums]) -> Totals:
 
 
 def _of(fields: Iterable[tuple[str, str]]) -> Totals:
-    found = Totals()
+    found, names = Totals(), set[str]()
     for name, number in fields:
         kind, _, rule = name.partition("|")
+        if rule not in names and is_name(rule):
+            names.add(rule)
         by_rule = found.numbers.get(kind)
-        if not (number.isascii() and number.isdigit()):
+        if not number.isdecimal():
             malformed.skip("total", name, number)
-        elif by_rule is not None and is_name(rule):
+        elif by_rule is not None and rule in names:
             by_rule[rule] = int(number)
-        elif kind.startswith(_REASON) and is_name(rule):
+        elif kind.startswith(_REASON) and rule in names:
             found.reasons[rule, kind.removeprefix(_REASON)] = int(number)
         elif (bound := kind.removeprefix(_LATENCY)) in _SPANS:
             found.latency[bound] = int(number)

@@ -4,8 +4,9 @@ The names of counts are those of Envoy's rate limit service, where it has the sa
 near_limit and shadow_mode.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import sub
 from typing import Literal
 
 from ratewindow import conf
@@ -51,45 +52,33 @@ def families() -> list[Family]:
 
 
 def of_totals(found: Totals) -> list[Family]:
-    labels = {rule: (("rule", rule),) for rule in sorted(set().union(*found.numbers.values()))}
-    counts = [
-        Family(f"ratewindow_{name}", "counter", about, [(labels[rule], count(rule)) for rule in labels])
-        for name, about in COUNTS.items()
-        for count in (_count(name, found),)
-    ]
+    rules = sorted(set().union(*found.numbers.values()))
+    labels = [(("rule", rule),) for rule in rules]
+    counts = _counts({name: [by_rule.get(rule, 0) for rule in rules] for name, by_rule in found.numbers.items()})
     reasons = [((("rule", rule), ("reason", reason)), count) for (rule, reason), count in sorted(found.reasons.items())]
     spans = [((("le", f"{float(bound) / 1000:g}"),), found.latency.get(bound, 0)) for bound in latency.BOUNDS]
     return [
-        *counts,
+        *(
+            Family(f"ratewindow_{name}", "counter", about, list(zip(labels, counts[name], strict=True)))
+            for name, about in COUNTS.items()
+        ),
         Family("ratewindow_reasons", "counter", "Why the rule refused, or was decided without Redis.", reasons),
         Family("ratewindow_decision_seconds", "histogram", "How long the decisions took that asked Redis.", spans),
     ]
 
 
-def _count(name: str, found: Totals) -> Callable[[str], int]:
-    """One of `COUNTS`, by rule."""
-
-    def number(of: str) -> Callable[[str], int]:
-        by_rule = found.numbers[of]
-        return lambda rule: by_rule.get(rule, 0)
-
-    passed, refused, other, would_refuse = map(number, ("passed", "refused", "other", "would_refuse"))
-    match name:
-        case "hits":
-            return lambda rule: passed(rule) + refused(rule) + other(rule)
-        case "within_limit":
-            return lambda rule: passed(rule) - would_refuse(rule)
-        case _:
-            return number(_NUMBERS[name])
-
-
-_NUMBERS = {
-    "over_limit": "refused",
-    "shadow_mode": "would_refuse",
-    "other_rule": "other",
-    "near_limit": "near",
-    "fallback": "fallback",
-}
+def _counts(numbers: Mapping[str, Sequence[int]]) -> dict[str, Sequence[int]]:
+    """Those of `COUNTS`, each with one number for each rule, by the numbers of `Sums`."""
+    passed, refused, other, would_refuse = (numbers[name] for name in ("passed", "refused", "other", "would_refuse"))
+    return {
+        "hits": list(map(sum, zip(passed, refused, other, strict=True))),
+        "within_limit": list(map(sub, passed, would_refuse)),
+        "over_limit": refused,
+        "shadow_mode": would_refuse,
+        "other_rule": other,
+        "near_limit": numbers["near"],
+        "fallback": numbers["fallback"],
+    }
 
 
 def _totals() -> Totals | None:
