@@ -23,6 +23,7 @@ from ratewindow.admin.overrides.release_page import may_release
 from ratewindow.limiter.durations import format_duration
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override
+from ratewindow.operations.override_notes import already, already_in_words
 from ratewindow.overrides.subjects import EVERYBODY, masked, parse_subject
 from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
@@ -83,6 +84,16 @@ def block(request: HttpRequest, identity: str, reason: str) -> list[Act]:
             reason,
         )
     ]
+
+
+def blocked(request: HttpRequest, identity: str) -> str:
+    """That it is blocked already, until when and why, to those who may read the list; otherwise empty."""
+    if not identity or not request.user.has_perm("ratewindow.view_override"):
+        return ""
+    with suppress(ValueError):
+        if first := already(Override(action=Override.Action.BLOCK, identity=identity)):
+            return already_in_words(first, display(request, identity))
+    return ""
 
 
 def tighten(request: HttpRequest, rule: str, reason: str, summary: str = "") -> list[Act]:

@@ -28,11 +28,13 @@ def changing(request: HttpRequest, reading: Reading) -> dict[str, Any]:
     found, form = reading.report, reading.form
     edits = marks.marks(request, found, form.rule_name())
     may_add = request.user.has_perm("ratewindow.add_raterule")
+    blocked = acts.blocked(request, reading.behind.value) if reading.behind else ""
     return {
         "report": found,
         "summary": happening(found, reading.spells, reading.behind, reading.earlier, partial(display, request)),
         "span": chart.span(found),
-        "acts": _acts(request, reading),
+        "blocked": blocked,
+        "acts": _acts(request, reading, blocked),
         "explain_url": _explain_url(request, reading),
         "act_url": f"{reverse('admin:ratewindow_report_act')}?{form.query()}",
         "figures": parts.figures(found, reading.earlier),
@@ -66,13 +68,14 @@ def choosing(request: HttpRequest, reading: Reading, live: str) -> dict[str, Any
     }
 
 
-def _acts(request: HttpRequest, reading: Reading) -> list[acts.Act]:
-    """What can be done about the first spell: block who is behind it, tighten its rule."""
+def _acts(request: HttpRequest, reading: Reading, blocked: str) -> list[acts.Act]:
+    """What can be done about the first spell: block who is behind it, unless that is done, tighten its rule."""
     if not reading.spells or reading.behind is None:
         return []
     spell, behind = reading.spells[0], reading.behind
     reason = gettext("%(rule)s refuses %(count)s requests") % {"rule": spell.rule, "count": number(spell.count)}
-    return [*acts.block(request, behind.value, reason), *acts.tighten(request, spell.rule, reason)]
+    block = [] if blocked else acts.block(request, behind.value, reason)
+    return [*block, *acts.tighten(request, spell.rule, reason)]
 
 
 def _explain_url(request: HttpRequest, reading: Reading) -> str:

@@ -157,3 +157,11 @@ def test_explain_is_opened_with_the_client_and_the_route_filled_in(admin_client:
     page = admin_client.get(REPORT).content.decode()
     assert page.count("explain/?method=POST&amp;path=%2Flogin%2F&amp;user=user%3A42") == 2
     assert "explain/?" not in staff("view_throttlestat").get(REPORT).content.decode()
+
+
+def test_who_is_blocked_already_is_said_to_be_and_has_no_button_to_block(admin_client: Client) -> None:
+    attack()
+    press(admin_client, "block-1h", identity=THE_NETWORK, reason="scraping")
+    page = admin_client.get(REPORT)
+    assert re.search(r"ip:203\.0\.113\.0/24 is already blocked until [\d: -]+, by admin: scraping\.", said(page))
+    assert "Block ip:203.0.113.0/24…" not in page.content.decode()
