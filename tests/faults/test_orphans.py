@@ -12,7 +12,7 @@ from tests.serving.servers import needs_a_server, place
 from tests.support.servers import cluster_of_three
 
 pytestmark = pytest.mark.slow
-KEYS = 10_000
+KEYS = 4_000
 
 
 def test_exactly_the_orphans_go_from_all_masters_while_a_site_counts_on_them(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_exactly_the_orphans_go_from_all_masters_while_a_site_counts_on_them(tmp
         with orphans.traffic(served) as traffic:
             traffic.wait_for(20)
             # So short that several runs are needed, each of which goes on where the last one ended.
-            cleaned = orphans.clean(made, masters, json.dumps({"REDIS": url}), "--for", "1s", "--rate", "5000")
+            cleaned = orphans.clean(made, masters, json.dumps({"REDIS": url}), "--for", "1s", "--rate", "2500")
             traffic.wait_for(20)
         assert len(cleaned.told) > 1
         assert orphans.left(masters) == orphans.wanted(KEYS)
