@@ -201,7 +201,9 @@ def test_explaining_a_code(page: Client) -> None:
     reading.reload()
     refused = hit("r1", "ip:203.0.113.9")
     for code in (refused.id, "zzzzz"):
-        assert said(page.get(url("explain"), {"code": code})) == []
+        answered = page.get(url("explain"), {"code": code})
+        answered.content = answered.content.replace(code.encode(), b"5")  # its letters may look like a word
+        assert said(answered) == []
 
 
 def test_the_state_of_several_processes_each_with_a_problem(page: Client) -> None:
