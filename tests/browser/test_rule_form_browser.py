@@ -70,7 +70,7 @@ def test_only_what_fits_the_choices_is_shown(page: Any) -> None:
     label, part = page.locator("label[for=id_pattern]"), page.locator(".field-pattern .rw-part:visible")
     assert (label.inner_text(), part.all_inner_texts()) == (
         "URL name:",
-        ["A URL name is written as login or shop:checkout, a namespace as shop."],
+        ["Choose a URL name of this site, or write one as in login or shop:checkout; a namespace as in shop."],
     )
     page.select_option("[name=applies_to]", "prefix")
     assert label.inner_text() == "Beginning:"

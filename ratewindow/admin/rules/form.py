@@ -95,10 +95,18 @@ class RuleForm(ConflictForm):
                 ("all", "", _("“Every request” includes requests to this admin, and for static files that Django serves.")),
             ),
             "pattern": _by_choices(
-                ("path", _("Path"), _("One path is written as /login/, and met however a client spells it.")),
-                ("prefix", _("Beginning"), _("The beginning of paths is written as /api/.")),
+                (
+                    "path",
+                    _("Path"),
+                    _("Choose one of this site's paths, or write one as in /login/. It is met however a client spells it."),
+                ),
+                ("prefix", _("Beginning"), _("Choose the beginning of paths, or write it as in /api/.")),
                 ("regex", _("Regular expression"), _("A regular expression is written as ^/api/v[0-9]+/.")),
-                ("route", _("URL name"), _("A URL name is written as login or shop:checkout, a namespace as shop.")),
+                (
+                    "route",
+                    _("URL name"),
+                    _("Choose a URL name of this site, or write one as in login or shop:checkout; a namespace as in shop."),
+                ),
             ),
             "methods": _("Tick none for all methods. GET includes HEAD."),
             "key": _("Requests with the same value of this are counted together, apart from all others."),
