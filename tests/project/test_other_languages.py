@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -35,7 +36,7 @@ from tests.support.rule_pages import define, typed
 
 pytestmark = pytest.mark.django_db
 
-PRODUCTS = "Redis|Valkey|YAML|JSON|UTC|RE2|kB|gunicorn|pytest|GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
+PRODUCTS = "Redis|Valkey|YAML|JSON|UTC|RE2|kB|gunicorn|GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
 VALUES = "noeviction|always|shadow, enforce, off|blocks|internal|script|user|session|global"
 FIELDS = "username|docs|(limit|period)(?=:)|rules?(?=[:?])|key(?=[?])|(?<=" + wide("such as") + " )(name|limit)"
 PRESETS = "|".join(kind.name for kind in KINDS)
@@ -64,6 +65,8 @@ urlpatterns = [path("admin/", admin.site.urls), path("x/", _view, name="x1"), pa
 @pytest.fixture(autouse=True)
 def _another_language(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """With one rate in code, given by a function, and no names that other tests give."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "h1")
+    monkeypatch.setattr(processes, "kind", lambda: "gunicorn")
     processes.reset()
     uses = {"c1": {CodeRate("c1", len, "ip", frozenset(), code_rates.SOME_METHOD)}}
     monkeypatch.setattr(code_rates, "_uses", {**uses, "c2": {CodeRate("c2", None, "ip", frozenset(), code_rates.A_CALL)}})
