@@ -75,6 +75,9 @@ def test_every_command_runs(rows: None, recorder: Any, tmp_path: Any) -> None:
     log, exported = tmp_path / "access.log", tmp_path / "limits.yaml"
     log.write_text('a.example - - [01/Jul/1995:00:00:01 -0400] "GET /one HTTP/1.0" 200 1\n')
     lines = {
+        "show": [ME],
+        "explain": ["GET", "/login/", "--ip", ME],
+        "subject": [ME],
         "check": [],
         "rules": [],
         "mode": ["login", "enforce"],
