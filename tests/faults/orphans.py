@@ -50,7 +50,7 @@ KINDS = {
     Kind("of no rule", "gone", stays=False): 0.48,
     Kind("without expiry", "many", stays=False, expires_ms=None): 0.01,
     Kind("expires too late", "many", stays=False, expires_ms=240 * HOUR_MS): 0.01,
-    Kind("of another type", "many", stays=False, of_a_type=True): 0.0001,
+    Kind("of another type", "many", stays=False, of_a_type=True): 0.001,
 }
 """All sorts, and of how many keys in all each is."""
 

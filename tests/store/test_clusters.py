@@ -1,6 +1,7 @@
 """The whole app on a Redis Cluster, and on a master that Sentinels name."""
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,7 +12,7 @@ from django.core.management import call_command
 from django.http import HttpRequest
 from django.test import RequestFactory, override_settings
 
-from ratewindow.models import RateRule, ThrottleStat
+from ratewindow.models import CleaningRun, RateRule, ThrottleStat
 from ratewindow.operations import shared_prefix
 from ratewindow.operations.cleaning.orphans import Cleaned, clean_orphans
 from ratewindow.reporting import counters
@@ -20,7 +21,7 @@ from ratewindow.rulebook import reading
 from ratewindow.store import process_clients, state_keys
 from tests.support.crowd import admitted_by_eight_processes
 from tests.support.doors import behind_middleware, decorated, get, plain, statuses
-from tests.support.servers import Watched
+from tests.support.servers import Watched, until
 
 
 @contextmanager
@@ -102,6 +103,27 @@ def test_counts_are_collected_and_orphans_cleaned_on_a_cluster(cluster: redis.Re
 def test_check_says_that_it_is_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("ratewindow", "check")
     assert "answers, a cluster of 3 masters, " in capsys.readouterr().out
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("on_sentinel")
+def test_orphans_are_cleaned_from_the_master_that_sentinels_name_from_its_first_key_after_a_failover(watched: Watched) -> None:
+    def orphan(number: int) -> None:
+        with redis.Redis(port=watched.master) as master:
+            master.set(f"{state_keys.state_prefix()}{'gone' * 4}:{{{number}}}", 1, ex=60)
+
+    def cleaned_away(number: int) -> bool:
+        with contextlib.suppress(redis.RedisError), redis.Redis(port=watched.master) as master:
+            clean_orphans()  # the first one after a failover may still ask the old master, which refuses to delete
+            return not master.keys(f"*{{{number}}}")
+        return False
+
+    orphan(1)
+    assert clean_orphans() == Cleaned(seen=1, orphans=1)
+    CleaningRun.objects.update(ended=CleaningRun.Ended.TIME)  # as if it had not seen all keys
+    watched.fail_over()
+    orphan(2)
+    until(lambda: cleaned_away(2), "the orphan of the new master stayed")
 
 
 @pytest.mark.usefixtures("on_sentinel")
