@@ -151,6 +151,17 @@ def test_what_is_wrong_is_said_when_a_field_is_left(page: Any) -> None:
     assert not RateRule.objects.exists()
 
 
+def test_what_the_server_found_wrong_is_marked_until_it_is_correct(page: Any) -> None:
+    page.fill("[name=name]", "login")
+    page.select_option("[name=applies_to]", "route")
+    page.click("[name=_save]")
+    page.wait_for_selector(".field-pattern.errors")
+    page.fill("[name=pattern]", "login")
+    page.keyboard.press("Tab")
+    page.wait_for_selector(".field-pattern:not(.errors)")
+    assert page.locator(".field-pattern .errorlist").count() == 0
+
+
 def test_without_javascript_a_rule_is_made_as_well(open_page: Any) -> None:
     page = open_page(ADD, java_script_enabled=False)
     page.fill("[name=name]", "tenants")

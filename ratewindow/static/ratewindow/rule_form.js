@@ -80,6 +80,7 @@ document.addEventListener("DOMContentLoaded", () => {
     function say(name, said, messages) {
         said.replaceChildren(...messages.map((message) => Object.assign(document.createElement("p"), {textContent: message})));
         for (const list of cellOf(said).querySelectorAll(".errorlist")) list.remove(); // what the server said of an earlier value
+        if (!messages.length) rowOf(said)?.classList.remove("errors");
         for (const input of form.querySelectorAll(`[name="${name}"], [name="${name}_other"]`)) {
             if (messages.length) input.setAttribute("aria-invalid", "true");
             else input.removeAttribute("aria-invalid");
