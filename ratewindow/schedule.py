@@ -5,5 +5,6 @@ from typing import Any
 # A run that waited longer than until the next one is dropped: that one does its work too.
 BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "ratewindow.collect_stats": {"task": "ratewindow.tasks.collect_stats", "schedule": 60.0, "options": {"expires": 60}},
+    "ratewindow.raise_alerts": {"task": "ratewindow.tasks.raise_alerts", "schedule": 60.0, "options": {"expires": 60}},
     "ratewindow.clean_orphans": {"task": "ratewindow.tasks.clean_orphans", "schedule": 3600.0, "options": {"expires": 3600}},
 }

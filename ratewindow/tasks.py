@@ -9,6 +9,7 @@ from celery.signals import task_postrun, task_prerun, worker_process_shutdown
 
 from ratewindow import process
 from ratewindow.models import origin
+from ratewindow.operations.alerts import raising
 from ratewindow.operations.cleaning.everything import clean
 from ratewindow.operations.cleaning.orphans import BUDGET
 from ratewindow.operations.cleaning.pace import Budget
@@ -18,6 +19,11 @@ from ratewindow.reporting import collecting
 @shared_task(ignore_result=True)
 def collect_stats() -> str:
     return str(collecting.collect_stats())
+
+
+@shared_task(ignore_result=True)
+def raise_alerts() -> str:
+    return "; ".join(raising.raise_alerts())
 
 
 @shared_task(ignore_result=True)

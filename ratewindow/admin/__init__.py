@@ -1,4 +1,4 @@
-"""The admin of the app: rules, blocks and exemptions, report, state, switch, history."""
+"""The admin of the app: rules, blocks and exemptions, report, state, switch, history, alerts."""
 
-from ratewindow.admin import overrides, report, rules  # noqa: F401  imported to register them
+from ratewindow.admin import alerts, overrides, report, rules  # noqa: F401  imported to register them
 from ratewindow.admin.history import edit_admin  # noqa: F401

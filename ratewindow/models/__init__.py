@@ -1,5 +1,6 @@
 """The models. Requests never see rows, only frozen values that `rulebook` reads from them."""
 
+from ratewindow.models.alert_channels import AlertChannel
 from ratewindow.models.cleaning_runs import CleaningRun
 from ratewindow.models.edits import Edit
 from ratewindow.models.overrides import Override
@@ -9,6 +10,7 @@ from ratewindow.models.switch import LimitSwitch
 from ratewindow.models.windows import RuleWindow
 
 __all__ = [
+    "AlertChannel",
     "AppliesTo",
     "CleaningRun",
     "Edit",

@@ -2,6 +2,7 @@
 
 from django.tasks import task
 
+from ratewindow.operations.alerts import raising
 from ratewindow.operations.cleaning.everything import clean
 from ratewindow.operations.cleaning.orphans import BUDGET
 from ratewindow.operations.cleaning.pace import Budget
@@ -11,6 +12,11 @@ from ratewindow.reporting import collecting
 @task()
 def collect_stats() -> str:
     return str(collecting.collect_stats())
+
+
+@task()
+def raise_alerts() -> str:
+    return "; ".join(raising.raise_alerts())
 
 
 @task()

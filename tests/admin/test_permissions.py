@@ -16,14 +16,14 @@ from django.test import Client
 from django.urls import URLPattern, reverse
 from django.utils import timezone
 
-from ratewindow.models import Edit, LimitSwitch, OffenderStat, Override, RateRule, RuleWindow, ThrottleStat
+from ratewindow.models import AlertChannel, Edit, LimitSwitch, OffenderStat, Override, RateRule, RuleWindow, ThrottleStat
 from tests.support import override_pages
 from tests.support.rule_pages import define, typed
 
 pytestmark = pytest.mark.django_db
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "staff" / "README.md"
-ROWS = (RateRule, RuleWindow, Override, LimitSwitch, ThrottleStat, OffenderStat, Edit, LogEntry, User, Group)
+ROWS = (RateRule, RuleWindow, Override, LimitSwitch, ThrottleStat, OffenderStat, Edit, AlertChannel, LogEntry, User, Group)
 
 VIEW = {"view_raterule", "view_override", "view_throttlestat"}
 LOOK_AT_RULE = [{"view_raterule"}, {"change_raterule"}]
@@ -34,6 +34,7 @@ EXPORT = [{"view_raterule", "export_throttlestat"}, {"change_raterule", "export_
 EXPORT_REPORT = [{"view_throttlestat", "export_throttlestat"}]
 SWITCH, RELEASE, REPORT = [{"switch_limits"}], [{"release_identity"}], [{"view_throttlestat"}]
 HISTORY = [*LOOK_AT_RULE, *LOOK_AT_BLOCK, *REPORT, *SWITCH]
+LOOK_AT_CHANNEL, CHANGE_CHANNEL = [{"view_alertchannel"}, {"change_alertchannel"}], [{"change_alertchannel"}]
 EVERYBODY: list[set[str]] = [set()]
 NOBODY: list[set[str]] = []
 
@@ -98,10 +99,17 @@ PAGES = [
     Page("report_export", EXPORT_REPORT, EXPORT_REPORT),
     Page("state", REPORT, REPORT),
     Page("switch", SWITCH, SWITCH, "off"),
+    Page("alertchannel_changelist", LOOK_AT_CHANNEL, LOOK_AT_CHANNEL),
+    Page("alertchannel_changelist", LOOK_AT_CHANNEL, [{"view_alertchannel", "delete_alertchannel"}], "action delete_selected"),
+    Page("alertchannel_add", [{"add_alertchannel"}], [{"add_alertchannel"}], "new_channel"),
+    Page("alertchannel_change", LOOK_AT_CHANNEL, CHANGE_CHANNEL, "new_channel"),
+    Page("alertchannel_delete", [{"delete_alertchannel"}], [{"delete_alertchannel"}], "yes"),
+    Page("alertchannel_history", LOOK_AT_CHANNEL, LOOK_AT_CHANNEL),
+    Page("alertchannel_test", CHANGE_CHANNEL, CHANGE_CHANNEL, only_post=True),
 ]
 
 ALONE = [
-    *(f"{verb}_{model}" for model in ("raterule", "override") for verb in ("view", "add", "change", "delete")),
+    *(f"{verb}_{model}" for model in ("raterule", "override", "alertchannel") for verb in ("view", "add", "change", "delete")),
     *(f"{verb}_rulewindow" for verb in ("view", "add", "change", "delete")),
     "view_throttlestat", "enforce_raterule", "release_identity", "view_identity", "export_throttlestat", "switch_limits",
 ]  # fmt: skip
@@ -110,10 +118,10 @@ USERS = {"none": (), "view only": tuple(sorted(VIEW)), **{name: (name,) for name
 USERS |= {" and ".join(names): names for names in TOGETHER}
 
 
-def sent(page: Page, rule: RateRule, block: Override) -> dict[str, Any]:
+def sent(page: Page, rule: RateRule, block: Override, channel: AlertChannel) -> dict[str, Any]:
     """What is posted; where it is allowed it changes or does something."""
     kind, _, what = page.sends.partition(" ")
-    row = rule if page.name.startswith("raterule") else block
+    row = channel if page.name.startswith("alertchannel") else rule if page.name.startswith("raterule") else block
     match kind:
         case "action":
             return {"action": what, "_selected_action": [row.pk], "rw_seen": "1", "post": "yes"}
@@ -129,6 +137,7 @@ def sent(page: Page, rule: RateRule, block: Override) -> dict[str, Any]:
             return override_pages.typed(identity="", reason="another")
     return {
         "yes": {"post": "yes"},
+        "new_channel": {"name": "another", "way": "log", "secret": "s"},
         "ready": {"ready": "login"},
         "act": {"do": "block-1h", "identity": "ip:203.0.113.77", "reason": "a test"},
         "reason": {"reason": "a mistake"},
@@ -145,10 +154,11 @@ def patterns() -> list[URLPattern]:
     return [each for each in every if isinstance(each, URLPattern) and (each.name or "").startswith("ratewindow_")]
 
 
-def address(page: Page, *rows: RateRule | Override | Edit) -> str:
-    """The URL of a page; its rule, block or edit is that of `rows`, and a restore goes back to before the edit."""
-    rule, block, edit = (each.pk for each in rows)
-    row = edit if page.name.startswith(("edit", "history")) else rule if page.name.startswith("raterule") else block
+def address(page: Page, *rows: RateRule | Override | AlertChannel | Edit) -> str:
+    """The URL of a page; its rule, block, channel or edit is that of `rows`, and a restore goes back to before the edit."""
+    rule, block, channel, edit = (each.pk for each in rows)
+    by_name = {"edit": edit, "history": edit, "raterule": rule, "alertchannel": channel}
+    row = by_name.get(page.name.partition("_")[0], block)
     groups = [each.pattern.regex.groups for each in patterns() if each.name == f"ratewindow_{page.name}"]
     return reverse(f"admin:ratewindow_{page.name}", args=[row, "before"][: max(groups) if page.of_row else min(groups)])
 
@@ -179,7 +189,8 @@ def test_each_page_opens_to_its_own_permissions_alone(client: Client, redis_clie
     rule, block = define(path="/login/"), Override.objects.block("ip:203.0.113.9", duration="1h")
     start = timezone.now().replace(second=0, microsecond=0)
     ThrottleStat.objects.create(rule="login", resolution="minute", start=start, passed=5, refused=2)
-    rows = rule, block, Edit.objects.get(kind=Edit.Kind.RULE)
+    channel = AlertChannel.objects.create(name="ops", way="log")
+    rows = rule, block, channel, Edit.objects.get(kind=Edit.Kind.RULE)
     client.get(reverse("admin:index"))  # what a first request of a process writes
     before = stored(redis_client)
 
@@ -193,13 +204,13 @@ def test_each_page_opens_to_its_own_permissions_alone(client: Client, redis_clie
     assert stored(redis_client) == before
     for page in PAGES:
         if not may(page.post):
-            status = client.post(address(page, *rows), sent(page, rule, block)).status_code
+            status = client.post(address(page, *rows), sent(page, rule, block, channel)).status_code
             assert status in ({403, 405} if page.name == "edit_change" else {403}), f"POST {page.name} {page.sends}: {status}"
     assert stored(redis_client) == before
     for page in PAGES:
         if may(page.post):
             with transaction.atomic():
-                status = client.post(address(page, *rows), sent(page, rule, block)).status_code
+                status = client.post(address(page, *rows), sent(page, rule, block, channel)).status_code
                 transaction.set_rollback(True)
             assert status in (200, 302), f"POST {page.name} {page.sends}: {status}"
     opens = [page for page in PAGES if page.get is not EVERYBODY and may(page.get)]

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser, no_translations
 
 from ratewindow.management.subcommands import (
+    alerts,
     apply,
     check,
     clean,
@@ -44,6 +45,7 @@ SUBCOMMANDS: tuple[Any, ...] = (
     history,
     restore,
     collect,
+    alerts,
     clean,
     subject,
     replay,

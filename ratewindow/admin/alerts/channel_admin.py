@@ -1,0 +1,72 @@
+"""Alert channels in the admin: how and about what alerts are sent, what is raised now, and a button that sends a test."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
+from ratewindow.admin.registering import register
+from ratewindow.models import AlertChannel
+from ratewindow.operations.alerts.raising import send_test
+
+
+@admin.display(description=_("raised now"))
+def raised_now(channel: AlertChannel) -> str | SafeString:
+    return format_html_join("", "<div>{}</div>", ((each["text"],) for each in channel.raised.values())) or gettext("nothing")
+
+
+@admin.display(description=_("last error"))
+def last_error(channel: AlertChannel) -> str:
+    return channel.error or gettext("none")
+
+
+@register(AlertChannel)
+class AlertChannelAdmin(AskingAdmin):
+    change_form_template = "admin/ratewindow/alertchannel/change_form.html"
+    list_display = ["name", "way", "active", raised_now, last_error, "sent_at"]
+    list_filter = ["way", "active"]
+    radio_fields = {"way": admin.VERTICAL}
+
+    class Media:
+        css = {"all": ["ratewindow/rules.css"]}
+
+    def get_readonly_fields(self, request: HttpRequest, obj: AlertChannel | None = None) -> Any:
+        return [raised_now, last_error, "sent_at"]
+
+    def get_fieldsets(self, request: HttpRequest, obj: AlertChannel | None = None) -> Any:
+        """The secret is shown to those alone who may change it."""
+        may_change = self.has_add_permission(request) if obj is None else self.has_change_permission(request, obj)
+        state = [(_("Now"), {"fields": [raised_now, last_error, "sent_at"]})] if obj else []
+        return [
+            (None, {"fields": ["name", "active"]}),
+            (_("How"), {"fields": ["way", "addresses", "url", *(["secret"] if may_change else [])]}),
+            (_("Refusals"), {"fields": ["refused_a_minute", "refused_percent", "unusual"]}),
+            (_("Rules"), {"fields": ["never_met_days", "ready_days"]}),
+            (_("Operation"), {"fields": ["without_redis", "not_collected"]}),
+            *state,
+        ]
+
+    def get_urls(self) -> list[URLPattern]:
+        test = changes_nothing(self.admin_site.admin_view(self.test_view))  # nothing that could lock anybody out
+        return [path("<int:pk>/test/", test, name="ratewindow_alertchannel_test"), *super().get_urls()]
+
+    def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The handler of the button "Send a test"."""
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        channel = get_object_or_404(AlertChannel, pk=pk)
+        if error := send_test(channel):
+            messages.error(request, gettext("The test could not be sent: %s") % error)
+        else:
+            messages.success(request, gettext("The test was sent by the channel %s.") % channel.name)
+        return HttpResponseRedirect(reverse("admin:ratewindow_alertchannel_change", args=[pk]))

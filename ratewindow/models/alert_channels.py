@@ -1,0 +1,115 @@
+"""The model of a channel of alerts: how they are sent, about what, and which are raised now."""
+
+import secrets
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator, URLValidator, validate_email
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from ratewindow.models.fields import MomentField
+
+MOST_DAYS = 60
+
+
+def new_secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def _days() -> list[MinValueValidator | MaxValueValidator]:
+    return [MinValueValidator(1), MaxValueValidator(MOST_DAYS)]
+
+
+class AlertChannel(models.Model):
+    """`raised` is by condition: since when, when last seen, and what was sent. `revision` grows with each change of it."""
+
+    class Way(models.TextChoices):
+        MAIL = "mail", _("by mail")
+        LOG = "log", _("into the log")
+        WEBHOOK = "webhook", _("by webhook")
+
+    name = models.CharField(_("name"), max_length=100, unique=True)
+    active = models.BooleanField(_("active"), default=True, help_text=_("An inactive channel sends nothing but tests."))
+    way = models.CharField(_("way"), max_length=8, choices=Way.choices, default=Way.MAIL)
+    addresses = models.TextField(
+        _("mail addresses"), blank=True, max_length=2000, help_text=_("One a line. Needed for alerts by mail.")
+    )
+    url = models.CharField(
+        _("URL of the webhook"),
+        max_length=500,
+        blank=True,
+        validators=[URLValidator(["https", "http"])],
+        help_text=_("Needed for alerts by webhook. Internal addresses are refused, and redirects are not followed."),
+    )
+    secret = models.CharField(
+        _("secret of the webhook"),
+        max_length=128,
+        default=new_secret,
+        help_text=_("Signs what is sent, so that the receiver can check it."),
+    )
+    refused_a_minute = models.PositiveIntegerField(
+        _("refusals a minute"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("Alert when a rule refuses at least that many, on average over five minutes. Empty: never."),
+    )
+    refused_percent = models.PositiveSmallIntegerField(
+        _("refusals in percent"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        help_text=_("Alert when a rule refuses at least that share of the requests that it meets. Empty: never."),
+    )
+    unusual = models.BooleanField(
+        _("far more refusals than usual"), default=True, help_text=_("As the report's first sentence judges it.")
+    )
+    without_redis = models.BooleanField(_("decisions without Redis"), default=True)
+    not_collected = models.BooleanField(_("nobody collects"), default=True, help_text=_("Counts have waited for over an hour."))
+    never_met_days = models.PositiveSmallIntegerField(
+        _("never met, in days"),
+        null=True,
+        blank=True,
+        validators=_days(),
+        help_text=_("Alert when no request has met an enforced rule for so many days. Empty: never."),
+    )
+    ready_days = models.PositiveSmallIntegerField(
+        _("ready to enforce, in days"),
+        null=True,
+        blank=True,
+        validators=_days(),
+        help_text=_(
+            "Alert when a rule in shadow has met requests on each of so many days, and would have refused at most 1 % of them. "
+            "Empty: never."
+        ),
+    )
+    raised = models.JSONField(_("raised"), default=dict, editable=False)
+    revision = models.PositiveBigIntegerField(default=0, editable=False)
+    sent_at = MomentField(_("last sent"), null=True, editable=False)
+    error = models.CharField(_("error"), max_length=500, blank=True, editable=False)
+
+    class Meta:
+        verbose_name = _("alert channel")
+        verbose_name_plural = _("alert channels")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def address_list(self) -> list[str]:
+        return self.addresses.replace(",", " ").split()
+
+    def clean(self) -> None:
+        errors: dict[str, list[ValidationError]] = {}
+        for address in self.address_list():
+            try:
+                validate_email(address)
+            except ValidationError:
+                error = ValidationError(_("%(value)s is not a mail address."), code="invalid", params={"value": address})
+                errors.setdefault("addresses", []).append(error)
+        if self.way == self.Way.MAIL and not self.address_list():
+            errors["addresses"] = [ValidationError(_("Enter at least one address, or choose another way."), code="missing")]
+        if self.way == self.Way.WEBHOOK and not self.url:
+            errors["url"] = [ValidationError(_("Enter the URL, or choose another way."), code="missing")]
+        if errors:
+            raise ValidationError(errors)

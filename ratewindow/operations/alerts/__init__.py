@@ -1,0 +1,1 @@
+"""Alerts: what they are about, whether it is new or over, and how it is sent."""
