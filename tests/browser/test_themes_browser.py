@@ -114,6 +114,11 @@ def test_each_page_is_there_legible_and_as_wide_as_the_window(page: Any, site: d
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
 
 
+def test_the_history_of_a_rule_and_of_a_block_opens(page: Any, site: dict[str, str]) -> None:
+    for path in (f"{RULES}1/history/", f"{OURS}/override/1/history/", f"{OURS}/edit/", f"{OURS}/edit/1/change/"):
+        assert page.goto(site["url"] + path, wait_until="load").status == 200, path
+
+
 def test_the_chart_draws_three_colours_that_can_be_told_apart(page: Any, site: dict[str, str]) -> None:
     page.goto(site["url"] + REPORT, wait_until="load")
     page.wait_for_function(f"({COLOURS})().length === 3")

@@ -156,7 +156,7 @@ def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
         "opts": model_admin.opts,
         "list_name": model_admin.opts.verbose_name_plural,
         "list_url": reverse(f"admin:ratewindow_{model_admin.opts.model_name}_changelist"),
-        "object": str(row),
+        "object": row,  # not its text: Unfold reads its model
         "object_url": reverse(f"admin:ratewindow_{model_admin.opts.model_name}_change", args=[row.pk]),
         "page": shown,
         "page_var": PAGE_VAR,
