@@ -7,6 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, URLVali
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.conf.public_addresses import internal_host
 from ratewindow.models.fields import MomentField
 
 MOST_DAYS = 60
@@ -111,5 +112,12 @@ class AlertChannel(models.Model):
             errors["addresses"] = [ValidationError(_("Enter at least one address, or choose another way."), code="missing")]
         if self.way == self.Way.WEBHOOK and not self.url:
             errors["url"] = [ValidationError(_("Enter the URL, or choose another way."), code="missing")]
+        if host := internal_host(self.url):
+            error = ValidationError(
+                _("%(host)s is an internal address, to which nothing is sent: name a public one."),
+                code="internal",
+                params={"host": host},
+            )
+            errors["url"] = [error]
         if errors:
             raise ValidationError(errors)

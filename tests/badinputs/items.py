@@ -214,8 +214,13 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
     "filters and search on a million rows": (
         f"{_PAGES}::test_a_list_of_many_rows_is_a_page_of_them_for_as_few_questions_as_one_of_few",
     ),
-    "cells of CSV that begin with = + - @ or a tab": (),
-    "webhooks of alerts to addresses within": (),
+    "cells of CSV that begin with = + - @ or a tab": ("admin/report/test_export.py::test_no_cell_begins_as_a_formula_does",),
+    "webhooks of alerts to addresses within": (
+        "models/test_alert_channels.py::test_a_webhook_to_an_internal_address_is_refused_when_it_is_saved",
+        "operations/alerts/test_webhook.py::test_internal_addresses_are_refused",
+        "operations/alerts/test_webhook.py::test_the_guard_refuses_loopback_by_itself",
+        "operations/alerts/test_webhook.py::test_redirects_are_not_followed",
+    ),
     "a release in the admin without the right to it": (
         "admin/overrides/test_release_page.py::test_it_needs_its_own_permission",
         f"{_PAGES}::test_staff_that_may_only_look_is_forbidden_every_change",
@@ -224,7 +229,5 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
         "admin/documents/test_rights.py::test_staff_that_may_only_look_can_neither_export_nor_import",
     ),
 }
-
-NO_SUCH_FEATURE = f"{_PAGES}::test_there_is_neither_alert_nor_webhook"
 
 ITEMS = {**ADDRESS, **SERVED, **IDENTITY, **RULES_AND_PAGES}

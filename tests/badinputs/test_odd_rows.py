@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from ratewindow.health import overview
-from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow, ThrottleStat
+from ratewindow.models import AlertChannel, LimitSwitch, Override, RateRule, RuleWindow, ThrottleStat
 from tests.support.admin_addresses import POSTED_TO, addresses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,6 +64,9 @@ def wrong(db: None) -> None:
             )
             for n, each in enumerate(SUMS)
         ]
+    )
+    AlertChannel.objects.bulk_create(
+        [AlertChannel(name=f"odd-{n}", raised=raised) for n, raised in enumerate(([], "x", 7, {"a": 7}, {"a": {"since": 1}}))]
     )
     LimitSwitch.objects.bulk_create([LimitSwitch(pk=n, off=True, until=start, changed_at=start) for n in (1, 2, 99)])
     RateRule.objects.get(name="right").save()  # so that this process reads them

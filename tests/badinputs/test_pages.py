@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow, ThrottleStat
+from ratewindow.models import AlertChannel, LimitSwitch, Override, RateRule, RuleWindow, ThrottleStat
 from ratewindow.operations import switch_off
 from tests.support.admin_addresses import addresses
 
@@ -35,6 +35,7 @@ def rows(db: None) -> None:
     """One of each, with the number 1 in every address."""
     RateRule.objects.define("login", "5/m", path="/login/", mode="shadow")
     Override.objects.block("ip:203.0.113.9", duration="1h", reason="trying passwords")
+    AlertChannel.objects.create(name="staff", way="log")
     start = timezone.now().replace(second=0, microsecond=0) - timedelta(minutes=5)
     ThrottleStat.objects.create(rule="login", resolution="minute", start=start, passed=5, refused=2)
 
@@ -134,18 +135,6 @@ def test_nor_does_any_action_of_a_list_run_for_them(viewer: Client, unchanged: N
         numbers = [str(row.pk) for row in model._base_manager.all()]
         told = viewer.post(address, {"action": action, "_selected_action": numbers, "post": "yes", "select_across": "1"})
         assert told.status_code == (200 if model is ThrottleStat else 403)  # the report has no actions
-
-
-def test_there_is_neither_alert_nor_webhook() -> None:
-    """Nothing of the kind exists: whoever adds one, adds the tests of `items` for it, and takes it out of here."""
-    from ratewindow import conf, tasks
-    from ratewindow.management.commands.ratewindow import SUBCOMMANDS
-
-    words = ("csv", "webhook", "alert")
-    assert not [address for address in addresses() if any(word in address for word in words)]
-    assert not {module.NAME for module in SUBCOMMANDS} & {"alert", "send"}
-    assert not [name for name in dir(tasks) if any(word in name.lower() for word in ("alert", "send_report"))]
-    assert not [name for name in conf._READERS if any(word in name.lower() for word in ("alert", "webhook"))]
 
 
 # A million rows: not read, and not sorted. Plans are SQLite's; the numbers of queries are any database's.

@@ -8,7 +8,7 @@ from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 from django.utils import timezone
 
-from ratewindow.models import Override, RateRule, ThrottleStat
+from ratewindow.models import AlertChannel, Override, RateRule, ThrottleStat
 from tests.browser.chromium import IN_A_BROWSER, opened
 from tests.support.admin_addresses import POSTED_TO, addresses
 
@@ -29,6 +29,7 @@ def written(admin_user: Any) -> None:
         name=f"o{EVIL}", pattern=CLOSING, key=f"header:{EVIL}", methods=EVIL, applies_to="path", count_when=EVIL
     )
     Override.objects.block(f"header:x-client:{EVIL}", reason=EVIL, duration="2h", source=CLOSING[:32])
+    AlertChannel.objects.create(name=EVIL, addresses=CLOSING, error=EVIL, raised={"unusual:login": {"since": "", "text": EVIL}})
     Override.objects.allow(f"group:{EVIL}", reason=CLOSING)
     start = timezone.now().replace(second=0, microsecond=0) - timedelta(minutes=3)
     for name in ("login", EVIL, CLOSING[:64]):

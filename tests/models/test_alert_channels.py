@@ -28,6 +28,11 @@ def test_each_way_needs_its_own() -> None:
     assert wrong(way="webhook", url="https://example.com/hook") == set()
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "10.1.2.3:8080", "[::1]", "[::ffff:10.0.0.1]", "localhost", "a.localhost:80"])
+def test_a_webhook_to_an_internal_address_is_refused_when_it_is_saved(host: str) -> None:
+    assert wrong(way="webhook", url=f"http://{host}/hook") == {"url"}
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [("refused_a_minute", 0), ("refused_percent", 0), ("refused_percent", 101), ("never_met_days", 61), ("ready_days", 0)],

@@ -18,7 +18,7 @@ from ratewindow import conf, tasks
 from ratewindow.conf import time_zone
 from ratewindow.health import overview
 from ratewindow.management.commands.ratewindow import SUBCOMMANDS
-from ratewindow.models import LimitSwitch, Override, RateRule, ThrottleStat
+from ratewindow.models import AlertChannel, LimitSwitch, Override, RateRule, ThrottleStat
 from ratewindow.operations import switch_off
 from ratewindow.reporting import minutes
 from ratewindow.reporting.collecting import collect_stats
@@ -49,6 +49,7 @@ def rows() -> None:
     """One of each."""
     RateRule.objects.define("login", "5/m", path="/login/", mode="shadow")
     Override.objects.block(f"ip:{ME}", duration="1h", reason="trying passwords")
+    AlertChannel.objects.create(name="staff", way="log", sent_at=time_zone.now())
     switch_off.turn_off(3600, "a trial", "ann")
     start = time_zone.now().replace(second=0, microsecond=0) - timedelta(minutes=5)
     ThrottleStat.objects.create(rule="login", resolution="minute", start=start, passed=5, refused=2)
@@ -75,6 +76,7 @@ def test_every_command_runs(rows: None, recorder: Any, tmp_path: Any) -> None:
     log, exported = tmp_path / "access.log", tmp_path / "limits.yaml"
     log.write_text('a.example - - [01/Jul/1995:00:00:01 -0400] "GET /one HTTP/1.0" 200 1\n')
     lines = {
+        "alerts": ["--dry-run"],
         "show": [ME],
         "explain": ["GET", "/login/", "--ip", ME],
         "subject": [ME],

@@ -3,7 +3,8 @@
 from django.contrib import admin
 from django.urls import URLPattern, reverse
 
-POSTED_TO = ("/end/", "/extend/", "/undo/", "/validate/", "/preview/", "/stage/", "/act/")  # addresses that end so take no GET
+# Addresses that end so take no GET.
+POSTED_TO = tuple(f"/{name}/" for name in "end extend undo validate preview stage act test".split())
 
 
 def addresses() -> list[str]:

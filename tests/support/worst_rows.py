@@ -9,7 +9,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 from django.utils import timezone
 
-from ratewindow.models import Override, RateRule, RuleWindow, ThrottleStat
+from ratewindow.models import AlertChannel, Override, RateRule, RuleWindow, ThrottleStat
 from ratewindow.models.edits import Edit
 from tests.support.worst_strings import WORST
 
@@ -24,7 +24,7 @@ STORED = list(dict.fromkeys(storable(text) for text in WORST))
 
 
 def write(user: User, texts: list[str]) -> None:
-    """A rule, a block, a day of counts and two entries of the history for each text, past all checks."""
+    """A rule, a block, a channel of alerts, a day of counts and two entries of the history for each text, past all checks."""
     now = timezone.now().replace(second=0, microsecond=0)
     kinds = cycle(("path", "prefix", "regex", "route", "named", "all"))
     rules = RateRule.objects.bulk_create(
@@ -59,6 +59,16 @@ def write(user: User, texts: list[str]) -> None:
             )
             for rule, text in {text[:64]: text for text in texts}.items()
         ),
+    )
+    AlertChannel.objects.bulk_create(
+        AlertChannel(
+            name=f"{number} {text}"[:100],
+            addresses=text[:2000],
+            url=text[:500],
+            error=text[:500],
+            raised={f"unusual:w-{number}": {"since": now.isoformat(), "text": text}},
+        )
+        for number, text in enumerate(texts)
     )
     for rows, of_model in ((rules, RateRule), (blocks, Override)):
         content = ContentType.objects.get_for_model(of_model)

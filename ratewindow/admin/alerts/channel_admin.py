@@ -20,7 +20,9 @@ from ratewindow.operations.alerts.raising import send_test
 
 @admin.display(description=_("raised now"))
 def raised_now(channel: AlertChannel) -> str | SafeString:
-    return format_html_join("", "<div>{}</div>", ((each["text"],) for each in channel.raised.values())) or gettext("nothing")
+    raised = channel.raised.values() if isinstance(channel.raised, dict) else ()
+    texts = [(each["text"],) for each in raised if isinstance(each, dict) and "text" in each]  # not what other programs write
+    return format_html_join("", "<div>{}</div>", texts) or gettext("nothing")
 
 
 @admin.display(description=_("last error"))

@@ -6,13 +6,13 @@ import http.client
 import socket
 import ssl
 from contextlib import suppress
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from threading import Thread
 from urllib.parse import urlsplit
 
+from ratewindow.conf.public_addresses import is_public
+
 ALL_S = 3.0
 TIMESTAMP, SIGNATURE = "X-Ratewindow-Timestamp", "X-Ratewindow-Signature"
-_NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class NotDelivered(Exception):
@@ -41,17 +41,6 @@ def post(url: str, body: bytes, secret: str, timestamp: str) -> None:
         raise NotDelivered(f"no answer within {ALL_S:g} s")
     if sending.error:
         raise NotDelivered(sending.error)
-
-
-def is_public(address: str) -> bool:
-    """Whether an alert may be sent to that address. The tests replace this function to reach a server of their own."""
-    ip = ip_address(address.partition("%")[0])
-    if isinstance(ip, IPv6Address):
-        if ip in _NAT64:
-            ip = IPv4Address(int(ip) & 0xFFFFFFFF)
-        elif ip.ipv4_mapped or ip.sixtofour or ip.teredo:
-            return False
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
 class _Sending:
