@@ -42,6 +42,7 @@ def send(
         with limited(process_clients.PATIENT_S), client.pipeline(transaction=True) as pipe:
             for name, count in grown.items():
                 pipe.hincrby(state_keys.totals(), name, count)
+            pipe.expire(state_keys.totals(), totals.SILENT_S)
             for minute, by_name in fields.items():
                 pipe.hset(state_keys.minute(minute), mapping={name: value.to_text() for name, value in by_name.items()})
                 pipe.expire(state_keys.minute(minute), UNCOLLECTED_S)

@@ -15,6 +15,7 @@ from ratewindow.reporting.sums import NUMBERS, Sums
 from ratewindow.reporting.tallies import Tally
 from ratewindow.store import malformed, state_keys
 
+SILENT_S = 400 * 86_400  # after which nobody counts here any more
 MOST_RULE = 64  # characters of a rule's name
 _REASON, _LATENCY = "reason:", "latency:"
 _SPANS = frozenset(BOUNDS)

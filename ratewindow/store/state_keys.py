@@ -14,7 +14,7 @@ name                                   type    what
 ``rw:{minutes}``                       zset    the minutes that have counts, for the collector; expires
 ``rw:{minutes}:<minute>``              hash    counts of one minute: field process|rule, value sums; expires
 ``rw:{minutes}:<minute>:who``            hash    clients, networks, routes and agents of one minute: as above; expires
-``rw:{minutes}:totals``                  hash    totals since counting began: count|rule -> number; never expires
+``rw:{minutes}:totals``                  hash    totals since counting began: count|rule -> number; expires
 ``rw:sites``                           hash    which sites use this prefix: fingerprint -> last seen
 =====================================  ======  ==========================================================
 
