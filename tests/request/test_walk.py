@@ -18,6 +18,7 @@ import ratewindow
 from ratewindow.identity import proxy_warning
 from ratewindow.models import RateRule
 from ratewindow.rulebook import reading
+from ratewindow.rules import rate_options
 from ratewindow.store import outage
 from tests.support.doors import behind_middleware, plain
 
@@ -47,6 +48,7 @@ def walk(call: Callable[[HttpRequest], HttpResponseBase], request: HttpRequest) 
 @pytest.mark.parametrize("how", MOST)
 def test_a_request_under_one_rule_is_followed_through_few_files(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxy_warning, "watching", False)  # as after the first hundred requests of a process
+    monkeypatch.setattr(rate_options.seen, "counts_by_answer", False)  # code of other tests has
     RateRule.objects.define("api", "100/h" if how == "admitted" else "5/h", path="/", mode="enforce")
     reading.reload()
     site, make = behind_middleware(plain(False)), RequestFactory().get
