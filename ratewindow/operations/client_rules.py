@@ -5,11 +5,16 @@ from collections.abc import Iterator
 from ratewindow.identity import split
 from ratewindow.limiter.problem import Problem
 from ratewindow.overrides.as_typed import EVERYBODY_TOGETHER
-from ratewindow.overrides.subjects import Subject
+from ratewindow.overrides.subjects import Subject, parse_subject
 from ratewindow.request.overrides import adapted
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule
+
+
+def subject_of(identity: str) -> Subject:
+    """`parse_subject`, and of ``global`` the one client of rules that count all together. Raises ValueError."""
+    return Subject(EVERYBODY_TOGETHER) if identity.strip() == EVERYBODY_TOGETHER else parse_subject(identity)
 
 
 def values_of(subject: Subject) -> tuple[str, ...]:

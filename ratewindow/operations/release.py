@@ -13,8 +13,7 @@ from ratewindow.models import Override
 from ratewindow.operations import client_rules
 from ratewindow.operations.history import recording
 from ratewindow.overrides import BLOCK
-from ratewindow.overrides.as_typed import EVERYBODY_TOGETHER
-from ratewindow.overrides.subjects import EVERYBODY, Subject, in_words, parse_subject, stored
+from ratewindow.overrides.subjects import EVERYBODY, in_words, stored
 from ratewindow.request import decide
 from ratewindow.request.prepare import ask_about
 from ratewindow.rulebook import current
@@ -78,8 +77,7 @@ def release(identity: str, rule: str = "") -> Released:
     A network of several clients, a group and everybody have blocks but no counts. ValueError names an invalid identity or
     an unknown rule. Blocks come first, since they apply while Redis is away, too.
     """
-    everybody_together = identity.strip() == EVERYBODY_TOGETHER
-    subject = Subject(EVERYBODY_TOGETHER) if everybody_together else parse_subject(identity)
+    subject = client_rules.subject_of(identity)
     book = current.rulebook()
     names = client_rules.names(book)
     if rule and rule not in names:

@@ -10,7 +10,7 @@ from ratewindow.limiter.types import Decision, WindowAnswer
 from ratewindow.models import Override
 from ratewindow.operations import client_rules
 from ratewindow.overrides import RATE
-from ratewindow.overrides.subjects import EVERYBODY, parse_subject
+from ratewindow.overrides.subjects import Subject
 from ratewindow.request import decide
 from ratewindow.request.overrides import adapted
 from ratewindow.request.prepare import ask_about
@@ -47,12 +47,13 @@ class Standing:
 
 def standing(identity: str, rule: str = "") -> Standing:
     """How a client stands under one rule or all. It charges nothing. ValueError names an invalid identity or an unknown rule."""
-    who = client_rules.values_of(parse_subject(identity)) if identity != EVERYBODY else ()
+    subject = client_rules.subject_of(identity)
+    who = client_rules.values_of(subject)
     book = current.rulebook()
     names = client_rules.names(book)
     if rule and rule not in names:
         raise Problem("there is no rule {rule!r}: manage.py ratewindow rules lists them", rule=rule)
-    overrides = _overrides(book, identity, who, rule)
+    overrides = _overrides(book, subject, who, rule)
     if not who:
         return Standing(overrides, counts=False)
     found: list[UnderRule] = []
@@ -74,10 +75,10 @@ def _under(book: current.Rulebook, name: str, who: tuple[str, ...]) -> Iterator[
             yield UnderRule(rule, decision)
 
 
-def _overrides(book: current.Rulebook, identity: str, who: tuple[str, ...], rule: str) -> list[Override]:
+def _overrides(book: current.Rulebook, subject: Subject, who: tuple[str, ...], rule: str) -> list[Override]:
     """Those in force that hold for it: by its name, by a network or a group that it is in, or for everybody."""
     held = book.overrides.of_identity(who) if who and book.overrides is not None else []
     rows = Override.objects.in_force()
-    named = Override.objects.get_queryset().naming(parse_subject(identity)).values("pk")
+    named = Override.objects.get_queryset().naming(subject).values("pk")
     rows = rows.filter(pk__in=[each.pk for each in held]) | rows.filter(pk__in=named)
     return [each for each in rows.order_by("expires_at", "pk") if not rule or each.rule in ("", rule)]

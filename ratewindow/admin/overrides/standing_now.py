@@ -11,11 +11,12 @@ from ratewindow.admin.masking import display
 from ratewindow.admin.overrides import links, who
 from ratewindow.conf.translation import translated
 from ratewindow.models import Mode, RateRule
+from ratewindow.operations import client_rules
 from ratewindow.operations.explain.rule_in_words import frees_in, used
 from ratewindow.operations.override_notes import until
 from ratewindow.operations.standing import Standing, standing
 from ratewindow.overrides.as_typed import as_subject
-from ratewindow.overrides.subjects import in_words, parse_subject
+from ratewindow.overrides.subjects import in_words
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
@@ -95,6 +96,8 @@ def _ways(request: HttpRequest, identity: str) -> list[tuple[str, str]]:
             ("rate", gettext("Another rate for 1 hour…")),
         )
         ways += [(label, links.url(links.ADD, identity=identity, action=action, duration="1h")) for action, label in labels]
-    if request.user.has_perm("ratewindow.view_raterule") and (address := explain_links.of_subject(parse_subject(identity))):
+    if request.user.has_perm("ratewindow.view_raterule") and (
+        address := explain_links.of_subject(client_rules.subject_of(identity))
+    ):
         ways.append((gettext("Explain"), address))
     return ways

@@ -73,6 +73,14 @@ def test_another_rate_is_what_counts() -> None:
     assert [each["windows"][0]["rate"] for each in shown()["rules"]] == ["7/h"]
 
 
+def test_the_one_client_of_a_rule_that_counts_all_together_is_shown_and_everybody_has_no_counts() -> None:
+    define("all", "3/h", applies_to="all", key="global")
+    from_me(2)
+    (rule,) = json.loads(run("show", "global", "--json"))["rules"]
+    assert [each["remaining"] for each in rule["windows"]] == [1]
+    assert "It is no single client" in run("show", "*")
+
+
 def test_a_rate_in_code_is_shown() -> None:
     get(decorated(False, "shown.in.code", "2/h"), REMOTE_ADDR=ME)
     assert [each["rule"] for each in shown("--rule", "shown.in.code")["rules"]] == ["shown.in.code"]
