@@ -98,6 +98,7 @@ def test_nothing_is_left_of_it(anonymize: str) -> None:
         assert f"as [erased], and {CLIENT}0." in left
         for text in (*forms(f"ip:{CLIENT}"), *state_keys.client_tags(f"ip:{CLIENT}")):
             assert text.rpartition("#")[2] not in left.replace(f"{CLIENT}0", ""), text
+        assert CLIENT not in left.replace(f"{CLIENT}0", "")
         assert find(named) == []
 
 
