@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 import redis
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import override_settings
 from django.urls import get_resolver
+from pytest_django import DjangoDbBlocker
 
 from ratewindow import background, process
 from ratewindow.limiter.redis.connections import Server
@@ -117,6 +119,13 @@ def _closing_databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         wrapper.inc_thread_sharing()
         BaseDatabaseWrapper.close(wrapper)
         wrapper.dec_thread_sharing()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """Users that tests make have numbers beyond those that tests name: `user:42` is nobody but the test's own client."""
+    with django_db_blocker.unblock():
+        get_user_model().objects.create(pk=1_000_000, username="the first number").delete()
 
 
 @pytest.fixture(scope="session")
