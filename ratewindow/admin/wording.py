@@ -66,12 +66,12 @@ def _sentence(clauses: Sequence[str]) -> str:
 def _details(rule: RateRule) -> list[str]:
     """What differs from an ordinary rule."""
     more = [
-        _normalised(rule.normalise),
         _missing(rule.key, rule.on_missing),
+        _normalised(rule.normalise),
         _costs(rule.cost),
         _counts(rule.count_when),
         gettext("refused requests also count") if rule.count_refused else "",
-        gettext("each request is charged first, and refunded if its answer does not count") if rule.hold else "",
+        _held(rule.hold),
         gettext("a refusal locks the client out for %s") % _period(rule.penalty) if rule.penalty else "",
         gettext("a process may take %s units at once") % number(rule.lease) if rule.lease > 1 else "",
         str(_AWAY.get(rule.on_error, "")),
@@ -101,6 +101,12 @@ def _counts(count_when: str) -> str:
     if statuses == [LOGIN_FAILED]:
         return gettext("only failed logins count")
     return gettext("only answers with status %s count") % one_of(statuses)
+
+
+def _held(hold: bool) -> str:
+    if not hold:
+        return ""
+    return gettext("each request counts as soon as it arrives, and no longer once its answer shows that it should not")
 
 
 def until(override: Override) -> str:
@@ -187,9 +193,9 @@ def _period(period: timedelta | str) -> str:
 
 _ALWAYS_THERE = {"ip", "user_or_ip", "global", "path", "method"}  # parts of a key that no request lacks
 _MISSING = {
-    "ip": _("requests without this key count by address"),
-    "allow": _("requests without this key pass uncounted"),
-    "refuse": _("requests without this key are refused"),
+    "ip": _("requests in which this is missing count by address"),
+    "allow": _("requests in which this is missing pass uncounted"),
+    "refuse": _("requests in which this is missing are refused"),
 }
 
 
@@ -200,7 +206,7 @@ def _missing(key: str, on_missing: str) -> str:
 
 
 def _normalised(normalise: bool) -> str:
-    return gettext("case, blanks and Unicode forms make no difference") if normalise else ""
+    return gettext("capital letters, blanks and Unicode forms make no difference") if normalise else ""
 
 
 _AWAY = {

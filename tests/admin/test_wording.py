@@ -13,7 +13,7 @@ from tests.support.rule_pages import define
 
 pytestmark = pytest.mark.django_db
 
-BY_ADDRESS = "requests without this key count by address."
+BY_ADDRESS = "requests in which this is missing count by address."
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_bursts_and_the_calendar_are_said(window: dict[str, Any], said: str) -> 
     [
         ({"cost": 5}, "each request costs 5"),
         ({"cost": 0}, "requests cost nothing and are only checked"),
-        ({"key": "user", "on_missing": "allow"}, "requests without this key pass uncounted"),
-        ({"key": "user", "on_missing": "refuse"}, "requests without this key are refused"),
+        ({"key": "user", "on_missing": "allow"}, "requests in which this is missing pass uncounted"),
+        ({"key": "user", "on_missing": "refuse"}, "requests in which this is missing are refused"),
         ({"count_refused": True}, "refused requests also count"),
         ({"on_error": "refuse"}, "while Redis is away, requests are refused"),
         ({"on_error": "local"}, "while Redis is away, each process counts its share"),
@@ -103,8 +103,8 @@ def test_a_rule_without_a_limit_says_so() -> None:
 
 def test_what_a_key_lacks_is_said_only_where_a_request_may_lack_it() -> None:
     for key in ("ip", "global", "user_or_ip+path", "method"):
-        assert "without this key" not in sentence(define(f"x-{key[:2]}", "5/m", key=key, on_missing="refuse"))
-    assert "without this key" in sentence(define("y", "5/m", key="ip+user"))
+        assert "this is missing" not in sentence(define(f"x-{key[:2]}", "5/m", key=key, on_missing="refuse"))
+    assert "this is missing" in sentence(define("y", "5/m", key="ip+user"))
 
 
 class TestNoFieldIsSilent:
@@ -179,7 +179,7 @@ class TestNoFieldIsSilent:
     [
         ({"prefix": "/api"}, "on paths that start with /api"),
         ({"prefix": "/api", "methods": "POST"}, "on POST paths that start with /api"),
-        ({"path": "/x/", "normalise": True}, "case, blanks and Unicode forms make no difference"),
+        ({"path": "/x/", "normalise": True}, "capital letters, blanks and Unicode forms make no difference"),
         ({"path": "/x/", "message": "Slow down."}, "; refused clients read “Slow down”."),
         ({"path": "/x/", "message": "x" * 200}, f"refused clients read “{'x' * 79}…”"),
     ],

@@ -172,7 +172,7 @@ def test_without_javascript_a_rule_is_made_as_well(open_page: Any) -> None:
     page.fill("[name=windows-0-limit]", "5")
     page.fill("[name=windows-0-period]", "1m")
     page.click("[name=_save]")
-    assert page.locator(".messagelist .success").count() == 1
+    assert page.locator(".messagelist .success", has_text="was added successfully").count() == 1
     assert RateRule.objects.get().key == "jwt:tenant"
 
 

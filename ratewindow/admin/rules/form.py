@@ -15,7 +15,9 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow import conf
 from ratewindow.admin import code_keys
 from ratewindow.admin.history.conflicts import ConflictForm
+from ratewindow.admin.rules import places
 from ratewindow.admin.rules.choice_fields import OTHER, ChoiceOrText, ChoiceOrTextField, MethodsInput
+from ratewindow.admin.rules.places import PLACES
 from ratewindow.admin.rules.suggestions import SuggestingInput
 from ratewindow.identity import custom_keys
 from ratewindow.limiter.limiter import MOST_COST
@@ -23,7 +25,7 @@ from ratewindow.models import Mode, RateRule
 from ratewindow.models.origin import MOST_REASON
 from ratewindow.models.rules import AppliesTo, OnError
 from ratewindow.operations import presets
-from ratewindow.rules import code_rates, site_routes
+from ratewindow.rules import code_rates
 from ratewindow.rules.count_when import ALWAYS, LOGIN_FAILED
 
 PREVIEW_BUTTON = "_preview"  # its name in the form, for browsers without JavaScript
@@ -51,10 +53,8 @@ ON_ERROR_NOW = {
     "refuse": _("As ON_ERROR says: refuse, with 503"),
     "local": _("As ON_ERROR says: count in each process"),
 }
-MOST_SUGGESTED = 500
 _NEVER_MISSING = "ip user_or_ip global"
 _OF_NO_TEXT = "ip user_or_ip user session global"  # values that clients do not write
-_WITH_PATTERN = "path prefix regex route"
 
 
 def _by_choice(*parts: tuple[str, Any, Any]) -> SafeString:
@@ -94,20 +94,7 @@ class RuleForm(ConflictForm):
                 ("named", "", _("The name of the rule is then the one that code uses.")),
                 ("all", "", _("“Every request” includes requests to this admin, and for static files that Django serves.")),
             ),
-            "pattern": _by_choices(
-                (
-                    "path",
-                    _("Path"),
-                    _("Choose one of this site's paths, or write one as in /login/. It is met however a client spells it."),
-                ),
-                ("prefix", _("Beginning"), _("Choose the beginning of paths, or write it as in /api/.")),
-                ("regex", _("Regular expression"), _("A regular expression is written as ^/api/v[0-9]+/.")),
-                (
-                    "route",
-                    _("URL name"),
-                    _("Choose a URL name of this site, or write one as in login or shop:checkout; a namespace as in shop."),
-                ),
-            ),
+            "pattern": _by_choices(*((choice, place.label, place.help) for choice, place in PLACES.items())),
             "methods": _("Tick none for all methods. GET includes HEAD."),
             "key": _("Requests with the same value of this are counted together, apart from all others."),
             "on_error": _(
@@ -119,14 +106,14 @@ class RuleForm(ConflictForm):
                 "within the limit again. Leave empty for no penalty."
             ),
             "on_missing": _(
-                "What to do with a request without this key: nobody logged in, or a header or field missing or empty."
+                "What to do with a request that lacks this: nobody is logged in, or a header or field is missing or empty."
             ),
             "count_when": _("The limit is checked before the view, and what depends on the answer is counted after it."),
         }
         widgets = {
             "name": SuggestingInput("applies_to", {"class": "vTextField"}),
             "description": forms.Textarea(attrs={"rows": 2, "cols": 60}),
-            "pattern": SuggestingInput("applies_to", {"class": "vTextField", "data-rw-used": f"applies_to={_WITH_PATTERN}"}),
+            "pattern": SuggestingInput("applies_to", {"class": "vTextField", "data-rw-used": f"applies_to={' '.join(PLACES)}"}),
             "methods": MethodsInput(),
             "key": ChoiceOrText(
                 _("Something else, as text:"),
@@ -158,6 +145,8 @@ class RuleForm(ConflictForm):
             self.fields[name].widget.attrs["data-rw-shown"] = f"key!={values}"
         self.fields["hold"].widget.attrs["data-rw-used"] = f"count_when!={ALWAYS}"
         self.fields["penalty"].widget.attrs["list"] = "rw-periods"
+        if place := PLACES.get(str(self["applies_to"].value())):
+            self.fields["pattern"].label = place.label
         stored = "" if self.instance._state.adding else f"?rule={self.instance.pk}"
         self.fields["applies_to"].widget.attrs["data-rw-validate"] = reverse("admin:ratewindow_raterule_validate") + stored
 
@@ -171,7 +160,7 @@ class RuleForm(ConflictForm):
     def _offer_names(self) -> None:
         if "name" in self.fields:
             self.fields["name"].widget.suggestions = {"named": sorted(code_rates.uses())}
-        self.fields["pattern"].widget.suggestions = _places()
+        self.fields["pattern"].widget.suggestions = places.suggestions()
 
     def _on_error_choices(self) -> list[tuple[Any, Any]]:
         now = ON_ERROR_NOW[conf.current().on_error]
@@ -189,6 +178,9 @@ class RuleForm(ConflictForm):
     def clean(self) -> dict[str, Any] | None:
         """Give empty fields the default of the model."""
         cleaned = super().clean()
+        place = PLACES.get(self.cleaned_data.get("applies_to", ""))
+        if place and not self.cleaned_data.get("pattern", place):
+            self.add_error("pattern", place.needed)
         for name in (*BOUNDS, "count_when"):
             if name in self.cleaned_data and self.cleaned_data[name] in (None, ""):
                 self.cleaned_data[name] = getattr(RateRule(), name)
@@ -225,14 +217,3 @@ class RuleForm(ConflictForm):
                 _("You may not enforce rules for more clients. Ask somebody who may enforce them."), code="forbidden"
             )
         return percent
-
-
-def _places() -> dict[str, list[str]]:
-    """What a pattern may be on this site, by the choice that it goes with; the pages of the admin last."""
-    known = sorted(site_routes.routes(), key=lambda each: (each.way.is_of_admin, each.name, each.path))
-    places = {
-        "route": [each.name for each in known if each.name],
-        "path": [each.path for each in known if each.is_whole],
-        "prefix": [each.section for each in known if each.section.endswith("/")],
-    }
-    return {choice: list(dict.fromkeys(values))[:MOST_SUGGESTED] for choice, values in places.items()}

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin.rules import opening
 from ratewindow.admin.rules.number_fields import CountField
+from ratewindow.admin.wording import DEFAULT_ALGORITHM
 from ratewindow.limiter.algorithms import algorithm, algorithm_choices
 from ratewindow.limiter.algorithms.base import Algorithm
 from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
@@ -24,6 +25,10 @@ COMMON_PERIODS = ("10s", "1m", "5m", "15m", "1h", "1d", "7d")
 class LimitForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         help_texts = dict.fromkeys(("limit", "period", "buckets", "burst", "aligned_to"), "")  # explained below the rows
+        error_messages = {
+            "limit": {"required": _("Enter how many requests are allowed, such as 5.")},
+            "period": {"required": _("Enter a period, such as 1m.")},
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -34,6 +39,9 @@ class LimitForm(forms.ModelForm):  # type: ignore[type-arg]
                 field.widget.attrs["aria-required"] = "true"
         if "algorithm" in self.fields:
             self.fields["algorithm"].choices = [(name, gettext(label)) for name, label in algorithm_choices()]  # type: ignore[attr-defined]
+        if "buckets" in self.fields:
+            usual = algorithm(DEFAULT_ALGORITHM).default_buckets
+            self.fields["buckets"].widget.attrs["placeholder"] = gettext("empty: %d") % usual
         if "period" in self.fields:
             self.fields["period"].widget.attrs["list"] = "rw-periods"
 

@@ -24,7 +24,7 @@ from ratewindow.admin.overrides import links as override_links
 from ratewindow.admin.recorded import WHY_FIELDSET
 from ratewindow.admin.registering import register
 from ratewindow.admin.rights import may_enforce
-from ratewindow.admin.rules import code_rates, first_steps, opening, rollout, rollout_actions, said_at_once, sparklines
+from ratewindow.admin.rules import code_rates, first_steps, opening, rollout, rollout_actions, said_at_once, saved, sparklines
 from ratewindow.admin.rules.form import BOUNDS, RuleForm
 from ratewindow.admin.rules.limit_rows import RuleWindowInline
 from ratewindow.admin.rules.number_fields import BoundedField
@@ -153,6 +153,11 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         rule = self.model.objects.get(pk=form.instance.pk)
         with suppress(ValueError):  # an invalid row, written by raw SQL, is reported in the log
             self._warn(request, rule_rows.freeze(rule))
+
+    def response_add(self, request: HttpRequest, obj: RateRule, post_url_continue: str | None = None) -> HttpResponse:
+        response = super().response_add(request, obj, post_url_continue)
+        messages.success(request, saved.from_now_on(request, obj))
+        return response
 
     def _warn(self, request: HttpRequest, rule: Rule) -> None:
         """Of a rule that limits nobody or refuses all, and of one that refuses staff, or would once it is enforced."""

@@ -27,10 +27,12 @@ def test_without_any_rule_the_list_offers_them(page: Client) -> None:
     assert "By mode" not in shown  # there is nothing to filter
 
 
-def test_with_a_rule_they_are_reached_from_the_form_of_a_new_one(page: Client) -> None:
+def test_with_a_rule_they_are_reached_from_the_list_and_from_the_form_of_a_new_one(page: Client) -> None:
+    assert f'href="{READY}"' not in page.get(LIST).content.decode()
     define()
     assert "First steps" not in said(page.get(LIST))
     assert "By mode" in said(page.get(LIST))
+    assert f'href="{READY}">Ready rules</a>' in page.get(LIST).content.decode()
     assert f'href="{READY}"' in page.get(ADD).content.decode()
     assert "Look at it" in said(page.get(READY))
 

@@ -15,7 +15,7 @@ from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.reporting.sums import Sums
 from tests.support.rule_pages import LIST, change, count, define, said, typed
 
-BY_ADDRESS = "requests without this key count by address."
+BY_ADDRESS = "requests in which this is missing count by address."
 pytestmark = pytest.mark.django_db
 
 

@@ -46,12 +46,27 @@ class TestOfANewRule:
         said = preview(page, ("", "1m"), pattern="login", key="shoe_size")
         assert "once this is correct" in said
         for each in (
-            "Pattern : 'login' is not a path",
+            "Path : 'login' is not a path",
             "Count per : 'shoe_size' is not a key",
-            "Limit : This field is required.",
+            "Limit : Enter how many requests are allowed, such as 5.",
         ):
             assert each in said
         assert "at most" not in said and "Meets" not in said
+
+    @pytest.mark.parametrize(
+        ("applies_to", "asked"),
+        [
+            ("path", "Path : Enter a path, such as /login/."),
+            ("prefix", "Beginning : Enter the beginning of paths, such as /api/."),
+            ("regex", "Regular expression : Enter a regular expression, such as ^/api/v[0-9]+/."),
+            ("route", "URL name : Enter a URL name, such as login or shop:checkout."),
+        ],
+    )
+    def test_an_empty_pattern_is_asked_for_by_the_name_that_its_field_has(
+        self, page: Client, applies_to: str, asked: str
+    ) -> None:
+        said = preview(page, applies_to=applies_to, pattern="")
+        assert asked in said and "''" not in said
 
     def test_more_than_ten_routes_are_counted(self, page: Client) -> None:
         said = preview(page, applies_to="route", pattern="admin")
@@ -124,7 +139,7 @@ class TestOfASavedRule:
     def test_so_does_the_form_of_a_new_one(self, page: Client) -> None:
         assert "as soon as the form says enough" in words(page.get(ADD))
         assert "at most 5 in 1 minute, on /login/." in words(page.post(ADD, typed(("5", "1m")) | {"_preview": "Preview"}))
-        assert "Pattern : 'login' is not a path" in words(page.post(ADD, typed(("5", "1m"), pattern="login")))
+        assert "Path : 'login' is not a path" in words(page.post(ADD, typed(("5", "1m"), pattern="login")))
         assert not RateRule.objects.exists()
 
     def test_a_row_that_raw_sql_has_spoiled_can_be_opened(self, page: Client) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from ratewindow.admin.wording import sentence
@@ -27,6 +28,34 @@ class TestForm:
         assert re.search(r'name="_save" value="Save in shadow" class="default', page.get(ADD).content.decode())
         page.post(ADD, {**typed(("5", "1m")), "_save": "Save in shadow"})
         assert RateRule.objects.get().mode == "shadow"
+
+    @pytest.mark.parametrize(
+        ("button", "does", "next_step"),
+        [
+            ("_save", "It is in shadow: it counts, and refuses nobody.", "what it would have refused"),
+            ("_enforce", "It is enforced from now on: clients above its limits are refused.", "takes it back to shadow"),
+        ],
+    )
+    def test_it_says_what_the_rule_does_from_now_on_and_what_is_next(
+        self, page: Client, button: str, does: str, next_step: str
+    ) -> None:
+        response = page.post(ADD, {**typed(("5", "1m")), button: "Save"}, follow=True)
+        (message,) = [str(each) for each in response.context["messages"] if does in str(each)]
+        assert f'<a href="{change(RateRule.objects.get())}">' in message and next_step in message
+
+    def test_who_may_not_enforce_it_reads_who_is_to_be_asked(self, client: Client) -> None:
+        user = User.objects.create(username="adder", is_staff=True)
+        user.user_permissions.set(Permission.objects.filter(codename__in=["add_raterule", "view_raterule"]))
+        client.force_login(user)
+        assert "and ask somebody who may enforce rules." in said(client.post(ADD, typed(("5", "1m")), follow=True))
+
+    def test_the_pattern_is_labelled_by_what_the_rule_applies_to(self, page: Client) -> None:
+        assert "URL name:" in said(page.get(change(define(route="login"))))
+        assert "Path:" in said(page.post(ADD, typed(("5", "1m"), pattern="")))
+
+    def test_an_empty_number_of_buckets_says_what_it_means(self, page: Client) -> None:
+        (box,) = re.findall(r'<input[^>]* name="windows-0-buckets"[^>]*>', page.get(ADD).content.decode())
+        assert 'placeholder="empty: 60"' in box
 
     def test_a_limit_of_zero_is_taken(self, page: Client) -> None:
         assert page.post(ADD, typed(("0", "1m"))).status_code == 302
@@ -61,8 +90,8 @@ class TestForm:
             ("5", "1e12", "'1e12' is not a duration"),
             ("5", "1 month", "'1 month': 'month' has no fixed length: write 30d."),
             ("0", "9999999w", "is too long to be counted: write at most 52124995d."),
-            ("5", "", "This field is required."),
-            ("", "1m", "This field is required."),
+            ("5", "", "Enter a period, such as 1m."),
+            ("", "1m", "Enter how many requests are allowed, such as 5."),
         ],
     )
     def test_an_error_names_value_and_remedy_and_loses_nothing_that_was_typed(
@@ -230,7 +259,7 @@ class TestAnswersAndCounting:
             ({"count_when": "login_failed"}, "; only failed logins count."),
             (
                 {"count_when": "login_failed", "hold": True},
-                "; only failed logins count; each request is charged first, and refunded if its answer does not count.",
+                "; each request counts as soon as it arrives, and no longer once its answer shows that it should not.",
             ),
             ({"count_when": "401"}, "; only answers with status 401 count."),
             ({"count_when": "401,403 5XX"}, "; only answers with status 401, 403 or 5xx count."),
