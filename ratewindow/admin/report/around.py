@@ -11,9 +11,9 @@ from django.utils.dates import WEEKDAYS
 from django.utils.translation import gettext, ngettext
 
 from ratewindow.admin.overrides.order import counts
-from ratewindow.admin.report.reading import Reading
 from ratewindow.conf import time_zone
 from ratewindow.models import ThrottleStat
+from ratewindow.reporting.reading import Reading
 from ratewindow.reporting.stored import Resolution
 from ratewindow.reporting.summary import number
 from ratewindow.reporting.weekdays import WEEKS, weekdays

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field, replace
 
 from django.http import HttpRequest
-from django.utils.text import capfirst
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from ratewindow import conf
 from ratewindow.admin.masking import display, may_see
 from ratewindow.admin.report.acts import Act, about_client, explain_url, may_act_on, release_url
-from ratewindow.reporting.offenders import HowMany, Name, Offenders
+from ratewindow.reporting.how_many import clients, in_a_sentence
+from ratewindow.reporting.offenders import Name, Offenders
 from ratewindow.reporting.summary import number, percent
 
 MOST = 10  # networks, and clients of none of these
@@ -72,7 +72,7 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
     ]
     bound = max(found.clients.bound.rank, found.networks.bound.rank)
     return WhoIsRefused(
-        about=_in_a_sentence(found),
+        about=in_a_sentence(found),
         lines=[*networks, *apart[:MOST]],
         bound=number(bound) if bound else "",
         masked=_masked(request),
@@ -85,34 +85,3 @@ def _masked(request: HttpRequest) -> str:
     if conf.current().anonymize == "all":
         return gettext("ANONYMIZE is “all”: clients are stored only as hashes, and blocks of a hash hold; networks are in full.")
     return ""
-
-
-def clients(many: HowMany) -> str:
-    """``"1 client"``, ``"at least 1,000 clients"``."""
-    if many.exact:
-        text = ngettext("%(count)s client", "%(count)s clients", many.number)
-    else:
-        text = ngettext("at least %(count)s client", "at least %(count)s clients", many.number)
-    return text % {"count": number(many.number)}
-
-
-def _in_a_sentence(found: Offenders) -> str:
-    """``"3 clients were refused, 1 of them signed in. 9 clients would have been refused."``"""
-    sentences = []
-    if many := found.refused:
-        text = ngettext("%(clients)s was refused%(signed_in)s.", "%(clients)s were refused%(signed_in)s.", many.number)
-        sentences.append(_filled(text, many, found.refused_signed_in))
-    if many := found.would_refuse:
-        text = ngettext(
-            "%(clients)s would have been refused%(signed_in)s.", "%(clients)s would have been refused%(signed_in)s.", many.number
-        )
-        sentences.append(_filled(text, many, found.would_refuse_signed_in))
-    return " ".join(sentences)
-
-
-def _filled(text: str, many: HowMany, signed_in: HowMany) -> str:
-    of_them = ""
-    if signed_in:
-        of_them = gettext(", %s of them signed in") if signed_in.exact else gettext(", at least %s of them signed in")
-        of_them %= number(signed_in.number)
-    return capfirst(text % {"clients": clients(many), "signed_in": of_them})

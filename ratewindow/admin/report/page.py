@@ -9,23 +9,25 @@ from django.utils.translation import gettext
 
 from ratewindow.admin.masking import display
 from ratewindow.admin.report import acts, export, marks, parts
-from ratewindow.admin.report.happening import happening
+from ratewindow.admin.report.form import ReportForm
 from ratewindow.admin.report.lists import lists
 from ratewindow.admin.report.offenders import who_is_refused
-from ratewindow.admin.report.reading import Reading
 from ratewindow.admin.report.reasons import reasons
 from ratewindow.admin.report.rule_lines import rule_lines
 from ratewindow.reporting import chart
+from ratewindow.reporting.figures import figures
+from ratewindow.reporting.happening import happening
 from ratewindow.reporting.periods import DAY, HOUR
+from ratewindow.reporting.reading import Reading
 from ratewindow.reporting.summary import number
 
 EVERY_S = ((HOUR, 5), (DAY, 30))  # how often a period of at most that length is read again
 RARELY_S = 120
 
 
-def changing(request: HttpRequest, reading: Reading) -> dict[str, Any]:
+def changing(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:
     """What ``body.html`` shows."""
-    found, form = reading.report, reading.form
+    found = reading.report
     edits = marks.marks(request, found, form.rule_name())
     may_add = request.user.has_perm("ratewindow.add_raterule")
     blocked = acts.blocked(request, reading.behind.value) if reading.behind else ""
@@ -37,7 +39,7 @@ def changing(request: HttpRequest, reading: Reading) -> dict[str, Any]:
         "acts": _acts(request, reading, blocked),
         "explain_url": _explain_url(request, reading),
         "act_url": f"{reverse('admin:ratewindow_report_act')}?{form.query()}",
-        "figures": parts.figures(found, reading.earlier),
+        "figures": figures(found, reading.earlier),
         "steps": list(reversed(chart.steps(found))),
         "chart": {
             **chart.chart_data(found),
@@ -54,9 +56,9 @@ def changing(request: HttpRequest, reading: Reading) -> dict[str, Any]:
     }
 
 
-def choosing(request: HttpRequest, reading: Reading, live: str) -> dict[str, Any]:
+def choosing(request: HttpRequest, reading: Reading, form: ReportForm, live: str) -> dict[str, Any]:
     """What stands above: the period, the filters, what can be exported, and how often the rest is read again."""
-    form, length = reading.form, reading.period.end - reading.period.start
+    length = reading.period.end - reading.period.start
     every_s = next((seconds for longest, seconds in EVERY_S if length <= 2 * longest), RARELY_S)
     query = form.query()
     return {

@@ -16,6 +16,7 @@ from ratewindow.admin.recorded import RecordedAdmin
 from ratewindow.admin.registering import register
 from ratewindow.admin.report import acts, export, health_page, page
 from ratewindow.admin.report.around import around
+from ratewindow.admin.report.form import ReportForm
 from ratewindow.admin.report.reading import read
 from ratewindow.models import ThrottleStat
 
@@ -72,8 +73,9 @@ class ReportAdmin(RecordedAdmin):
             if switch_page.may_switch(request):
                 return HttpResponseRedirect(reverse("admin:ratewindow_switch"))
             raise PermissionDenied
-        reading = read(request)
-        shown = page.changing(request, reading)
+        form = ReportForm(request.GET)
+        reading = read(request, form)
+        shown = page.changing(request, reading, form)
         if LIVE in request.GET:
             return TemplateResponse(request, "admin/ratewindow/throttlestat/body.html", shown)
         context = {
@@ -84,7 +86,7 @@ class ReportAdmin(RecordedAdmin):
             "media": _MEDIA,
             "may_switch": switch_page.may_switch(request) and not off_message(),
             **shown,
-            **page.choosing(request, reading, LIVE),
+            **page.choosing(request, reading, form, LIVE),
             **around(request, reading),
             **(extra_context or {}),
         }

@@ -10,9 +10,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from ratewindow.admin.report.export import safe
 from ratewindow.models import RateRule
 from ratewindow.reporting import minutes
+from ratewindow.reporting.export import safe
 from ratewindow.reporting.sums import Sums
 from ratewindow.reporting.who import CLIENT, ROUTE, Counted, Group, Known, Who
 from tests.support.staff import staff

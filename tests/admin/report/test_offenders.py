@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from ratewindow.admin.report.offenders import clients
 from ratewindow.models import ThrottleStat
+from ratewindow.reporting.how_many import clients
 from ratewindow.reporting.offender_rows import set_rows
 from ratewindow.reporting.offenders import HowMany
 from ratewindow.reporting.who import CLIENT, NETWORK, Counted, Group, Known, Who

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ratewindow.admin.report.change import change
+from ratewindow.reporting.change import change
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from datetime import datetime
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.admin.report.offenders import clients
 from ratewindow.conf import time_zone
 from ratewindow.reporting.chart import long_label
 from ratewindow.reporting.culprit import Behind
+from ratewindow.reporting.how_many import clients
 from ratewindow.reporting.periods import DAY
 from ratewindow.reporting.report import Report
 from ratewindow.reporting.summary import Summary, number, percent, summary
