@@ -21,8 +21,10 @@ PACKAGE = Path(__file__).resolve().parent.parent / "ratewindow"
 LANGUAGES = {"ru": "ru", "zh_Hans": "zh_Hans"}  # folders, and what Babel calls the languages
 KEYWORDS = {
     "Problem": None,
+    "LogError": None,
     "SeveralUsers": None,
     "TooManyWindows": None,
+    "Unreadable": None,
     "translatable": None,
     "_": None,
     "gettext": None,

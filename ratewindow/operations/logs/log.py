@@ -1,0 +1,162 @@
+"""A log as requests: one or several files, in the order of time."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from ratewindow.operations.logs import merging
+from ratewindow.operations.logs.entry import Entry, LogError, Unreadable
+from ratewindow.operations.logs.formats import Format, format_of, guessed
+from ratewindow.operations.logs.lines import MOST_BYTES, TOO_LONG, LogFile
+
+Source = str | Path | IO[bytes]
+MOST_UNREADABLE = 0.1  # of all lines
+SHOWN = 3
+_FIRST_JUDGED = 1000  # lines, before the share of unreadable ones says anything
+_GUESSED_BY = 200  # lines
+_TEXT = 100  # characters of a line that are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A line that cannot be read."""
+
+    file: str
+    line: int  # its number, from 1
+    text: str
+    why: Unreadable
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}: {self.why}"
+
+
+def open_logs(paths: Iterable[Source], format: str | None = None) -> "Log":  # noqa: A002
+    """The log of these files, ``-`` for standard input, in the format of a name or a string, or in what they seem to have.
+
+    Raises LogError, also while it is read.
+    """
+    given = format_of(format) if format else None
+    return Log([_Part(LogFile(path), given) for path in paths])
+
+
+class _Part:
+    """One file with its format and the time of its first request."""
+
+    def __init__(self, file: LogFile, given: Format | None) -> None:
+        self.file = file
+        first = [line for line in file.first_lines() if line is TOO_LONG or line.strip()][:_GUESSED_BY]
+        known = [line for line in first if line is not TOO_LONG]
+        self.format = given or guessed(known)
+        if first and self.format is None:
+            raise _no_format(file.name, first)
+        self.first_s = min(_times(self.format, known), default=float("-inf")) if self.format else float("-inf")
+
+
+class Log:
+    """Requests, in the order of time; each iteration reads the files again and counts from nothing."""
+
+    def __init__(self, parts: list[_Part]) -> None:
+        self._parts = parts
+        self._begin()
+
+    def _begin(self) -> None:
+        self.whole_seconds = True  # no request so far had a fraction of a second
+        self.read = self.skipped = self.unreadable = 0  # lines; those skipped are about something other than a request
+        self.out_of_order = 0  # requests that came after later ones
+        self.examples: list[Example] = []  # of unreadable lines, the first ones
+
+    @property
+    def format(self) -> str:
+        """Its name, or the names of several."""
+        return ", ".join(dict.fromkeys(part.format.name for part in self._parts if part.format))
+
+    @property
+    def share_read(self) -> float:
+        """How much has been read, 0 to 1; 0 where nobody knows how much there is."""
+        size = sum(part.file.size for part in self._parts)
+        return min(sum(part.file.done_bytes for part in self._parts) / size, 1.0) if size else 0.0
+
+    def __iter__(self) -> Iterator[Entry]:
+        self._begin()
+        latest = float("-inf")
+        for entry in merging.merged([(part.first_s, self._batches(part)) for part in self._parts]):
+            at_s = entry.at_s
+            if at_s < latest:
+                self.out_of_order += 1
+            else:
+                latest = at_s
+            yield entry
+        self._judge(last=True)
+
+    def _batches(self, part: _Part) -> Iterator[list[Entry]]:
+        if part.format is None:
+            return
+        read = part.format.read
+        number = 0
+        for lines in part.file.batches():
+            batch = []
+            for line in lines:
+                number += 1
+                if not line and line is not TOO_LONG:
+                    continue
+                try:
+                    if line is TOO_LONG:
+                        raise Unreadable("longer than {bytes} bytes", bytes=MOST_BYTES)
+                    entry = read(line)
+                except Unreadable as why:
+                    if line is TOO_LONG or line.strip():
+                        self._note(Example(part.file.name, number, (line or "")[:_TEXT], why))
+                    continue
+                if entry is None:
+                    self.skipped += 1
+                else:
+                    batch.append(entry)
+            self.read += len(batch)
+            if self.whole_seconds and not all(entry.at_s.is_integer() for entry in batch):
+                self.whole_seconds = False
+            self._judge(last=False)
+            yield batch
+
+    def _note(self, example: Example) -> None:
+        self.unreadable += 1
+        if len(self.examples) < SHOWN:
+            self.examples.append(example)
+
+    def _judge(self, last: bool) -> None:
+        lines = self.read + self.skipped + self.unreadable
+        if (self.unreadable < SHOWN and self.read) or not self.unreadable:
+            return
+        if (last or lines >= _FIRST_JUDGED) and self.unreadable > lines * MOST_UNREADABLE:
+            raise LogError(
+                "{unreadable} of {lines} lines cannot be read in the format {format}, more than {most} %. Name the right "
+                "format. The first ones:\n{examples}",
+                unreadable=self.unreadable,
+                lines=lines,
+                format=self.format,
+                most=round(MOST_UNREADABLE * 100),
+                examples=_shown(self.examples),
+            )
+
+
+def _times(form: Format, lines: list[str]) -> Iterator[float]:
+    for line in lines:
+        try:
+            entry = form.read(line)
+        except Unreadable:
+            continue
+        if entry:
+            yield entry.at_s
+
+
+def _no_format(name: str, lines: list[str | None]) -> LogError:
+    return LogError(
+        "The format of {name} is not one of those known. Name it, or write its log_format, LogFormat or map of JSON fields. "
+        "Its first lines:\n{examples}",
+        name=name,
+        examples="\n".join("  …" if line is TOO_LONG else f"  {line[:_TEXT]!r}" for line in lines[:SHOWN]),
+    )
+
+
+def _shown(examples: list[Example]) -> str:
+    return "\n".join(f"  {each}\n    {each.text!r}" for each in examples)

@@ -1,0 +1,109 @@
+"""Logs as files: several of them, packed, cut off, out of order, and full of what is no request."""
+
+import gzip
+import io
+import sys
+
+import pytest
+
+from ratewindow.operations.logs.entry import LogError
+from ratewindow.operations.logs.log import MOST_UNREADABLE, open_logs
+
+
+def line(second, client="203.0.113.9", path="/"):
+    return f'{client} - - [20/Nov/2026:09:{second // 60:02}:{second % 60:02} +0000] "GET {path} HTTP/1.1" 200 12\n'
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text, name="access.log"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def test_a_log_says_what_it_has_read(written):
+    path = written(line(0) + line(1) + "\njunk\n" + line(2))
+    log = open_logs([path])
+    assert [entry.at_s - 1795165200 for entry in log] == [0, 1, 2]
+    assert (log.format, log.read, log.unreadable, log.share_read, log.whole_seconds) == ("common", 3, 1, 1.0, True)
+    assert [str(each) for each in log.examples] == [f"{path}, line 4: not in the format common"]
+
+
+def test_each_iteration_reads_the_log_from_its_beginning(written):
+    log = open_logs([written(line(0) + line(1))])
+    assert list(log) == list(log)
+    assert log.read == 2
+
+
+def test_files_are_merged_by_time_in_whatever_order_they_are_named(written):
+    newer = written(line(10) + line(12) + line(30), "access.log")
+    older = written(gzip.compress((line(1) + line(11) + line(13)).encode()), "access.log.1")
+    log = open_logs([newer, older])
+    assert [entry.at_s - 1795165200 for entry in log] == [1, 10, 11, 12, 13, 30]
+    assert log.out_of_order == 0
+
+
+def test_lines_that_changed_places_are_in_order_again(written):
+    log = open_logs([written("".join(line(second) for second in (3, 1, 2, 0, 5, 4)))])
+    assert [entry.at_s - 1795165200 for entry in log] == [0, 1, 2, 3, 4, 5]
+    assert log.out_of_order == 0
+
+
+def test_what_is_older_than_the_order_reaches_is_counted(written):
+    log = open_logs([written(line(100) * 20_000 + line(5))])
+    assert [entry.at_s for entry in log].count(1795165205) == 1
+    assert log.out_of_order == 1
+
+
+def test_a_line_that_is_too_long_is_counted(written):
+    log = open_logs([written(line(0) + line(1, path="/" + "a" * 1_000_000) + line(2))])
+    assert [entry.at_s - 1795165200 for entry in log] == [0, 2]
+    assert (log.unreadable, log.examples[0].line) == (1, 2)
+    assert "longer than 65536 bytes" in str(log.examples[0])
+
+
+def test_half_a_packed_file_is_an_error_that_names_it(written):
+    packed = gzip.compress("".join(line(second) for second in range(600)).encode())
+    with pytest.raises(LogError, match=r"access\.log is cut off or damaged: .* Copy it again"):
+        list(open_logs([written(packed[: len(packed) // 2])]))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(LogError, match=r"nowhere\.log cannot be read: No such file"):
+        open_logs([tmp_path / "nowhere.log"])
+
+
+@pytest.mark.parametrize("junk", [b"\x7fELF\x00\x01\n\xff\xfe\n" * 50, b"hello\nworld\n", b"\0" * 100_000])
+def test_what_is_no_log_at_all_is_an_error_that_shows_its_lines(written, junk):
+    with pytest.raises(LogError, match=r"The format of .*access\.log is not one of those known\. Name it"):
+        open_logs([written(junk)])
+
+
+def test_an_empty_log_has_no_requests(written):
+    log = open_logs([written("\n\n"), written("", "other.log")])
+    assert (list(log), log.read, log.format) == ([], 0, "")
+
+
+def test_too_many_unreadable_lines_are_an_error_that_shows_three(written):
+    log = open_logs([written(line(0) * 20 + "junk\n" * 10)])
+    with pytest.raises(
+        LogError, match=f"10 of 30 lines cannot be read in the format common, more than {MOST_UNREADABLE:.0%}"[:-1]
+    ) as said:
+        list(log)
+    assert str(said.value).count("'junk'") == 3
+
+
+def test_standard_input_is_read_once(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Pipe((line(0) + line(1)).encode())))
+    log = open_logs(["-"])
+    assert len(list(log)) == 2
+    with pytest.raises(LogError, match="standard input can be read only once"):
+        list(log)
+
+
+class Pipe(io.BytesIO):
+    def seekable(self):
+        return False
