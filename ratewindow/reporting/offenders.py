@@ -10,6 +10,7 @@ The rows of OffenderStat and the minutes in Redis that are not collected yet, by
 """
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,6 +26,7 @@ from ratewindow.reporting.periods import MINUTE, Period
 from ratewindow.reporting.report import Rules, concerns, of_rules
 from ratewindow.reporting.stored import Resolution, minute_start, span_start
 from ratewindow.reporting.who import AGENT, CLIENT, KINDS, NETWORK, ROUTE, Counted, Group, Known, Who
+from ratewindow.reporting.who_counts import REFUSING
 from ratewindow.store import process_clients
 
 MOST_READ = 500  # names of one kind: beyond them the bound grows
@@ -101,14 +103,18 @@ def who_waits(now_s: float | None = None, ask_redis: bool = True) -> WhoWaits:
     return WhoWaits({}, live=False)
 
 
-def refused_now(known: WhoWaits, now: datetime) -> dict[str, int]:
-    """How many clients each rule has refused in this minute and the one before, as far as they are listed."""
-    clients: dict[str, set[str]] = {}
+def refused_now(known: WhoWaits, now: datetime) -> dict[str, Counter[str]]:
+    """How many clients each rule has refused in this minute and the one before, or would have, as far as they are listed."""
+    clients: dict[str, dict[str, Known]] = {}
     for (start, rule), who in known.who.items():
         if start >= now - 2 * MINUTE:
-            named = who.groups.get(CLIENT, Group()).named
-            clients.setdefault(rule, set()).update(name for name, each in named.items() if each.counted.refused)
-    return {rule: len(names) for rule, names in clients.items()}
+            found = clients.setdefault(rule, {})
+            for name, each in who.groups.get(CLIENT, Group()).named.items():
+                found[name] = found.get(name, Known()).plus(each)
+    return {
+        rule: Counter(outcome for each in found.values() for outcome in REFUSING if getattr(each.counted, outcome))
+        for rule, found in clients.items()
+    }
 
 
 def offenders(

@@ -26,6 +26,7 @@ class Line:
     identity: str = ""  # for links; empty for readers who may not see it
     release_url: str = ""  # of a client alone
     explain_url: str = ""
+    counts: str = ""  # of a client in a network: how often it was refused, or would have been
     members: list["Line"] = field(default_factory=list)  # clients of a network
 
 
@@ -59,6 +60,7 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
             name.value if shown else "",
             release_url(request, name.value) if is_client else "",
             explain_url(request, name.value, route) if is_client else "",
+            _counts(name) if is_client else "",
         )
 
     listed = {name.value for name in found.networks.most[:MOST]}
@@ -77,6 +79,16 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
         bound=number(bound) if bound else "",
         masked=_masked(request),
     )
+
+
+def _counts(name: Name) -> str:
+    """``"30 refused, 12 would be"``, without what there is none of."""
+    values = {"refused": number(name.refused), "would": number(name.would_refuse)}
+    if not name.would_refuse:
+        return gettext("%(refused)s refused") % values
+    return (
+        gettext("%(refused)s refused, %(would)s would be") if name.refused else gettext("%(would)s would be refused")
+    ) % values
 
 
 def _masked(request: HttpRequest) -> str:

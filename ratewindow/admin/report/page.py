@@ -14,6 +14,7 @@ from ratewindow.admin.report.lists import lists
 from ratewindow.admin.report.offenders import who_is_refused
 from ratewindow.admin.report.reasons import reasons
 from ratewindow.admin.report.rule_lines import rule_lines
+from ratewindow.admin.rules import rollout_actions
 from ratewindow.reporting import chart
 from ratewindow.reporting.figures import figures
 from ratewindow.reporting.happening import happening
@@ -50,6 +51,8 @@ def changing(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[s
         "marks": edits,
         "who": who_is_refused(request, reading.offenders),
         "rules": rule_lines(request, found, reading.waits, reading.now),
+        "report_field": rollout_actions.REPORT,
+        "report_query": form.query(),
         "lists": lists(request, reading.offenders),
         "reasons": reasons(found.total),
         "advice": [] if found.total.met else list(parts.advice(may_add)),

@@ -1,5 +1,6 @@
-"""The rules of a report, each as a line: what it did, whether it refuses anybody now, and how to tighten it."""
+"""The rules of a report, each as a line: what it did, whether it refuses anybody now, and the buttons that change it."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,6 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from ratewindow.admin.report.acts import Act, tighten
+from ratewindow.admin.report.stage_buttons import StageButton, stage_buttons
 from ratewindow.admin.wording import mode_in_words, sentence
 from ratewindow.models import RateRule
 from ratewindow.reporting.offenders import WhoWaits, refused_now
@@ -34,8 +36,9 @@ class RuleLine:
     share: str
     share_width: int  # of a bar of 100
     would_refuse: str
-    now: str  # whether it refuses anybody now
+    now: str  # whether it refuses anybody now, or would
     acts: list[Act]
+    stages: list[StageButton]
 
 
 def rule_lines(request: HttpRequest, report: Report, waits: WhoWaits, now: datetime) -> list[RuleLine]:
@@ -67,8 +70,9 @@ def rule_lines(request: HttpRequest, report: Report, waits: WhoWaits, now: datet
                 share=percent(sums.refused, sums.met),
                 share_width=max(2, round(100 * sums.refused / sums.met)) if sums.refused else 0,  # visible if there was any
                 would_refuse=number(sums.would_refuse),
-                now=_now(refusing.get(name, 0)),
+                now=_now(refusing.get(name, Counter())),
                 acts=_tighten(request, name, sums.refused),
+                stages=stage_buttons(request, row) if row else [],
             )
         )
     return lines
@@ -78,8 +82,10 @@ def _tighten(request: HttpRequest, name: str, refused: int) -> list[Act]:
     return tighten(request, name, gettext("Refused %s times") % number(refused), gettext("Tighten…")) if refused else []
 
 
-def _now(clients: int) -> str:
+def _now(clients: Counter[str]) -> str:
     """A client that was refused within the last minute or two is full for at least as long as the rule's period."""
-    if not clients:
-        return ""
-    return ngettext("full for %s client", "full for %s clients", clients) % number(clients)
+    if full := clients["refused"]:
+        return ngettext("full for %s client", "full for %s clients", full) % number(full)
+    if would := clients["would_refuse"]:
+        return ngettext("would be full for %s client", "would be full for %s clients", would) % number(would)
+    return ""

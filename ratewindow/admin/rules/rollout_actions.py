@@ -8,7 +8,7 @@ from django.contrib import admin, messages
 from django.contrib.admin import ModelAdmin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -25,6 +25,7 @@ from ratewindow.reporting.sums import NOTHING
 
 MOST_WITH_CLIENTS = 10  # rules whose clients are counted, those that refuse most
 SEEN = "rw_seen"  # the name of the hidden field that a confirmed action has
+REPORT = "rw_report"  # that of the field with the query string of the report, if its button was pressed
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,20 @@ def _act(model_admin: "ModelAdmin[Any]", request: HttpRequest, rules: QuerySet[R
     chosen = [rule for rule in rules.order_by("name") if Stage.of(rule) != to]
     if not chosen:
         messages.info(request, gettext("Nothing to change: all selected rules are already %s.") % to.words)
-        return None
+        return _back(request)
     if SEEN not in request.POST:
         return _page(model_admin, request, chosen, to)
     rollout.move(model_admin, request, {rule.pk: (Stage.of(rule), to) for rule in chosen})
-    return None
+    return _back(request)
+
+
+def _back(request: HttpRequest) -> HttpResponse | None:
+    """To the report, if the button is there; otherwise Django goes back to the list."""
+    return HttpResponseRedirect(_report_url(request)) if REPORT in request.POST else None
+
+
+def _report_url(request: HttpRequest) -> str:
+    return f"{reverse('admin:ratewindow_report')}?{request.POST[REPORT]}"
 
 
 def _refused(report: Report, rule: RateRule) -> int:
@@ -118,12 +128,14 @@ def _page(model_admin: "ModelAdmin[Any]", request: HttpRequest, chosen: list[Rat
             RateRule.objects.filter(pk__in=[rule.pk for rule in chosen]).update, mode=to.mode, enforce_percent=to.percent
         )
         questions = confirm_page.foreseen(request, moving)
+    list_url = reverse("admin:ratewindow_raterule_changelist")
     context = {
         **model_admin.admin_site.each_context(request),
         "title": _QUESTIONS[kind],
         "app": model_admin.opts.app_config,
         "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
-        "list_url": reverse("admin:ratewindow_raterule_changelist"),
+        "list_url": list_url,
+        "cancel_url": _report_url(request) if REPORT in request.POST else list_url,
         "lines": lines,
         "note": _NOTES[kind],
         "button": _BUTTONS[kind],
@@ -131,6 +143,7 @@ def _page(model_admin: "ModelAdmin[Any]", request: HttpRequest, chosen: list[Rat
             ("action", request.POST["action"]),
             *((ACTION_CHECKBOX_NAME, str(rule.pk)) for rule in chosen),
             (SEEN, "1"),
+            *([(REPORT, request.POST[REPORT])] if REPORT in request.POST else []),
         ],
         "most_reason": MOST_REASON,
         **(confirm_page.lockout_context(request, questions) if questions else {}),

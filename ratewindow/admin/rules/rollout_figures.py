@@ -9,7 +9,9 @@ from django.utils.translation import gettext
 
 from ratewindow import conf
 from ratewindow.admin.banner import glance
+from ratewindow.admin.masking import display
 from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import listed
 from ratewindow.models import Edit, RateRule
 from ratewindow.reporting.offenders import HowMany, offenders
 from ratewindow.reporting.periods import DAY, Period, between, last
@@ -17,6 +19,7 @@ from ratewindow.reporting.report import Report, report
 from ratewindow.reporting.summary import number, percent
 from ratewindow.reporting.sums import Sums
 
+MOST_NAMED = 3  # clients in a sentence
 MOST_EDITS = 100  # that are searched for the last change of a mode
 
 
@@ -128,14 +131,21 @@ def _since_then(stage: Stage, sums: Sums) -> str:
 
 
 def clients(request: HttpRequest, stage: Stage, period: Period, rule: str) -> str:
-    """``They came from 9 clients, 1 of them signed in.``: from how many clients the refused requests of a rule came."""
-    found = offenders(period, rule, ask_redis=glance(request).reachable, most=1)
-    pair = (found.refused, found.refused_signed_in)
-    if stage.mode != "enforce":
-        pair = (found.would_refuse, found.would_refuse_signed_in)
-    many, signed_in = pair
+    """``They came from 9 clients, 1 of them signed in. Most often: 203.0.113.9 (120), …``: whose requests a rule refused."""
+    outcome = "refused" if stage.mode == "enforce" else "would_refuse"
+    found = offenders(period, rule, ask_redis=glance(request).reachable)
+    many, signed_in = getattr(found, outcome), getattr(found, f"{outcome}_signed_in")
     if not many:
         return ""
+    said = _came_from(many, signed_in)
+    if not request.user.has_perm("ratewindow.view_throttlestat"):
+        return said
+    counts = sorted(((getattr(name, outcome), name.value) for name in found.clients.most), key=lambda each: (-each[0], each[1]))
+    named = [f"{display(request, value)} ({number(count)})" for count, value in counts[:MOST_NAMED] if count]
+    return " ".join([said, gettext("Most often: %s.") % listed(named)] if named else [said])
+
+
+def _came_from(many: HowMany, signed_in: HowMany) -> str:
     if many.exact and many.number == 1:
         if signed_in:
             return gettext("They came from 1 client, signed in.")

@@ -14,12 +14,13 @@
     const isTyped = () => body.querySelector(".rw-act[open], :is(input, select, textarea, .rw-plot):focus") !== null;
     const sentence = () => (document.getElementById("rw-sentence") || body).textContent.trim();
 
-    /* How to find again what has the focus: a fold by its id, a part of the legend by its class, a link by its address. */
+    /* How to find again what has the focus: a fold or a button by its id, a part of the legend by its class, a link by its address. */
     const focused = () => {
         const at = document.activeElement;
         if (!body.contains(at)) return "";
         const fold = at.closest("details[id]");
         if (at.matches("summary") && fold) return `#${CSS.escape(fold.id)} > summary`;
+        if (at.matches("button[id]")) return `#${CSS.escape(at.id)}`;
         if (at.matches(".rw-key")) return `.${[...at.classList].map(CSS.escape).join(".")}`;
         return at.matches("a[href]") ? `a[href="${CSS.escape(at.getAttribute("href"))}"]` : "";
     };

@@ -52,9 +52,21 @@ def test_networks_come_first_and_then_clients_with_their_shares(admin_client: Cl
     stored(some())
     text = section(admin_client)
     assert "3 clients were refused, 1 of them signed in. 1 client would have been refused, 1 of them signed in." in text
-    assert "ip:203.0.113.0/24 network, 2 clients Its clients ip:203.0.113.9 30 ip:203.0.113.8 10 40 0 93 %" in text
+    assert (
+        "ip:203.0.113.0/24 network, 2 clients Its clients ip:203.0.113.9 30 refused ip:203.0.113.8 10 refused 40 0 93 %" in text
+    )
     assert "user:42 signed in 2 1 7.0 %" in text
     assert "too small" not in text
+
+
+def test_clients_of_a_network_that_a_rule_in_shadow_would_refuse_are_counted_as_such(admin_client: Client) -> None:
+    clients = {
+        "ip:203.0.113.9": Known(Counted(0, 30, 40), False, NETWORK_OF_9),
+        "ip:203.0.113.8": Known(Counted(3, 10, 20), False, NETWORK_OF_9),
+    }
+    groups = {CLIENT: Group(clients), NETWORK: Group({NETWORK_OF_9: Known(Counted(3, 40, 0))})}
+    stored(Who(Counted(3, 40, 60), groups))
+    assert "ip:203.0.113.9 30 would be refused ip:203.0.113.8 3 refused, 10 would be 3 40 100 %" in section(admin_client)
 
 
 def test_what_may_be_too_small_is_said_to_be(admin_client: Client) -> None:

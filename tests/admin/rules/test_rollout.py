@@ -106,9 +106,27 @@ class TestBox:
         assert (
             "it met 12 requests and would have refused 8 of them (67 %). They came from 4 clients, 1 of them signed in." in words
         )
+        assert "Most often: ip:203.0.113.0 (2), ip:203.0.113.1 (2), ip:203.0.113.2 (2)." in words
+        table = said(page.get(f"{reverse('admin:ratewindow_report')}?rule=search"))
+        assert "would be full for 4 clients" in table
         press(page, rule, "enforce")
         Edit.objects.update(at=time_zone.now() - timedelta(days=2))
         assert "signed in" not in said(page.get(change(rule)))  # none has been refused
+
+    def test_they_are_masked_for_who_may_not_see_them_and_unnamed_for_who_may_not_read_the_report(self, client: Client) -> None:
+        rule = define("search", "1/m", path="/search/")
+        reading.reload()
+        for _ in range(3):
+            client.get("/search/", REMOTE_ADDR="203.0.113.9")
+        counters.flush()
+        rights = ["view_raterule"]
+        for right, expected in (("view_raterule", False), ("view_throttlestat", True)):
+            rights.append(right)
+            user = User.objects.create(username=right, is_staff=True)
+            user.user_permissions.set(Permission.objects.filter(codename__in=rights))
+            client.force_login(user)
+            words = said(client.get(change(rule)))
+            assert ("Most often: ip:203.0.113.x (2)." in words) is expected and "203.0.113.9" not in words
 
     def test_a_new_rule_has_none(self, page: Client) -> None:
         assert "rw-rollout" not in re.sub(r"rollout\.css", "", page.get(ADD).content.decode())
