@@ -17,7 +17,7 @@ from ratewindow.admin.confirm_page import changes_nothing
 from ratewindow.admin.explain.form import ExplainForm
 from ratewindow.admin.masking import display, may_see
 from ratewindow.admin.overrides import links
-from ratewindow.admin.report.reasons import REFUSED
+from ratewindow.admin.reasons import REFUSED
 from ratewindow.conf import time_zone
 from ratewindow.identity import split
 from ratewindow.models import RateRule

@@ -15,8 +15,8 @@ from django.utils.translation import gettext, pgettext
 
 from ratewindow import conf
 from ratewindow.admin.banner import off_message
+from ratewindow.admin.reasons import in_words
 from ratewindow.admin.report import cleaning
-from ratewindow.admin.report.reasons import in_words
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed
 from ratewindow.health import overview
