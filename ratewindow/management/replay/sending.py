@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from ratewindow.management.replay.access_log import Entry
 from ratewindow.management.replay.addresses import Addresses
 from ratewindow.management.replay.site import Site
+from ratewindow.operations.logs.entry import Entry
 
 WORKERS = 32
 MOST_WAITING = 10_000  # if the site is slower than the pace, reading the log waits for it

@@ -5,7 +5,7 @@ import http.client
 import ssl
 from urllib.parse import urlsplit
 
-from ratewindow.management.replay.access_log import Entry
+from ratewindow.operations.logs.entry import Entry
 
 TIMEOUT_S = 10.0
 

@@ -3,6 +3,7 @@
 import math
 import sys
 from argparse import ArgumentTypeError
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -10,20 +11,21 @@ from typing import Any, TextIO
 
 from django.core.management.base import CommandError, CommandParser
 
-from ratewindow.management.replay.access_log import Entry, read
 from ratewindow.management.replay.addresses import Addresses
 from ratewindow.management.replay.pace import due_times
 from ratewindow.management.replay.progress import Progress
 from ratewindow.management.replay.sending import Outcome, Sender
 from ratewindow.management.replay.site import Site
+from ratewindow.operations.logs.entry import Entry, LogError
+from ratewindow.operations.logs.lines import STANDARD_INPUT
+from ratewindow.operations.logs.log import Log, open_logs
 
 NAME = "replay"
 HELP = (
-    "Send the requests of an access log (common or combined format, also .gz) to a running site at the log's pace or faster. "
+    "Send the requests of an access log to a running site at the log's pace or faster. "
     "Each client of the log is sent as its address in X-Forwarded-For, a host name as an address below 2001:db8::/32. The "
     "site must trust the address you send from in TRUSTED_PROXIES."
 )
-BAD_LINES_NAMED = 3
 
 
 def _speed(text: str) -> float:
@@ -40,50 +42,49 @@ def _speed(text: str) -> float:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is not a number of lines: write 1 or more")
+        raise ArgumentTypeError(f"{text!r} is not a number of requests: write 1 or more")
     return int(text)
 
 
 def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("log", type=Path, help="the access log")
+    parser.add_argument("log", type=Path, nargs="+", help="the access log; several files are merged by time")
+    parser.add_argument(
+        "--format", help="the format of the log, by name or as the server's own string; default: what it looks like"
+    )
     parser.add_argument("--url", required=True, help="the site, such as http://127.0.0.1:8000")
     parser.add_argument("--speed", type=_speed, default=1.0, help="multiple of the log's pace; default 1, inf for no waiting")
-    parser.add_argument("--limit", type=_count, help="number of lines to send, from the beginning of the log")
+    parser.add_argument("--limit", type=_count, help="number of requests to send, from the beginning of the log")
 
 
 @dataclass
 class Survey:
-    """Requests, clients and bad lines of the log, found before anything is sent."""
+    """Requests and clients of the log, found before anything is sent."""
 
     requests: int = 0
-    bad: int = 0
-    named: list[str] = field(default_factory=list)
     clients: set[str] = field(default_factory=set)
     first_s: float = math.inf
     last_s: float = -math.inf
 
-    def add(self, number: int, found: Entry | ValueError) -> None:
-        if isinstance(found, ValueError):
-            self.bad += 1
-            if self.bad <= BAD_LINES_NAMED:
-                self.named.append(f"  line {number}: {found}")
-            return
+    def add(self, entry: Entry) -> None:
         self.requests += 1
-        self.clients.add(found.client)
-        self.first_s, self.last_s = min(self.first_s, found.at_s), max(self.last_s, found.at_s)
+        self.clients.add(entry.client)
+        self.first_s, self.last_s = min(self.first_s, entry.at_s), max(self.last_s, entry.at_s)
 
 
 def run(options: dict[str, Any], stdout: Any) -> None:
+    if any(str(path) == STANDARD_INPUT for path in options["log"]):
+        raise CommandError("replay reads the log twice, which standard input cannot. Write it to a file first.")
     try:
         site = Site(options["url"])
-        survey = _survey(options["log"], options["limit"])
-    except (OSError, ValueError) as error:
+        log = open_logs(options["log"], options["format"])
+        survey = Survey()
+        for entry in islice(log, options["limit"]):
+            survey.add(entry)
+    except ValueError as error:
         raise CommandError(str(error)) from None
-    if survey.bad:
-        more = ["  ..."] if survey.bad > BAD_LINES_NAMED else []
-        stdout.write("\n".join([f"{survey.bad:,} line{'s' if survey.bad > 1 else ''} left out:", *survey.named, *more]))
+    stdout.write("\n".join(_read(log)))
     if not survey.requests:
-        raise CommandError(f"{options['log']} has no request that could be sent.")
+        raise CommandError(f"{', '.join(map(str, options['log']))} has no request that could be sent.")
     try:
         site.connect().close()
     except OSError as error:
@@ -93,21 +94,28 @@ def run(options: dict[str, Any], stdout: Any) -> None:
         f"{survey.requests:,} requests of {len(survey.clients):,} clients, {_minutes(lasts_s)} of log, "
         f"at {options['speed']:g} times the pace: about {_minutes(lasts_s / options['speed'])}"
     )
-    stdout.write(_summary(_send(site, options, survey.requests, sys.stderr)))
+    stdout.write(_summary(_send(site, log, options, survey.requests, sys.stderr)))
 
 
-def _survey(log: Path, most: int | None) -> Survey:
-    survey = Survey()
-    for number, found in read(log, most):
-        survey.add(number, found)
-    return survey
+def _read(log: Log) -> Iterator[str]:
+    """What was understood of the log."""
+    if log.format:
+        yield f"Format: {log.format}"
+    if log.unreadable:
+        yield f"{log.unreadable:,} line{'s' if log.unreadable > 1 else ''} left out:"
+        yield from (f"  {example}" for example in log.examples)
+        if log.unreadable > len(log.examples):
+            yield "  ..."
 
 
-def _send(site: Site, options: dict[str, Any], requests: int, stream: TextIO) -> Outcome:
-    entries = (found for _, found in read(options["log"], options["limit"]) if isinstance(found, Entry))
+def _send(site: Site, log: Log, options: dict[str, Any], requests: int, stream: TextIO) -> Outcome:
     progress = Progress(stream, requests)
+    due = due_times(islice(log, requests), options["speed"], log.whole_seconds)
     # A log that is still being written grows: lines after those of the survey are not sent.
-    outcome = Sender(site, Addresses()).run(due_times(islice(entries, requests), options["speed"]), progress)
+    try:
+        outcome = Sender(site, Addresses()).run(due, progress)
+    except LogError as error:
+        raise CommandError(str(error)) from None
     site.close()
     progress.end(outcome)
     if not any(isinstance(status, int) for status in outcome.statuses):

@@ -2,12 +2,12 @@
 
 import pytest
 
-from ratewindow.management.replay.access_log import Entry
 from ratewindow.management.replay.pace import due_times
+from ratewindow.operations.logs.entry import Entry
 
 
-def due(seconds, speed):
-    return [at for at, _ in due_times([Entry("c", second, "GET", "/") for second in seconds], speed)]
+def due(seconds, speed, whole_seconds=True):
+    return [at for at, _ in due_times([Entry(second, "c", "GET", "/") for second in seconds], speed, whole_seconds)]
 
 
 def test_the_first_is_due_at_once_and_the_others_at_their_distance():
@@ -21,6 +21,10 @@ def test_speed_shortens_every_distance():
 
 def test_the_requests_of_one_second_are_spread_over_it():
     assert due([7, 7, 7, 7, 8], 1) == [0, 0.25, 0.5, 0.75, 1]
+
+
+def test_the_requests_of_one_moment_are_due_together_where_the_log_has_fractions_of_seconds():
+    assert due([7.5, 7.5, 8], 1, whole_seconds=False) == [0, 0, 0.5]
 
 
 def test_a_line_older_than_the_one_before_keeps_its_place():

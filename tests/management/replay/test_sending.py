@@ -4,10 +4,10 @@ import contextlib
 
 import pytest
 
-from ratewindow.management.replay.access_log import Entry
 from ratewindow.management.replay.addresses import Addresses
 from ratewindow.management.replay.sending import Sender
 from ratewindow.management.replay.site import Site
+from ratewindow.operations.logs.entry import Entry
 
 
 def send(recorder, schedule):
@@ -21,7 +21,7 @@ def replay(recorder, entries, due_s=0.0):
 
 
 def test_each_clients_requests_arrive_in_the_order_of_the_log(recorder):
-    entries = [Entry(f"203.0.113.{number % 40}", 0, "GET", f"/{number}") for number in range(800)]
+    entries = [Entry(0, f"203.0.113.{number % 40}", "GET", f"/{number}") for number in range(800)]
     outcome = replay(recorder, entries)
     assert outcome.statuses == {200: 800}
     assert len(recorder.seen) == 40
@@ -32,7 +32,7 @@ def test_each_clients_requests_arrive_in_the_order_of_the_log(recorder):
 
 
 def test_methods_and_statuses_are_counted_as_they_are(recorder):
-    entries = [Entry("203.0.113.1", 0, "POST", "/?status=429"), Entry("203.0.113.1", 0, "HEAD", "/?status=204")]
+    entries = [Entry(0, "203.0.113.1", "POST", "/?status=429"), Entry(0, "203.0.113.1", "HEAD", "/?status=204")]
     outcome = replay(recorder, entries)
     assert outcome.statuses == {429: 1, 204: 1}
     assert outcome.refused == {"203.0.113.1": 1}
@@ -40,25 +40,25 @@ def test_methods_and_statuses_are_counted_as_they_are(recorder):
 
 
 def test_a_connection_that_ended_meanwhile_costs_no_request(recorder):
-    entries = [Entry("203.0.113.1", 0, method, "/hangup") for method in ("GET", "GET", "POST", "POST", "GET")]
+    entries = [Entry(0, "203.0.113.1", method, "/hangup") for method in ("GET", "GET", "POST", "POST", "GET")]
     assert replay(recorder, entries).statuses == {200: 5}
     assert len(recorder.seen["203.0.113.1"]) == 5
 
 
 def test_no_answer_is_counted_by_its_error_and_the_rest_still_sent(recorder):
-    outcome = replay(recorder, [Entry("203.0.113.1", 0, "POST", "/drop"), Entry("203.0.113.1", 0, "GET", "/")])
+    outcome = replay(recorder, [Entry(0, "203.0.113.1", "POST", "/drop"), Entry(0, "203.0.113.1", "GET", "/")])
     assert outcome.statuses == {"RemoteDisconnected": 1, 200: 1}
 
 
 def test_nothing_is_sent_before_it_is_due(recorder):
-    outcome = replay(recorder, [Entry("203.0.113.1", 0, "GET", "/")], due_s=0.3)
+    outcome = replay(recorder, [Entry(0, "203.0.113.1", "GET", "/")], due_s=0.3)
     assert outcome.took_s >= 0.3
     assert 0 <= outcome.latest_s < 5
 
 
 def test_an_interrupt_ends_early_and_tells_what_was_sent(recorder):
     def schedule():
-        yield 0.0, Entry("203.0.113.1", 0, "GET", "/")
+        yield 0.0, Entry(0, "203.0.113.1", "GET", "/")
         raise KeyboardInterrupt
 
     outcome = send(recorder, schedule())

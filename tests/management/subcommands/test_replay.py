@@ -30,13 +30,26 @@ def replay(*arguments):
 
 def test_it_says_what_it_will_do_and_what_came_of_it(recorder, log):
     said = replay(log, "--url", f"http://127.0.0.1:{recorder.server_port}", "--speed", "1000")
-    assert "1 line left out:\n  line 3: not in the common or combined format" in said
+    assert f"Format: common\n1 line left out:\n  {log}, line 3: not in the format common" in said
     assert "3 requests of 2 clients, 2 min of log, at 1000 times the pace: about 0.1 s" in said
     table = [line.split() for line in said.splitlines()]
     assert ["200", "2", "66.7%"] in table
     assert ["429", "1", "33.3%"] in table
     assert ["Total", "3", "100.0%"] in table
     assert "Refused clients: 1; most often b.example (1)." in said
+
+
+def test_a_log_in_any_format_is_sent(recorder, tmp_path):
+    path = tmp_path / "access.log"
+    path.write_text("20/Nov/2026:09:00:00 +0000|203.0.113.9|GET /one HTTP/1.1\n")
+    named = "$time_local|$remote_addr|$request"
+    replay(str(path), "--format", named, "--url", f"http://127.0.0.1:{recorder.server_port}", "--speed", "inf")
+    assert recorder.seen == {"203.0.113.9": [("GET", "/one")]}
+
+
+def test_standard_input_is_refused_since_the_log_is_read_twice():
+    with pytest.raises(CommandError, match="Write it to a file first"):
+        replay("-", "--url", "http://127.0.0.1:1")
 
 
 def test_every_client_comes_from_an_address_of_its_own(recorder, log):
