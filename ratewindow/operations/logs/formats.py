@@ -1,61 +1,124 @@
 """The formats by name, by their own string, and guessed from the first lines of a log."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from functools import cache
 from typing import Protocol
 
-from ratewindow.operations.logs import nginx
+from ratewindow.operations.logs import apache, json_maps, nginx
 from ratewindow.operations.logs.entry import Entry, LogError, Unreadable
-from ratewindow.operations.logs.text_format import TextFormat
+from ratewindow.operations.logs.heroku import Heroku
+from ratewindow.operations.logs.json_lines import JsonLines
+from ratewindow.operations.logs.text_format import Field, TextFormat
+from ratewindow.operations.logs.w3c import W3C
 
 _COMMON = '$remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent'
 _COMBINED = f'{_COMMON} "$http_referer" "$http_user_agent"'
-TEXT = {
-    "vhost_combined": f"$host:$server_port {_COMBINED}",
-    "combined": _COMBINED,
-    "common": _COMMON,
-}
+_ALB = (
+    "$type $time_iso8601 $elb $remote_addr:$port $target $request_time $target_time $response_time $status $target_status "
+    '$received $sent "$request" "$http_user_agent"'
+)
+# One or more addresses, since other sites have something else in this place.
+_FORWARDED = Field("header:x-forwarded-for", "$http_x_forwarded_for", r"-|[\da-fA-F:.]*[.:][\da-fA-F]+[.:][\da-fA-F:., ]+")
 
 
 class Format(Protocol):
-    """Reads one line after the other. Without a request in it, a line is skipped (None) or Unreadable."""
+    """Reads one line of a file after the other. A line about something else than a request is None, or Unreadable."""
 
     name: str
 
     def read(self, line: str) -> Entry | None: ...
 
 
-@cache
-def named(name: str) -> Format:
-    """The format of a name. Raises LogError."""
-    if name not in TEXT:
-        near = get_close_matches(name, TEXT, 1)
-        raise LogError("Unknown format {name!r}: write {near}.", name=name, near=near[0] if near else ", ".join(TEXT))
-    return TextFormat(name, nginx.parts(TEXT[name]))
+class Either:
+    """The lines of a program that writes text or JSON, as it is told."""
+
+    def __init__(self, name: str, text: str, places: json_maps.Map) -> None:
+        self.name = name
+        self._text, self._json = TextFormat(name, nginx.parts(text)), JsonLines(name, places)
+
+    def read(self, line: str) -> Entry | None:
+        """The request of a line. Raises Unreadable."""
+        return (self._json if line[:1] == "{" else self._text).read(line)
 
 
-def format_of(text: str) -> Format:
-    """The format of a name or a string. Raises LogError."""
+# In this order they are tried, since later ones also read lines of those before, and find less in them.
+_FORMATS: dict[str, Callable[[str], Format]] = {
+    "vhost_combined": lambda name: TextFormat(name, nginx.parts(f"$host:$server_port {_COMBINED}")),
+    "main": lambda name: TextFormat(name, [*nginx.parts(_COMBINED), ' "', _FORWARDED, '"']),
+    "combined": lambda name: TextFormat(name, nginx.parts(_COMBINED)),
+    "common": lambda name: TextFormat(name, nginx.parts(_COMMON)),
+    "alb": lambda name: TextFormat(name, nginx.parts(_ALB)),
+    "cloudfront": W3C,
+    "heroku": lambda _: Heroku(),
+    "caddy": lambda name: JsonLines(name, json_maps.CADDY),
+    "cloudflare": lambda name: JsonLines(name, json_maps.CLOUDFLARE),
+    "structlog": lambda name: JsonLines(name, json_maps.STRUCTLOG),
+    "traefik": lambda name: Either(name, _COMBINED, json_maps.TRAEFIK),
+    "nginx": lambda name: Either(name, _COMBINED, json_maps.NGINX),
+    "gunicorn": lambda name: Either(name, _COMBINED, json_maps.GUNICORN),
+    "json": lambda name: JsonLines(name, json_maps.ANY),
+}
+NAMES = tuple(sorted(_FORMATS))
+
+
+def named(text: str) -> Format:
+    """The format of a name, of a string as a server has it, or of a map of JSON fields. Raises LogError."""
+    text = text.strip()
+    if text in _FORMATS:
+        return _FORMATS[text](text)
     if nginx.describes(text):
-        return TextFormat(text, nginx.parts(text))
-    return named(text)
+        return TextFormat("log_format", nginx.parts(text))
+    if apache.describes(text):
+        return TextFormat("LogFormat", apache.parts(text))
+    if text.startswith("{"):
+        return _mapped(text)
+    near = get_close_matches(text, NAMES, 1)
+    raise LogError(
+        "Unknown format {text!r}: write {near}, or the log_format, LogFormat or map of JSON fields itself.",
+        text=text[:40],
+        near=near[0] if near else ", ".join(NAMES),
+    )
+
+
+def _mapped(text: str) -> Format:
+    try:
+        places = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise LogError(
+            'The map of JSON fields is no JSON: {error}. Write it like {{"time": "ts", "client": "ip", "request": "line"}}.',
+            error=error,
+        ) from None
+    for field, path in places.items():
+        paths = path if isinstance(path, list) and field != "headers" else [path]
+        if field == "only" and not isinstance(path, dict):
+            raise LogError('The map of JSON fields has no object at "only": write it like {{"event": "request_finished"}}.')
+        if field != "only" and not all(isinstance(each, str) for each in paths):
+            raise LogError("The map of JSON fields has no path at {field!r}: write the name of a key.", field=field)
+    return JsonLines("json", places)
 
 
 def guessed(lines: Sequence[str]) -> Format | None:
-    """The format that reads the most of these lines, the first of several."""
-    formats: list[Format] = [named(name) for name in TEXT]
-    scores = [_readable(each, lines) for each in formats]
-    best = max(scores)
-    return formats[scores.index(best)] if best else None
+    """The format that understands the most of these lines, and of several the one that finds the most in a request."""
+    best, found = None, (0, 0.0)
+    for name in _FORMATS:
+        score = _score(named(name), lines)
+        if score > found:
+            best, found = name, score
+    return named(best) if best else None
 
 
-def _readable(form: Format, lines: Sequence[str]) -> int:
-    return sum(_reads(form, line) for line in lines)
-
-
-def _reads(form: Format, line: str) -> bool:
-    try:
-        return form.read(line) is not None
-    except Unreadable:
-        return False
+def _score(form: Format, lines: Sequence[str]) -> tuple[int, float]:
+    understood, entries = 0, []
+    for line in lines:
+        try:
+            entry = form.read(line)
+        except Unreadable:
+            continue
+        understood += 1
+        if entry:
+            entries.append(entry)
+    if not entries:
+        return 0, 0.0
+    known = sum(len(each.headers) + sum(map(bool, (each.status, each.user, each.agent, each.host))) for each in entries)
+    return understood, known / len(entries)

@@ -1,13 +1,14 @@
 """A log as requests: one or several files, in the order of time."""
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from ratewindow.operations.logs import merging
 from ratewindow.operations.logs.entry import Entry, LogError, Unreadable
-from ratewindow.operations.logs.formats import Format, format_of, guessed
+from ratewindow.operations.logs.formats import Format, guessed, named
 from ratewindow.operations.logs.lines import MOST_BYTES, TOO_LONG, LogFile
 
 Source = str | Path | IO[bytes]
@@ -36,7 +37,7 @@ def open_logs(paths: Iterable[Source], format: str | None = None) -> "Log":  # n
 
     Raises LogError, also while it is read.
     """
-    given = format_of(format) if format else None
+    given = named(format) if format else None
     return Log([_Part(LogFile(path), given) for path in paths])
 
 
@@ -92,7 +93,7 @@ class Log:
     def _batches(self, part: _Part) -> Iterator[list[Entry]]:
         if part.format is None:
             return
-        read = part.format.read
+        read = copy(part.format).read  # what it remembers of a file begins from nothing
         number = 0
         for lines in part.file.batches():
             batch = []

@@ -8,6 +8,7 @@ from ratewindow.operations.logs.entry import Unreadable
 
 _REQUEST = re.compile(r"([A-Z][A-Z-]*+) (.+?)(?: HTTP/\d(?:\.\d)?)?")
 _SAFE = string.punctuation.replace("#", "")  # also %: what the log has encoded stays encoded
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _ODD = re.compile(r"[^!-~]|#")
 _ESCAPED = re.compile(r'\\(?:x([0-9A-Fa-f]{2})|u00([0-9A-Fa-f]{2})|(["\\/bfnrtv]))')
 _CONTROLS = dict(zip("bfnrtv", "\b\f\n\r\t\v", strict=True))
@@ -23,18 +24,21 @@ def split(request: str) -> tuple[str, str, str]:
         if not found:
             raise Unreadable("no request: {text!r}", text=request[:40])
         method, text = found.groups()
+    path, host = located(text)
+    return method, path, host
+
+
+def located(text: str) -> tuple[str, str]:
+    """Target and host of a path or a whole URL; "" if it has no host. Raises Unreadable."""
     host = ""
     if text.startswith(("http://", "https://")):
-        text, host = _without_host(text)
-    return method, target(text), host
-
-
-def _without_host(text: str) -> tuple[str, str]:
-    try:
-        parts = urlsplit(text)
-    except ValueError as error:
-        raise Unreadable("no path: {text!r} ({error})", text=text[:40], error=error) from None
-    return (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), parts.netloc.rpartition("@")[2]
+        try:
+            parts = urlsplit(text)
+        except ValueError as error:
+            raise Unreadable("no path: {text!r} ({error})", text=text[:40], error=error) from None
+        text = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        host = parts.netloc.rpartition("@")[2].removesuffix(_DEFAULT_PORTS[parts.scheme])
+    return target(text), host
 
 
 def target(text: str) -> str:
@@ -63,8 +67,7 @@ def _meant(found: re.Match[str]) -> str:
     return _CONTROLS.get(sign, sign)
 
 
-def readable(text: str) -> str:
-    """The text as people and databases can take it: what is no text, and the character 0, as the replacement character."""
-    if text.isascii() and "\\" not in text and "\0" not in text:
-        return text
-    return unescaped(text).encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\0", "\ufffd")
+def with_query(path: str, query: str) -> str:
+    """Path and query as one."""
+    query = query.removeprefix("?")
+    return f"{path}?{query}" if query not in ("", "-") else path

@@ -4,17 +4,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ratewindow.operations.logs import times
+from ratewindow.operations.logs import strftime, times
 from ratewindow.operations.logs.entry import NO_HEADERS, Entry, LogError, Unreadable
-from ratewindow.operations.logs.request_line import readable, split, target, unescaped
+from ratewindow.operations.logs.request_line import located, split, unescaped, with_query
+from ratewindow.operations.logs.values import address, readable
+from ratewindow.operations.logs.values import status as status_of
 
-# What a field is: one of these, "header:NAME", or "" for what nobody needs.
+# What a field is: one of these, a piece of a time ("t:Y"), "header:NAME", or "" for what nobody needs.
 TIMES: dict[str, Callable[[str], float]] = {"clf": times.clf, "iso": times.iso, "epoch": times.epoch}
 _FORWARDED = "header:x-forwarded-for"
 _USED = ("client", "user", "status", "request", "method", "target", "path", "query", "agent", "host", _FORWARDED)
 _BLANKLESS = {"client", "status", "method", "target", "path", "query", "host", *TIMES}
 _QUOTED = r"([^{quote}\\]*+(?:\\.[^{quote}\\]*+)*+)"
-_LONGEST_CLIENT = 255
+PIECE = "t:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,11 @@ class TextFormat:
         self._check(places)
         nothing = len(roles) + 1
         self._places = [places.get(role, nothing) for role in _USED]
-        clock = next(role for role in TIMES if role in places)
-        self._clock, self._time = TIMES[clock], places[clock]
+        self._at_s = _clock(places)
         self._headers = [(role[7:], place) for role, place in places.items() if role.startswith("header:")]
 
     def _check(self, places: Mapping[str, int]) -> None:
-        if not any(role in places for role in TIMES):
+        if not any(role in TIMES or role.startswith(PIECE) for role in places):
             raise LogError("The format {name!r} has no time; without it nothing can be decided.", name=self.name)
         if "client" not in places and _FORWARDED not in places:
             raise LogError("The format {name!r} has no address of the client.", name=self.name)
@@ -58,18 +59,18 @@ class TextFormat:
         client, user, status, request, method, path, stem, query, agent, host, forwarded = found.group(*self._places)
         if request:
             method, path, own_host = split(unescaped(request))
-            host = host or own_host
         else:
-            path = target(unescaped(path or _joined(stem, query)))
+            path, own_host = located(unescaped(path or with_query(stem, query)))
+        host = own_host if host in ("", "-") else readable(host)
         return Entry(
-            self._clock(found[self._time]),
+            self._at_s(found),
             address(client, forwarded),
             method,
             path,
-            number(status),
+            status_of(status),
             "" if user == "-" or user == '""' else readable(user),
             "" if agent == "-" else readable(agent),
-            "" if host == "-" else readable(host),
+            host,
             self._named(found) if self._headers else NO_HEADERS,
         )
 
@@ -78,28 +79,15 @@ class TextFormat:
         return headers or NO_HEADERS
 
 
-def address(client: str, forwarded: str) -> str:
-    """The client, or the last of those that it was forwarded for. Raises Unreadable."""
-    if client in ("", "-") and forwarded:
-        client = forwarded.rpartition(",")[2].strip()
-    client = readable(client)
-    if client in ("", "-") or len(client) > _LONGEST_CLIENT:
-        raise Unreadable("no client")
-    return client
-
-
-def number(status: str) -> int:
-    """A status. Raises Unreadable."""
-    if status in ("", "-"):
-        return 0
-    if not (status.isascii() and status.isdecimal() and len(status) <= 3):
-        raise Unreadable("no status: {text!r}", text=status[:40])
-    return int(status)
-
-
-def _joined(stem: str, query: str) -> str:
-    query = query.removeprefix("?")
-    return f"{stem}?{query}" if query not in ("", "-") else stem
+def _clock(places: Mapping[str, int]) -> Callable[[re.Match[str]], float]:
+    for role, read in TIMES.items():
+        if role in places:
+            place = places[role]
+            return lambda found: read(found[place])
+    pieces = {role.removeprefix(PIECE): place for role, place in places.items() if role.startswith(PIECE)}
+    letters, groups = tuple(pieces), tuple(pieces.values())
+    # With the whole match, since one group alone would not be a tuple.
+    return lambda found: strftime.moment(letters, found.group(0, *groups)[1:])
 
 
 def _pattern(parts: Sequence[str | Field], roles: list[str]) -> str:

@@ -19,11 +19,11 @@ def clf(text: str) -> float:
     found = _CLF.fullmatch(text)
     if not found or found[2] not in MONTHS:
         raise no_time(text)
-    zone = UTC
-    if found[8]:
-        zone = timezone((-1 if found[8] == "-" else 1) * timedelta(hours=int(found[9]), minutes=int(found[10])))
     day, _, year, hour, minute, second = found.groups()[:6]
     try:
+        zone = UTC
+        if found[8]:
+            zone = timezone((-1 if found[8] == "-" else 1) * timedelta(hours=int(found[9]), minutes=int(found[10])))
         at = datetime(int(year), MONTHS[found[2]], int(day), int(hour), int(minute), min(int(second), 59), tzinfo=zone)
         return at.timestamp() + (float("0." + found[7][1:]) if found[7] else 0.0)
     except (ValueError, OverflowError):
