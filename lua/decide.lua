@@ -4,9 +4,11 @@
 --          a penalty has one key more, a string "<start> <penalty>": when its lock began and how long it was to last,
 --          in milliseconds. A shorter penalty of today ends it sooner, a longer one does not prolong it.
 -- KEYS     for each rule in ARGV: its lock, if it has a penalty, then its windows. No key twice.
--- ARGV     what: 'hit' charges what passes, 'peek' only looks, 'force' charges what there is room for and
---            'charge' charges all, both whatever stands against it; 'refused' is a hit of a request that
---            another server has refused. With ' now_ms' behind it, it is decided at that time, not at the server's
+-- ARGV     what: 'hit' charges what passes, 'peek' answers as a hit would and changes no state, 'look' is the first
+--            half of a hit that asks several servers: it charges nothing, and else leaves the states as a hit does,
+--            'force' charges what there is room for and 'charge' charges all, both whatever stands against it;
+--            'refused' is a hit of a request that another server has refused. With ' now_ms' behind it, it is decided
+--            at that time, not at the server's
 --          for each rule: kind, then its cost unless that is 1, then its penalty_ms if it has one
 --            kind is a sum of 1 (enforces; else in shadow), 2 (counts refused requests), 4 (has a penalty), 8 (its
 --            cost is not 1), and 16 for each of its windows; negative, the rule only looks
@@ -58,6 +60,8 @@ end
 -- The same for any number of windows of rules that enforce or look, and nothing else. They are read one behind the other,
 -- what was read stays on the stack, and on the way back, when it is known of all whether there is room, each answers: no
 -- tables.
+local peeks = what == 'peek'
+if what == 'look' then what = 'peek' end
 local arguments, keys = ARGV, KEYS -- nearer than global names
 local function is_plain()
   local at = 2
@@ -95,7 +99,7 @@ if (what == 'hit' or what == 'peek') and is_plain() then
     local algorithm, key = algorithms[arguments[at]], keys[number]
     local limit, period, parameter = arguments[at + 1] + 0, arguments[at + 2] + 0, arguments[at + 3]
     if not algorithm.edges then parameter = parameter + 0 end
-    local room, capacity, a, b, c, d, e, f = algorithm.read(key, limit, period, parameter, now)
+    local room, capacity, a, b, c, d, e, f = algorithm.read(key, limit, period, parameter, now, peeks)
     if cost > room then what = 'peek' end
     return answered(algorithm, charges, cost, key, limit, period, parameter, room, capacity, a, b, c, d, e, f,
       visit(at + 4, number + 1, left - 1, cost, charges))
@@ -114,7 +118,7 @@ local function look(rule)
     local at, key = rule.at + 4 * (i - 1), KEYS[rule.key + i]
     local algorithm, limit, period, parameter = algorithms[ARGV[at]], ARGV[at + 1] + 0, ARGV[at + 2] + 0, ARGV[at + 3]
     if not algorithm.edges then parameter = parameter + 0 end
-    local window = {algorithm, key, limit, period, parameter, now, algorithm.read(key, limit, period, parameter, now)}
+    local window = {algorithm, key, limit, period, parameter, now, algorithm.read(key, limit, period, parameter, now, peeks)}
     rule[i] = window
     if rule.cost > window[ROOM] then
       rule.full = true
@@ -126,7 +130,8 @@ local function look(rule)
     if start then
       lasts = math.min(lasts + 0, rule.penalty)
       if start - now > lasts then
-        redis.call('DEL', rule.lock) -- the clock went back: as with windows, such a state belongs to no time near now
+        -- The clock went back: as with windows, such a state belongs to no time near now.
+        if not peeks then redis.call('DEL', rule.lock) end
       else
         rule.lock_ends = start + lasts
         rule.locked = now < rule.lock_ends

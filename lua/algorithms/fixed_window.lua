@@ -36,14 +36,14 @@ end
 algorithms.fixed_window = {
   edges = true, -- the parameter stays text
 
-  read = function(key, limit, period, edges, now)
+  read = function(key, limit, period, edges, now, peeks)
     local state = redis.call('GET', key)
     if state then
       local start, used = string.match(state, '^(%-?%d+) (%d+)$')
       start = start + 0
       local _, stop = bounds(start, period, edges)
       if start - now > period then
-        redis.call('DEL', key)
+        if not peeks then redis.call('DEL', key) end
       elseif now < stop then
         return limit - used, limit, start, stop
       end

@@ -6,8 +6,8 @@
 -- Reading    time (now, or the newest charge if the clock went back), level (at that time), rate (nil without a state)
 --
 -- All numbers are whole: a fraction would be wrong by a millisecond in a tenth of the waits. A forced charge takes
--- what there is room for. An edited limit is the rate from the next look on, which writes the state again, so that it
--- expires when it has drained and not before.
+-- what there is room for. An edited limit is the rate from the next hit on, even of one that is refused, which writes
+-- the state again, so that it expires when it has drained and not before.
 
 local MOST = 2^52 -- where the level stops: all that is reckoned with it stays exact
 
@@ -19,18 +19,19 @@ local function write(key, rate, now, time, level)
 end
 
 algorithms.meter = {
-  read = function(key, limit, period, burst, now)
+  read = function(key, limit, period, burst, now, peeks)
     local state, time, level, capacity, rate = redis.call('GET', key), now, 0, limit > 0 and burst or 0, nil
     if state then
       local newest, then_level, then_limit = string.match(state, '^(%d+) (%d+) (%d+)$')
       newest, then_level, rate = newest + 0, then_level + 0, then_limit + 0
       if newest - now > period then
-        redis.call('DEL', key)
+        if not peeks then redis.call('DEL', key) end
       else
         if newest > now then time = newest end
         local drained = (time - newest) * rate -- exact where it is less than the level
         if limit > 0 and drained < then_level then level = then_level - drained end
       end
+      if peeks then rate = limit end -- so that nothing is to be written
     end
     local free = capacity * period - level
     return (free - free % period) / period, capacity, time, level, rate

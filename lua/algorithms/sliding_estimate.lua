@@ -22,13 +22,13 @@ local function until_fit(units, limit, period, now, start, current, previous)
 end
 
 algorithms.sliding_estimate = {
-  read = function(key, limit, period, _, now)
+  read = function(key, limit, period, _, now, peeks)
     local state, start, time, current, previous = redis.call('GET', key), now - now % period, now, 0, 0
     if state then
       local began, newer, older = string.match(state, '^(%d+) (%d+) (%d+)$')
       began = began + 0
       if began - now > period then
-        redis.call('DEL', key)
+        if not peeks then redis.call('DEL', key) end
       elseif began >= start then
         start, time, current, previous = began, math.max(now, began), newer + 0, older + 0
       elseif began == start - period then

@@ -47,12 +47,12 @@ local function time_of(key, unit, first, base, oldest)
 end
 
 algorithms.sliding_log = {
-  read = function(key, limit, period, _, now)
+  read = function(key, limit, period, _, now, peeks)
     local entry = redis.call('LINDEX', key, '-1')
     if not entry then return limit, limit end
     local newest, total = string.sub(entry, 1, -7) + 0, string.sub(entry, -6) + 0
     if newest - now > period then
-      redis.call('UNLINK', key)
+      if not peeks then redis.call('UNLINK', key) end
       return limit, limit
     end
     local ended = (newest > now and newest or now) - period

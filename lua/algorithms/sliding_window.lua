@@ -42,7 +42,7 @@ local function walk(state, at, bucket, stop, units, size)
 end
 
 algorithms.sliding_window = {
-  read = function(key, limit, period, parameter, now)
+  read = function(key, limit, period, parameter, now, peeks)
     local state = redis.call('GET', key)
     if not state then return limit, limit end
     local n1, n2, b1, b2, b3, b4, b5, b6, u1, u2, c1, c2, k1, k2, u3, u4, u5, u6, u7, c3, c4, c5, c6, c7 =
@@ -59,7 +59,7 @@ algorithms.sliding_window = {
     end
     if newest > now then
       if newest - now > period then
-        redis.call('DEL', key)
+        if not peeks then redis.call('DEL', key) end
         return limit, limit
       end
       now = newest

@@ -66,10 +66,12 @@ class MemoryStore:
             self._states = _States()
 
     def _decide(self, checks: list[Check], what: What, now: int) -> Reply:
-        rules = [_Rule(check, self._states, now) for check in checks]
+        states = _Unchanged(self._states) if what == "peek" else self._states
+        rules = [_Rule(check, states, now) for check in checks]
         for rule in rules:
             if rule.check.enforce:
                 rule.read()
+        what = "peek" if what == "look" else what
         refused = what == "refused" or any(rule.check.enforce and not rule.open for rule in rules)
         passes = not refused or what in ("force", "charge")
         return [rule.settle(what, passes) for rule in rules]
@@ -78,7 +80,7 @@ class MemoryStore:
 class _Rule:
     """One rule of a request while it is decided."""
 
-    def __init__(self, check: Check, states: "_States", now: int) -> None:
+    def __init__(self, check: Check, states: "_States | _Unchanged", now: int) -> None:
         self.check, self.states, self.now = check, states, now
         self.readings: list[Reading] = []
         self.full = self.impossible = False
@@ -198,6 +200,19 @@ class _States:
         while len(self) > most_keys:
             crowded = len(self._refused) > most_keys // 2
             (self._refused if crowded else self._ordinary).popitem(last=False)
+
+
+class _Unchanged:
+    """States to look at."""
+
+    def __init__(self, states: _States) -> None:
+        self.get = states.get
+
+    def put(self, key: str, state: Any) -> None:
+        """Keep what there is."""
+
+    def mark_refused(self, key: str) -> None:
+        """Keep what there is."""
 
 
 def _system_ms() -> int:

@@ -19,7 +19,7 @@ MOST_WINDOWS = 20  # of one rule
 MOST_IN_A_CALL = 50
 MOST_BUCKETS = 3000
 
-What = Literal["hit", "peek", "force", "charge", "refused"]
+What = Literal["hit", "peek", "look", "force", "charge", "refused"]
 
 
 class _OneOfEach(type):

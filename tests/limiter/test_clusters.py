@@ -64,7 +64,7 @@ def remaining(store: ClusterStore, check: Check) -> int:
 
 def test_all_are_looked_at_together_and_then_charged_together(store: Interrupted) -> None:
     assert store.ask(rule("ip", 5), rule("user", 3)).remaining == 2
-    assert store.rounds == [["peek", "peek"], ["hit", "hit"]]
+    assert store.rounds == [["look", "look"], ["hit", "hit"]]
 
 
 def test_a_request_of_one_client_is_one_call(store: Interrupted) -> None:
@@ -80,7 +80,7 @@ def test_a_refusal_costs_the_others_nothing_and_one_round(store: Interrupted) ->
     refused = store.ask(ip, user)
     assert (refused.allowed, refused.rule, refused.reason) == (False, "user", "limit")
     assert [part.outcome for part in refused.parts] == ["other", "refused"]
-    assert store.rounds == [["peek", "peek"]]
+    assert store.rounds == [["look", "look"]]
     assert remaining(store, ip) == 4
 
 
@@ -88,7 +88,7 @@ def test_what_counts_refused_requests_hears_of_a_refusal_elsewhere(store: Interr
     ip, user = rule("ip", 5, counts_refused=True), rule("user", 1)
     store.ask(ip, user)
     store.ask(ip, user)
-    assert store.rounds == [["peek", "peek"], ["refused"]]
+    assert store.rounds == [["look", "look"], ["refused"]]
     assert remaining(store, ip) == 3
 
 
@@ -96,11 +96,11 @@ def test_a_full_rule_with_a_penalty_locks_and_once_it_has_it_is_only_looked_at(s
     ip, user = rule("ip", 5), rule("user", 1, penalty_ms=2 * HOUR_MS)
     store.ask(ip, user)
     assert store.ask(ip, user).reason == "penalty"
-    assert store.rounds == [["peek", "peek"], ["refused"]]
+    assert store.rounds == [["look", "look"], ["refused"]]
     locked = store.ask(ip, user)
     assert (locked.reason, locked.rule) == ("penalty", "user")
     assert locked.retry_after is not None and locked.retry_after > 3600
-    assert store.rounds == [["peek", "peek"]]
+    assert store.rounds == [["look", "look"]]
 
 
 def test_who_loses_the_race_for_the_last_unit_gives_back_what_the_others_charged(store: Interrupted) -> None:
@@ -109,7 +109,7 @@ def test_who_loses_the_race_for_the_last_unit_gives_back_what_the_others_charged
     rival = ClusterStore(store._client)
     store.before = {1: lambda: rival.run([user], "hit")}
     refused = store.ask(ip, user, shadow, counting)
-    assert store.rounds[0] == ["peek"] * 3 and store.rounds[1:] == [["hit"] * 4, ["refund"] * 2]
+    assert store.rounds[0] == ["look"] * 3 and store.rounds[1:] == [["hit"] * 4, ["refund"] * 2]
     assert (refused.allowed, refused.rule) == (False, "user")
     assert [part.outcome for part in refused.parts] == ["other", "refused", "other", "other"]
     assert (remaining(store, ip), remaining(store, shadow), remaining(store, counting)) == (5, 5, 4)

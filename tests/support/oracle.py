@@ -6,6 +6,7 @@ for the first millisecond at which there is room.
 
 import math
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
@@ -213,7 +214,7 @@ class Estimate:
 
 
 class Level:
-    """token_bucket and leaky_bucket: a level of units, a fraction, that drains evenly, by an edited limit after the next look."""
+    """token_bucket and leaky_bucket: a level of units, a fraction, that drains evenly, by an edited limit after the next hit."""
 
     def __init__(self) -> None:
         self.time: int | None = None
@@ -287,6 +288,11 @@ class Oracle:
 
     def run(self, questions: list[Question], what: str, now: int) -> list[int]:
         """The reply that ``lua/decide.lua`` states."""
+        if what == "peek":  # which leaves no trace
+            return deepcopy(self)._run(questions, what, now)
+        return self._run(questions, what, now)
+
+    def _run(self, questions: list[Question], what: str, now: int) -> list[int]:
         forced, hits = what in ("force", "charge"), what != "peek"
         for question in questions:
             if question.enforce:

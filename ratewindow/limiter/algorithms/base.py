@@ -41,7 +41,7 @@ class Reading(Protocol):
 
     @property
     def settled(self) -> Any:
-        """What to keep after a mere look, where that is something else than before; None = nothing else."""
+        """What to keep of a hit that is not charged, where that is something else than before; None = nothing else."""
 
     @property
     def capacity(self) -> int:
@@ -61,7 +61,7 @@ class Reading(Protocol):
 
     @property
     def discarded(self) -> bool:
-        """The clock went back by more than a period: forget what was stored, even on a mere look."""
+        """The clock went back by more than a period: take what was stored for nothing and, unless one peeks, forget it."""
 
     def charge(self, cost: int) -> None:
         """Count `cost` units more; `stored`, `room` and `time` follow."""

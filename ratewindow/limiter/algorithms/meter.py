@@ -2,7 +2,7 @@
 
 The level is counted in units x period_ms and falls by `limit` for each millisecond, so that all numbers
 are whole. The generic cell rate algorithm (ITU-T I.371) keeps a time instead; a level also holds when a
-limit is edited: it has fallen by the old limit until the first look under the new one, and falls by that from then on.
+limit is edited: it has fallen by the old limit until the first hit under the new one, and falls by that from then on.
 """
 
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS, Measure

@@ -68,7 +68,9 @@ class _Request(NamedTuple):
         everywhere = range(len(self.checks))
         nothing = {place: _nothing(self.checks[place]) for place in everywhere}
         # A shadow rule is not even looked at before it is known that the request passes.
-        looked = yield from self.ask([place for place in everywhere if self.checks[place].enforce], "peek")
+        looked = yield from self.ask(
+            [place for place in everywhere if self.checks[place].enforce], "look" if what == "hit" else "peek"
+        )
         if self._refusing(looked):
             counted = (yield from self._tell_refused(looked)) if what == "hit" else {}
             # Somebody's refund may have made room meanwhile: the request is refused nevertheless.
