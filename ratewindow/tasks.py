@@ -13,6 +13,7 @@ from ratewindow.operations.alerts import raising
 from ratewindow.operations.cleaning.everything import clean
 from ratewindow.operations.cleaning.orphans import BUDGET
 from ratewindow.operations.cleaning.pace import Budget
+from ratewindow.operations.digests import sending as digests
 from ratewindow.reporting import collecting
 
 
@@ -24,6 +25,11 @@ def collect_stats() -> str:
 @shared_task(ignore_result=True)
 def raise_alerts() -> str:
     return "; ".join(raising.raise_alerts())
+
+
+@shared_task(ignore_result=True)
+def send_report() -> str:
+    return "; ".join(digests.send_report())
 
 
 @shared_task(ignore_result=True)

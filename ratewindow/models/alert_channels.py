@@ -1,12 +1,15 @@
 """The model of a channel of alerts: how they are sent, about what, and which are raised now."""
 
 import secrets
+from typing import Any
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, URLValidator, validate_email
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.conf import time_zone
 from ratewindow.conf.public_addresses import internal_host
 from ratewindow.models.fields import MomentField
 
@@ -21,13 +24,35 @@ def _days() -> list[MinValueValidator | MaxValueValidator]:
     return [MinValueValidator(1), MaxValueValidator(MOST_DAYS)]
 
 
+def page_address(value: str) -> None:
+    """Of any host, also one that only the staff's network knows."""
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname or set(value) & set(" \"'<>\\?#"):
+        raise ValidationError(
+            _("%(value)s is not the address of a page: copy that of the report, https://…, without what follows “?”."),
+            code="invalid",
+            params={"value": value},
+        )
+
+
 class AlertChannel(models.Model):
-    """`raised` is by condition: since when, when last seen, and what was sent. `revision` grows with each change of it."""
+    """`raised` is by condition: since when, when last seen, and what was sent. `revision` grows with each change of it.
+
+    `digest_until` is the day on which the newest period ends that is sent, or that was over when the digest was switched on.
+    """
 
     class Way(models.TextChoices):
         MAIL = "mail", _("by mail")
         LOG = "log", _("into the log")
         WEBHOOK = "webhook", _("by webhook")
+
+    class Digest(models.TextChoices):
+        NONE = "", _("none")
+        DAILY = "day", _("every day")
+        WEEKLY = "week", _("every week, on Monday")
 
     name = models.CharField(_("name"), max_length=100, unique=True)
     active = models.BooleanField(_("active"), default=True, help_text=_("An inactive channel sends nothing but tests."))
@@ -65,6 +90,24 @@ class AlertChannel(models.Model):
     unusual = models.BooleanField(
         _("far more refusals than usual"), default=True, help_text=_("As the report's first sentence judges it.")
     )
+    digest = models.CharField(
+        _("digest"),
+        max_length=6,
+        choices=Digest.choices,
+        default=Digest.NONE,
+        blank=True,
+        help_text=_("What the rules did, who was refused, and what to do: of the day before, or of the week before on Mondays."),
+    )
+    digest_hour = models.PositiveSmallIntegerField(
+        _("hour of the digest"), choices=[(hour, f"{hour:02}:00") for hour in range(24)], default=8
+    )
+    report_url = models.CharField(
+        _("address of the report"),
+        max_length=500,
+        blank=True,
+        validators=[page_address],
+        help_text=_("Where the links of digests lead, as a browser opens it. Empty: digests have no links."),
+    )
     without_redis = models.BooleanField(_("decisions without Redis"), default=True)
     not_collected = models.BooleanField(_("nobody collects"), default=True, help_text=_("Counts have waited for over an hour."))
     never_met_days = models.PositiveSmallIntegerField(
@@ -84,6 +127,7 @@ class AlertChannel(models.Model):
             "Empty: never."
         ),
     )
+    digest_until = models.DateField(_("digests sent until"), null=True, editable=False)
     raised = models.JSONField(_("raised"), default=dict, editable=False)
     revision = models.PositiveBigIntegerField(default=0, editable=False)
     sent_at = MomentField(_("last sent"), null=True, editable=False)
@@ -96,6 +140,14 @@ class AlertChannel(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, *arguments: Any, **options: Any) -> None:
+        """Digests begin with the first whole day or week after they are switched on."""
+        if not (self.digest and self.active):
+            self.digest_until = None
+        elif self.digest_until is None:
+            self.digest_until = time_zone.local(time_zone.now()).date()
+        super().save(*arguments, **options)
 
     def address_list(self) -> list[str]:
         return self.addresses.replace(",", " ").split()

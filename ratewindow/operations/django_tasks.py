@@ -6,6 +6,7 @@ from ratewindow.operations.alerts import raising
 from ratewindow.operations.cleaning.everything import clean
 from ratewindow.operations.cleaning.orphans import BUDGET
 from ratewindow.operations.cleaning.pace import Budget
+from ratewindow.operations.digests import sending as digests
 from ratewindow.reporting import collecting
 
 
@@ -17,6 +18,11 @@ def collect_stats() -> str:
 @task()
 def raise_alerts() -> str:
     return "; ".join(raising.raise_alerts())
+
+
+@task()
+def send_report() -> str:
+    return "; ".join(digests.send_report())
 
 
 @task()

@@ -30,7 +30,8 @@ class Reading:
 
 def read(period: Period, rules: Rules, now: datetime, most: int, ask_redis: bool = True) -> Reading:
     """`most` names of each kind: clients, networks, routes, user agents."""
-    known, waits = waiting(ask_redis=ask_redis), who_waits(ask_redis=ask_redis)
+    now_s = now.timestamp()
+    known, waits = waiting(now_s, ask_redis), who_waits(now_s, ask_redis)
     found = report(period, rules, known=known)
     before = earlier(period, rules, known, now)
     unusual = spells(found, before, rules, known, now)

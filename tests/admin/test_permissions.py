@@ -106,6 +106,7 @@ PAGES = [
     Page("alertchannel_delete", [{"delete_alertchannel"}], [{"delete_alertchannel"}], "yes"),
     Page("alertchannel_history", LOOK_AT_CHANNEL, LOOK_AT_CHANNEL),
     Page("alertchannel_test", CHANGE_CHANNEL, CHANGE_CHANNEL, only_post=True),
+    Page("alertchannel_digest", CHANGE_CHANNEL, CHANGE_CHANNEL, only_post=True),
 ]
 
 ALONE = [
@@ -137,7 +138,7 @@ def sent(page: Page, rule: RateRule, block: Override, channel: AlertChannel) -> 
             return override_pages.typed(identity="", reason="another")
     return {
         "yes": {"post": "yes"},
-        "new_channel": {"name": "another", "way": "log", "secret": "s"},
+        "new_channel": {"name": "another", "way": "log", "secret": "s", "digest_hour": "8"},
         "ready": {"ready": "login"},
         "act": {"do": "block-1h", "identity": "ip:203.0.113.77", "reason": "a test"},
         "reason": {"reason": "a mistake"},

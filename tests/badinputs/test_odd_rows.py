@@ -66,7 +66,10 @@ def wrong(db: None) -> None:
         ]
     )
     AlertChannel.objects.bulk_create(
-        [AlertChannel(name=f"odd-{n}", raised=raised) for n, raised in enumerate(([], "x", 7, {"a": 7}, {"a": {"since": 1}}))]
+        [
+            AlertChannel(name=f"odd-{n}", raised=raised, digest="year", digest_hour=99)
+            for n, raised in enumerate(([], "x", 7, {"a": 7}, {"a": {"since": 1}}))
+        ]
     )
     LimitSwitch.objects.bulk_create([LimitSwitch(pk=n, off=True, until=start, changed_at=start) for n in (1, 2, 99)])
     RateRule.objects.get(name="right").save()  # so that this process reads them

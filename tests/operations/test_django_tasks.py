@@ -6,7 +6,7 @@ import pytest
 from django.test import override_settings
 
 from ratewindow.limiter.types import Window
-from ratewindow.models import CleaningRun, ThrottleStat
+from ratewindow.models import AlertChannel, CleaningRun, ThrottleStat
 from ratewindow.reporting import minutes
 from ratewindow.reporting.sums import Sums
 from ratewindow.store import state_keys
@@ -14,7 +14,7 @@ from ratewindow.store import state_keys
 django_tasks = pytest.importorskip("django.tasks", reason="Django 5.2 has no tasks: cron or Celery do the work there")
 
 from ratewindow import schedule  # noqa: E402
-from ratewindow.operations.django_tasks import clean_orphans, collect_stats  # noqa: E402
+from ratewindow.operations.django_tasks import clean_orphans, collect_stats, send_report  # noqa: E402
 
 pytestmark = pytest.mark.django_db
 
@@ -40,6 +40,13 @@ def test_an_enqueued_task_cleans(redis_client, orphan):
     assert "1 of no rule deleted" in clean_orphans.enqueue(seconds=30, keys_per_second=1000).return_value
     assert not redis_client.exists(orphan)
     assert CleaningRun.objects.get().ended == CleaningRun.Ended.COMPLETE
+
+
+def test_an_enqueued_task_sends_the_digests_that_are_due(mailoutbox):
+    AlertChannel.objects.create(name="ops", addresses="ann@example.com", digest="day", digest_hour=0)
+    AlertChannel.objects.update(digest_until=None)
+    assert send_report.enqueue().return_value.endswith(": sent")
+    assert len(mailoutbox) == 1
 
 
 def test_a_worker_of_another_process_finds_each_by_its_path_and_its_arguments_are_json():

@@ -20,9 +20,8 @@ STAY = {  # texts of modules that look like words and are none that anybody read
 
 
 def texts_of_template(path: Path) -> Iterator[str]:
-    text = re.sub(
-        r"\{#.*?#\}|\{% blocktranslate.*?endblocktranslate %\}|<code>.*?</code>", "", path.read_text("utf-8"), flags=re.S
-    )
+    others = r"\{#.*?#\}|\{% blocktranslate.*?endblocktranslate %\}|<code>.*?</code>|<style>.*?</style>"
+    text = re.sub(others, "", path.read_text("utf-8"), flags=re.S)
     text = re.sub(r"\{% block bodyclass %\}.*?\{% endblock %\}", "", text)
     text = re.sub(r"\{[%{].*?[%}]\}", "", text, flags=re.S)
     yield from re.findall(r'(?:aria-label|title|placeholder|data-label|data-unknown)="([^"]*)"', text)

@@ -49,7 +49,7 @@ def rows() -> None:
     """One of each."""
     RateRule.objects.define("login", "5/m", path="/login/", mode="shadow")
     Override.objects.block(f"ip:{ME}", duration="1h", reason="trying passwords")
-    AlertChannel.objects.create(name="staff", way="log", sent_at=time_zone.now())
+    AlertChannel.objects.create(name="staff", way="log", sent_at=time_zone.now(), digest="day")
     switch_off.turn_off(3600, "a trial", "ann")
     start = time_zone.now().replace(second=0, microsecond=0) - timedelta(minutes=5)
     ThrottleStat.objects.create(rule="login", resolution="minute", start=start, passed=5, refused=2)
@@ -77,6 +77,7 @@ def test_every_command_runs(rows: None, recorder: Any, tmp_path: Any) -> None:
     log.write_text('a.example - - [01/Jul/1995:00:00:01 -0400] "GET /one HTTP/1.0" 200 1\n')
     lines = {
         "alerts": ["--dry-run"],
+        "report": ["--send"],
         "show": [ME],
         "explain": ["GET", "/login/", "--ip", ME],
         "subject": [ME],
@@ -102,7 +103,7 @@ def test_every_command_runs(rows: None, recorder: Any, tmp_path: Any) -> None:
         assert ratewindow(name, *arguments), name
 
 
-@pytest.mark.parametrize("task", [tasks.collect_stats, tasks.clean_orphans], ids=lambda task: task.__name__)
+@pytest.mark.parametrize("task", [tasks.collect_stats, tasks.clean_orphans, tasks.send_report], ids=lambda task: task.__name__)
 def test_every_task_runs(rows: None, task: Any) -> None:
     assert task()
     assert overview.status()["ok"]

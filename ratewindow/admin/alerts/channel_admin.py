@@ -1,5 +1,6 @@
-"""Alert channels in the admin: how and about what alerts are sent, what is raised now, and a button that sends a test."""
+"""Alert channels in the admin: how and about what alerts are sent, what is raised now, digests, and buttons that send one."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
@@ -16,6 +17,7 @@ from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.registering import register
 from ratewindow.models import AlertChannel
 from ratewindow.operations.alerts.raising import send_test
+from ratewindow.operations.digests.sending import send_latest
 
 
 @admin.display(description=_("raised now"))
@@ -30,26 +32,40 @@ def last_error(channel: AlertChannel) -> str:
     return channel.error or gettext("none")
 
 
+@admin.display(description=_("digest"), ordering="digest")
+def digest_when(channel: AlertChannel) -> str:
+    if not channel.digest:
+        return gettext("none")
+    values = {"when": channel.get_digest_display(), "hour": channel.get_digest_hour_display()}
+    return gettext("%(when)s, %(hour)s") % values
+
+
 @register(AlertChannel)
 class AlertChannelAdmin(AskingAdmin):
     change_form_template = "admin/ratewindow/alertchannel/change_form.html"
-    list_display = ["name", "way", "active", raised_now, last_error, "sent_at"]
-    list_filter = ["way", "active"]
-    radio_fields = {"way": admin.VERTICAL}
+    list_display = ["name", "way", "active", raised_now, digest_when, last_error, "sent_at"]
+    list_filter = ["way", "active", "digest"]
+    radio_fields = {"way": admin.VERTICAL, "digest": admin.VERTICAL}
 
     class Media:
         css = {"all": ["ratewindow/rules.css"]}
 
     def get_readonly_fields(self, request: HttpRequest, obj: AlertChannel | None = None) -> Any:
-        return [raised_now, last_error, "sent_at"]
+        return [raised_now, last_error, "sent_at", "digest_until"]
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """The address at which this site's report is opened right now."""
+        report = request.build_absolute_uri(reverse("admin:ratewindow_report"))
+        return {"report_url": report, **super().get_changeform_initial_data(request)}
 
     def get_fieldsets(self, request: HttpRequest, obj: AlertChannel | None = None) -> Any:
         """The secret is shown to those alone who may change it."""
         may_change = self.has_add_permission(request) if obj is None else self.has_change_permission(request, obj)
-        state = [(_("Now"), {"fields": [raised_now, last_error, "sent_at"]})] if obj else []
+        state = [(_("Now"), {"fields": [raised_now, last_error, "sent_at", "digest_until"]})] if obj else []
         return [
             (None, {"fields": ["name", "active"]}),
             (_("How"), {"fields": ["way", "addresses", "url", *(["secret"] if may_change else [])]}),
+            (_("Digest"), {"fields": ["digest", "digest_hour", "report_url"]}),
             (_("Refusals"), {"fields": ["refused_a_minute", "refused_percent", "unusual"]}),
             (_("Rules"), {"fields": ["never_met_days", "ready_days"]}),
             (_("Operation"), {"fields": ["without_redis", "not_collected"]}),
@@ -57,18 +73,42 @@ class AlertChannelAdmin(AskingAdmin):
         ]
 
     def get_urls(self) -> list[URLPattern]:
-        test = changes_nothing(self.admin_site.admin_view(self.test_view))  # nothing that could lock anybody out
-        return [path("<int:pk>/test/", test, name="ratewindow_alertchannel_test"), *super().get_urls()]
+        # Nothing that could lock anybody out.
+        test, latest = (changes_nothing(self.admin_site.admin_view(view)) for view in (self.test_view, self.digest_view))
+        return [
+            path("<int:pk>/test/", test, name="ratewindow_alertchannel_test"),
+            path("<int:pk>/digest/", latest, name="ratewindow_alertchannel_digest"),
+            *super().get_urls(),
+        ]
 
     def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The handler of the button "Send a test"."""
+
+        def send(channel: AlertChannel) -> None:
+            if error := send_test(channel):
+                messages.error(request, gettext("The test could not be sent: %s") % error)
+            else:
+                messages.success(request, gettext("The test was sent by the channel %s.") % channel.name)
+
+        return self._pressed(request, pk, send)
+
+    def digest_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The handler of the button "Send the newest digest"."""
+
+        def send(channel: AlertChannel) -> None:
+            span, error = send_latest(channel)
+            if error:
+                messages.error(request, gettext("The digest could not be sent: %s") % error)
+            else:
+                said = gettext("The digest of %(time)s was sent by the channel %(channel)s.")
+                messages.success(request, said % {"time": span, "channel": channel.name})
+
+        return self._pressed(request, pk, send)
+
+    def _pressed(self, request: HttpRequest, pk: int, act: Callable[[AlertChannel], None]) -> HttpResponse:
         if not self.has_change_permission(request):
             raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        channel = get_object_or_404(AlertChannel, pk=pk)
-        if error := send_test(channel):
-            messages.error(request, gettext("The test could not be sent: %s") % error)
-        else:
-            messages.success(request, gettext("The test was sent by the channel %s.") % channel.name)
+        act(get_object_or_404(AlertChannel, pk=pk))
         return HttpResponseRedirect(reverse("admin:ratewindow_alertchannel_change", args=[pk]))

@@ -1,6 +1,6 @@
 """The conditions of alerts: which of them hold, by the report's numbers and the thresholds of a channel."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext, ngettext
 
 from ratewindow.conf import time_zone
 from ratewindow.models import AlertChannel
-from ratewindow.operations.alerts.facts import Facts
+from ratewindow.operations.alerts.facts import Facts, Tried
 from ratewindow.reporting.periods import HOUR
 from ratewindow.reporting.summary import number, percent
 from ratewindow.reporting.unusual import FEW
@@ -54,15 +54,10 @@ def _all(channel: AlertChannel, facts: Facts, now: datetime) -> Iterator[Conditi
         text = gettext("%(rule)s refuses far more requests than usual: %(count)s since %(start)s.")
         values = {"rule": spell.rule, "count": number(spell.count), "start": time_zone.in_short(spell.start)}
         yield Condition(UNUSUAL, spell.rule, text % values)
-    yield from _state(facts, now)
-    for rule in facts.unmet.get(channel.never_met_days or 0, ()):
-        text = ngettext(
-            "No request has met %(rule)s, which is enforced, for %(days)d day.",
-            "No request has met %(rule)s, which is enforced, for %(days)d days.",
-            channel.never_met_days or 0,
-        )
-        yield Condition(NEVER_MET, rule, text % {"rule": rule, "days": channel.never_met_days})
-    yield from _ready(channel, facts)
+    yield from state(facts, now)
+    never_met_days, ready_days = channel.never_met_days or 0, channel.ready_days or 0
+    yield from never_met(facts.unmet.get(never_met_days, ()), never_met_days)
+    yield from ready(facts.tried.get(ready_days, {}), ready_days)
 
 
 def _lately(channel: AlertChannel, facts: Facts) -> Iterator[Condition]:
@@ -78,7 +73,7 @@ def _lately(channel: AlertChannel, facts: Facts) -> Iterator[Condition]:
             yield Condition(REFUSED_PERCENT, rule, text % {"rule": rule, "share": percent(sums.refused, sums.met)})
 
 
-def _state(facts: Facts, now: datetime) -> Iterator[Condition]:
+def state(facts: Facts, now: datetime) -> Iterator[Condition]:
     fallback = sum(sums.fallback for sums in facts.lately.values())
     if not facts.live:
         yield Condition(WITHOUT_REDIS, "", gettext("Redis does not answer, so requests are decided without it."))
@@ -92,9 +87,18 @@ def _state(facts: Facts, now: datetime) -> Iterator[Condition]:
         yield Condition(NOT_COLLECTED, "", text % time_zone.in_short(facts.waits_since))
 
 
-def _ready(channel: AlertChannel, facts: Facts) -> Iterator[Condition]:
-    days = channel.ready_days or 0
-    for rule, (met_on, sums) in sorted(facts.tried.get(days, {}).items()):
+def never_met(rules: Sequence[str], days: int) -> Iterator[Condition]:
+    for rule in rules:
+        text = ngettext(
+            "No request has met %(rule)s, which is enforced, for %(days)d day.",
+            "No request has met %(rule)s, which is enforced, for %(days)d days.",
+            days,
+        )
+        yield Condition(NEVER_MET, rule, text % {"rule": rule, "days": days})
+
+
+def ready(tried: Mapping[str, Tried], days: int) -> Iterator[Condition]:
+    for rule, (met_on, sums) in sorted(tried.items()):
         if met_on < days or sums.refused or 100 * sums.would_refuse > READY_PERCENT * sums.met:
             continue
         text = ngettext(

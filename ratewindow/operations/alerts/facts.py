@@ -48,9 +48,7 @@ def read(channels: Iterable[AlertChannel], now: datetime) -> Facts:
     if any(channel.unusual for channel in channels):
         quarter = last("15m", now, kept)
         found = spells(report(quarter, known=known), earlier(quarter, "", known, now), "", known, now)
-    modes: dict[str, list[str]] = {}
-    for name, mode in RateRule.objects.order_by("name").values_list("name", "mode"):
-        modes.setdefault(mode, []).append(name)
+    modes = names_by_mode()
     return Facts(
         live=known.live,
         minutes=(now - lately.start) / MINUTE,
@@ -58,25 +56,32 @@ def read(channels: Iterable[AlertChannel], now: datetime) -> Facts:
         spells=[spell for spell in found if spell.outcome == REFUSED and spell.ongoing],
         waits_since=min((start for start, _ in known.sums), default=None),
         unmet={
-            days: _unmet(modes.get(Mode.ENFORCE, []), now - days * DAY, known.live)
+            days: unmet(modes.get(Mode.ENFORCE, []), now - days * DAY, known.live)
             for days in {channel.never_met_days for channel in channels}
             if days
         },
         tried={
-            days: _tried(modes.get(Mode.SHADOW, []), days * DAY, now)
+            days: tried(modes.get(Mode.SHADOW, []), days * DAY, now)
             for days in {channel.ready_days for channel in channels}
             if days
         },
     )
 
 
-def _unmet(enforced: Sequence[str], start: datetime, ask_redis: bool) -> list[str]:
+def names_by_mode() -> dict[str, list[str]]:
+    modes: dict[str, list[str]] = {}
+    for name, mode in RateRule.objects.order_by("name").values_list("name", "mode"):
+        modes.setdefault(mode, []).append(name)
+    return modes
+
+
+def unmet(enforced: Sequence[str], start: datetime, ask_redis: bool) -> list[str]:
     """None of them as long as it is not known what happened since then."""
     met = met_since(start, ask_redis)
     return [name for name in enforced if name not in met.names] if met.since == start else []
 
 
-def _tried(shadow: Sequence[str], length: timedelta, now: datetime) -> dict[str, Tried]:
+def tried(shadow: Sequence[str], length: timedelta, now: datetime) -> dict[str, Tried]:
     """By the days before this one."""
     end = span_start(now, Resolution.DAY)
     rows = ThrottleStat.objects.filter(resolution=Resolution.DAY, rule__in=shadow, start__gte=end - length, start__lt=end)

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from django.conf import settings
@@ -25,15 +25,24 @@ def language(channel: AlertChannel) -> str:
 
 def send(channel: AlertChannel, now: datetime, new: Said = (), over: Said = (), *, test: bool = False) -> str:
     """Why it could not be sent; empty if it was. Without `new` and `over` it is a test."""
-    try:
+
+    def deliver() -> None:
         with translation.override(language(channel)):
             lines = [each["text"] for each in new] + [gettext("Over: %s") % each["text"] for each in over]
             if test:
                 lines.append(gettext("This is a test of the alert channel %s.") % channel.name)
             _send(channel, now, lines, new, over, test)
+
+    return attempt(channel, "an alert", deliver)
+
+
+def attempt(channel: AlertChannel, what: str, deliver: Callable[[], object]) -> str:
+    """Why `what` could not be sent; empty if it was."""
+    try:
+        deliver()
     except Exception as error:  # whatever the site's mail backend raises: shown at the channel
         why = str(error) if isinstance(error, webhook.NotDelivered) else f"{type(error).__name__}: {error}"
-        logger.warning("ratewindow: an alert could not be sent by the channel %s: %s", channel.name, why)
+        logger.warning("ratewindow: %s could not be sent by the channel %s: %s", what, channel.name, why)
         return why[:500]
     return ""
 

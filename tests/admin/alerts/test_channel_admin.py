@@ -1,16 +1,18 @@
 """Alert channels in the admin: their form, their list, and the button that sends a test."""
 
+import re
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.core import mail
 from django.db import connection
-from django.test import Client
+from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from ratewindow.models import AlertChannel
+from tests.support.broken_mail import BROKEN_MAIL
 
 pytestmark = pytest.mark.django_db
 
@@ -35,10 +37,16 @@ def logged_in(*permissions: str) -> Client:
 
 def test_a_channel_is_added_and_what_is_wrong_is_said_at_the_field(admin_client: Any) -> None:
     data = {"name": "ops", "way": "mail", "active": "on", "secret": "s", "addresses": "", "refused_a_minute": "100"}
+    data |= {"digest": "week", "digest_hour": "7", "report_url": "javascript:alert(1)"}
     page = admin_client.post(ADD, data)
     assert page.context["adminform"].form.errors["addresses"] == ["Enter at least one address, or choose another way."]
-    assert admin_client.post(ADD, {**data, "addresses": "ann@example.com"}).status_code == 302
-    assert AlertChannel.objects.get().refused_a_minute == 100
+    (wrong,) = page.context["adminform"].form.errors["report_url"]
+    assert wrong.startswith("javascript:alert(1) is not the address of a page: ")
+    data |= {"addresses": "ann@example.com", "report_url": "http://intranet:8000/admin/ratewindow/throttlestat/"}
+    assert admin_client.post(ADD, data).status_code == 302
+    channel = AlertChannel.objects.get()
+    assert (channel.refused_a_minute, channel.digest, channel.digest_hour) == (100, "week", 7)
+    assert "every week, on Monday, 07:00" in admin_client.get(LIST).content.decode()
 
 
 def test_the_button_sends_a_test(channel: AlertChannel) -> None:
@@ -58,13 +66,28 @@ def test_an_error_of_the_test_is_shown(channel: AlertChannel, admin_client: Any)
     assert "127.0.0.1 is an internal address" in admin_client.get(LIST).content.decode()
 
 
+def test_the_form_of_a_new_channel_knows_where_the_report_is(admin_client: Any) -> None:
+    page = admin_client.get(ADD, headers={"host": "limits.example.com"}).content.decode()
+    assert 'value="http://limits.example.com/admin/ratewindow/throttlestat/"' in page
+
+
+def test_the_other_button_sends_the_newest_digest(channel: AlertChannel, admin_client: Any) -> None:
+    page = admin_client.post(url("digest", channel), follow=True).content.decode()
+    assert re.search(r"The digest of \d{4}-\d\d-\d\d was sent by the channel ops\.", page)
+    (sent,) = mail.outbox
+    assert sent.subject.startswith("Rate limits, ")
+    with override_settings(**BROKEN_MAIL):
+        assert "The digest could not be sent: " in admin_client.post(url("digest", channel), follow=True).content.decode()
+    assert admin_client.get(url("digest", channel)).status_code == 405
+
+
 def test_who_may_only_view_sees_neither_secret_nor_button(channel: AlertChannel) -> None:
     client = logged_in("view_alertchannel")
     page = client.get(url("change", channel)).content.decode()
     assert "ann@example.com" in page
     assert "s3cret" not in page
-    assert "Send a test" not in page
-    assert client.post(url("test", channel)).status_code == 403
+    assert "Send a test" not in page and "Send the newest digest" not in page
+    assert client.post(url("test", channel)).status_code == client.post(url("digest", channel)).status_code == 403
     assert mail.outbox == []
 
 

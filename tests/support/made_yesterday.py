@@ -1,0 +1,48 @@
+"""A day and those before as the collector has stored them: an attack of one network, a rule in shadow, one never met."""
+
+from datetime import UTC, datetime, timedelta
+
+from ratewindow.models import RateRule, ThrottleStat
+from ratewindow.reporting.offender_rows import set_rows
+from ratewindow.reporting.who import CLIENT, NETWORK, ROUTE, Counted, Group, Known, Who
+
+NOW = datetime(2027, 1, 15, 8, 2, 20, tzinfo=UTC)  # a Friday
+YESTERDAY = datetime(2027, 1, 14, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+THE_NETWORK = "ip:203.0.113.0/24"
+
+
+def row(resolution: str, start: datetime, rule: str, **counts: int) -> ThrottleStat:
+    reasons = {"limit": counts["refused"]} if counts.get("refused") else {}
+    return ThrottleStat(resolution=resolution, start=start, rule=rule, reasons=reasons, **counts)
+
+
+def make(now: datetime = NOW) -> None:
+    """Enough earlier days to know what is usual. Of `now` only the day matters."""
+    yesterday = now.replace(hour=0, minute=0, second=0, microsecond=0) - DAY
+    for name, mode in (("login", "enforce"), ("forgotten", "enforce"), ("search", "shadow")):
+        RateRule.objects.define(name, "5/m", path=f"/{name}/", mode=mode)
+    rows = []
+    for ago in range(40):
+        day = yesterday - ago * DAY
+        rows += [row("day", day, "login", passed=24_000, refused=48), row("day", day, "search", passed=2_400, would_refuse=24)]
+        for hour in range(24 if ago < 9 else 0):
+            start = day + hour * HOUR
+            attacked = not ago and hour == 2
+            rows.append(row("hour", start, "login", passed=1000, refused=5000 if attacked else 2))
+            rows.append(row("hour", start, "search", passed=100, would_refuse=1))
+            rows += [
+                row("minute", start + minute * HOUR / 60, "login", passed=250, refused=1250 if attacked else minute // 45 * 2)
+                for minute in ((0, 15, 30, 45) if not ago else ())
+            ]
+    ThrottleStat.objects.bulk_create(rows)
+    named = {f"ip:203.0.113.{each}": Known(Counted(350, 0, 350), network=THE_NETWORK) for each in range(14)}
+    named["user:42"] = Known(Counted(46, 0, 90), signed_in=True)
+    network = Known(Counted(4900, 0, 4900))
+    groups = {
+        CLIENT: Group(named),
+        NETWORK: Group({THE_NETWORK: network}),
+        ROUTE: Group({"POST /login/": Known(Counted(4946, 0, 0))}),
+    }
+    for resolution in ("minute", "hour"):
+        set_rows(resolution, {(yesterday + 2 * HOUR, "login"): Who(Counted(4946, 0, 6000), groups)})  # type: ignore[arg-type]
