@@ -49,6 +49,8 @@ class ConfirmationRequired(Exception):
 class AskingAdmin(RecordedAdmin):
     """A `ModelAdmin` of which every page, also those that a subclass adds, asks before it locks staff out."""
 
+    show_add_link = True  # without it Unfold's lists have no button that adds
+
     @property
     def urls(self) -> list[URLPattern]:
         patterns = super().urls

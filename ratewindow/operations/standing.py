@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ratewindow.identity import parse_identity
 from ratewindow.limiter.problem import Problem
@@ -56,14 +56,15 @@ def standing(identity: str, rule: str = "") -> Standing:
     overrides = _overrides(book, subject, who, rule)
     if not who:
         return Standing(overrides, counts=False)
-    found: list[UnderRule] = []
+    found: dict[Any, UnderRule] = {}  # once, if a row and the rate in code that it replaces have the same counts
     for name in sorted({rule} if rule else names):
         for each in _under(book, name, who):
             if each.decision.cause:
                 return Standing(overrides, away=each.decision.cause)
-            found.append(each)
-    counted = [each for each in found if each.is_counted]
-    return Standing(overrides, counted, len({each.rule.name for each in found} - {each.rule.name for each in counted}))
+            left = tuple((answer.window, answer.remaining) for answer in each.windows)
+            found.setdefault((name, each.decision.mode, left), each)
+    counted = [each for each in found.values() if each.is_counted]
+    return Standing(overrides, counted, len({each.rule.name for each in found.values()} - {each.rule.name for each in counted}))
 
 
 def _under(book: current.Rulebook, name: str, who: tuple[str, ...]) -> Iterator[UnderRule]:

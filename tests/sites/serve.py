@@ -13,10 +13,10 @@ import django
 
 
 def fill() -> None:
-    """What the pages show: rules in each mode, blocks in each state, and minutes of counts with reasons."""
+    """What the pages show: rules in each mode, blocks in each state, minutes of counts with reasons, alerts, and a cleaning."""
     from django.utils import timezone
 
-    from ratewindow.models import Override, RateRule, ThrottleStat
+    from ratewindow.models import AlertChannel, CleaningRun, Override, RateRule, ThrottleStat
 
     define = RateRule.objects.define
     define("login", "5/m; 20/h", path="/login/", key="ip+post:username", mode="enforce", methods="POST")
@@ -39,6 +39,10 @@ def fill() -> None:
         )
 
     _fill_who(now - timedelta(minutes=3))
+    raised = {"rate login": {"text": "login refuses 50 requests a minute."}}
+    AlertChannel.objects.create(name="night", addresses="night@example.com", refused_a_minute=20, raised=raised, sent_at=now)
+    AlertChannel.objects.create(name="chat", way="webhook", url=f"https://example.com/{'long' * 20}", error="Answer: 500")
+    CleaningRun.objects.create(began_at=now, took_ms=12_400, seen=1_200_000, orphans=3_100, freed_bytes=812_000, ended="time")
 
 
 def _fill_who(minute: Any) -> None:

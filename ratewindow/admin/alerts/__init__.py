@@ -1,3 +1,5 @@
 """Alert channels in the admin."""
 
-from ratewindow.admin.alerts import channel_admin  # noqa: F401  imported to register it
+from ratewindow.admin.alerts.channel_admin import AlertChannelAdmin
+
+__all__ = ["AlertChannelAdmin"]

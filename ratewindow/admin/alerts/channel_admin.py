@@ -48,7 +48,7 @@ class AlertChannelAdmin(AskingAdmin):
     radio_fields = {"way": admin.VERTICAL, "digest": admin.VERTICAL}
 
     class Media:
-        css = {"all": ["ratewindow/rules.css"]}
+        css = {"all": ["ratewindow/rules.css", "ratewindow/alerts.css"]}
 
     def get_readonly_fields(self, request: HttpRequest, obj: AlertChannel | None = None) -> Any:
         return [raised_now, last_error, "sent_at", "digest_until"]

@@ -53,7 +53,7 @@ def until(override: Override) -> SafeString:
     return format_html('{} <time class="rw-sentence" datetime="{}" title="{}">{}</time>', words, *exact)
 
 
-@admin.display(description="")
+@admin.display(description=_("end"))
 def quick(override: Override) -> SafeString:
     """Buttons that submit the form around the list, with its CSRF token, to their own URLs."""
     if override.state == "ended":

@@ -78,6 +78,8 @@ def _others(found: Standing) -> str:
         return gettext("Its counts are not known: Redis does not answer.")
     if not found.counts:
         return gettext("It is no single client, so it has no counts.")
+    if found.rules and not found.others:
+        return ""
     text = ngettext(
         "Nothing is counted for it under %(count)d other rule.",
         "Nothing is counted for it under %(count)d other rules.",

@@ -28,6 +28,12 @@ class TestList:
         assert "1000/h instead of the limits of rule api · by a command, just now" in told
         assert ">no end<" in told
 
+    def test_each_column_has_a_heading(self, page: Client) -> None:
+        Override.objects.block("ip:203.0.113.9", duration="1h")
+        headings = re.findall(r'<div class="text">(.*?)</div>', text(page.get(LIST)))
+        assert len(headings) == 5  # the first has the checkbox
+        assert all(re.sub("<[^>]*>", "", heading).strip() for heading in headings[1:])
+
     @pytest.mark.parametrize(("state", "shown"), [("now", {"a"}), ("waiting", {"b"}), ("ended", {"c"}), ("", {"a", "b", "c"})])
     def test_it_can_be_narrowed_to_what_holds_now(self, page: Client, state: str, shown: set[str]) -> None:
         now = timezone.now()

@@ -166,6 +166,9 @@ class TestStanding:
         assert "identity=user%3A42&amp;rule=mail" in text and "Release from mail…" in text
         assert "action=rate&amp;duration=1h" in text
 
+    def test_rules_without_counts_are_named_only_if_there_are_any(self, admin_client: Client) -> None:
+        assert "under 0 other rules" not in text_of(admin_client.get(RELEASE, {"identity": "user:42", "rule": "mail"}))
+
     def test_a_login_name_is_understood_and_a_wrong_one_is_said(self, admin_client: Client) -> None:
         ann = User.objects.create_user("ann")
         assert f"user:{ann.pk} now" in text_of(admin_client.get(RELEASE, {"identity": "ann"}))

@@ -86,6 +86,13 @@ def test_a_rate_in_code_is_shown() -> None:
     assert [each["rule"] for each in shown("--rule", "shown.in.code")["rules"]] == ["shown.in.code"]
 
 
+def test_a_row_and_the_rate_in_code_that_it_replaces_have_the_same_counts_and_are_shown_once() -> None:
+    limited = decorated(False, "shown.in.both", "2/h")
+    define("shown.in.both", "2/h")
+    get(limited, REMOTE_ADDR=ME)
+    assert [each["rule"] for each in shown("--rule", "shown.in.both")["rules"]] == ["shown.in.both"]
+
+
 def test_it_is_shown_again_and_again_until_it_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     define("api", "3/h", applies_to="all")
 

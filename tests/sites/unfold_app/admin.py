@@ -3,12 +3,13 @@
 from django.contrib import admin
 from unfold.admin import ModelAdmin, TabularInline
 
+from ratewindow.admin.alerts import AlertChannelAdmin
 from ratewindow.admin.overrides import OverrideAdmin
 from ratewindow.admin.report import ReportAdmin
 from ratewindow.admin.rules import RateRuleAdmin, RuleWindowInline
-from ratewindow.models import Override, RateRule, ThrottleStat
+from ratewindow.models import AlertChannel, Override, RateRule, ThrottleStat
 
-for model in (RateRule, Override, ThrottleStat):
+for model in (AlertChannel, RateRule, Override, ThrottleStat):
     admin.site.unregister(model)
 
 
@@ -28,4 +29,9 @@ class UnfoldOverrideAdmin(OverrideAdmin, ModelAdmin):
 
 @admin.register(ThrottleStat)
 class UnfoldReportAdmin(ReportAdmin, ModelAdmin):
+    pass
+
+
+@admin.register(AlertChannel)
+class UnfoldChannelAdmin(AlertChannelAdmin, ModelAdmin):
     pass
