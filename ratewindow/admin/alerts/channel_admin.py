@@ -8,7 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -24,7 +24,10 @@ from ratewindow.operations.digests.sending import send_latest
 def raised_now(channel: AlertChannel) -> str | SafeString:
     raised = channel.raised.values() if isinstance(channel.raised, dict) else ()
     texts = [(each["text"],) for each in raised if isinstance(each, dict) and "text" in each]  # not what other programs write
-    return format_html_join("", "<div>{}</div>", texts) or gettext("nothing")
+    lines = format_html_join("", "<div>{}</div>", texts)
+    return (
+        format_html("<div>{}</div>", lines) if lines else gettext("nothing")
+    )  # one element: Unfold sets several beside one another
 
 
 @admin.display(description=_("last error"))

@@ -26,6 +26,10 @@ class LatelyListFilter(admin.AllValuesFieldListFilter):
         newest = model_admin.get_queryset(request).order_by("-at", "-pk").values_list(field.name, flat=True)[:LATELY]
         self.lookup_choices: Any = sorted({*newest, *(self.lookup_val or ())})
 
+    def choices(self, changelist: Any) -> Any:
+        """The value of edits that nobody made, the empty one, has a name as well."""
+        return [{**choice, "display": choice["display"] or gettext("nobody")} for choice in super().choices(changelist)]
+
 
 class NewestFirst(few_rows.FewChangeList):
     """The list of edits, which is called the history."""

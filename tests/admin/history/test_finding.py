@@ -1,5 +1,6 @@
 """What narrows the page of all edits uses indexes where it can, and offers the values of late."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -36,6 +37,11 @@ def test_the_filters_offer_who_edited_lately_and_who_is_chosen(page: Client, mon
     assert "?by=carl" in told and "?by=beth" in told and "?by=long-ago" not in told and "?way=command+mode" in told
     assert "?by=long-ago" in page.get(LIST, {"by": "long-ago"}).content.decode()
     assert "1 edit" in said(page.get(LIST, {"by": "long-ago"}))
+
+
+def test_edits_that_nobody_made_are_offered_by_a_name(page: Client) -> None:
+    edit(by="")
+    assert re.search(r'<a href="\?by=">\s*nobody\s*</a>', page.get(LIST).content.decode())
 
 
 def test_one_word_that_names_a_rule_or_a_person_finds_their_edits_alone() -> None:
