@@ -1,0 +1,198 @@
+"""Each client's peak: the most units that it took in any window of a period, from requests in the order of time.
+
+The window slides: it ends at every request and begins one period before it, not at a full minute. A client is refused by
+a limit of ``sliding_log`` exactly if its peak is above that limit.
+
+Memory is bounded by the number of clients. Of each, the times of its newest period are kept, at most `MOST_TIMES`
+different ones: a client with more is from then on counted in steps of a 2048th of the period, so that its peak is at
+most that of a window longer by that much. `tried_limits` states what the refusals take, and only the `MOST_SAMPLED` clients
+with the highest peaks, and as many that may become one of them, have a sample of what they did.
+"""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ratewindow.operations.backtest.samples import Sample, Sampling
+from ratewindow.operations.backtest.tried_limits import TriedLimits
+
+MOST_TIMES = 4096
+MOST_SAMPLED = 1000
+# The time is divided into 32 to 64 spans, each with a peak of its own, since nobody knows beforehand where its half will be.
+MOST_SPANS = 64
+FIRST_SPAN_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPeak:
+    """What is known of one client under one period."""
+
+    client: str  # identity
+    peak: int  # units in its fullest window
+    requests: int
+    likely_innocent: bool
+    first_half: int = 0  # the peak of each half of the time; 0: it was not there
+    second_half: int = 0
+    refused: tuple[int, ...] | None = None  # requests, by each of `LIMITS` below the peak; None: not known
+    did: Sample | None = None
+
+
+class Peaks:
+    """The peaks of all clients. Requests that a rule does not count are not added."""
+
+    def __init__(self, period_ms: int) -> None:
+        self.period_ms = period_ms
+        self.start_ms = self.end_ms = 0  # of the first and the last request
+        self._clients: dict[str, _Client] = {}
+        self._span_ms = FIRST_SPAN_MS
+        self._sampled: list[_Client] = []
+        self._sampled_above = 0  # clients with a higher peak are sampled
+
+    def __len__(self) -> int:
+        return len(self._clients)
+
+    def add(
+        self,
+        client: str,
+        at_ms: int,
+        cost: int = 1,
+        *,
+        status: int = 0,
+        signed_in: bool = False,
+        never: bool = False,
+        method: str = "",
+        target: str = "",
+        agent: str = "",
+    ) -> None:
+        """Count one request. `never`: the client is one of those that are never to be refused."""
+        one = self._clients.get(client)
+        if one is None:
+            if not self._clients:
+                self.start_ms = self.end_ms = at_ms
+            one = self._clients[client] = _Client()
+        self.end_ms = max(self.end_ms, at_ms)
+        span = max(0, at_ms - self.start_ms) // self._span_ms
+        while span >= MOST_SPANS:
+            span = self._widen_spans(at_ms)
+        one.count(at_ms, cost, self.period_ms, span)
+        one.requests += 1
+        one.faults += not 100 <= status < 400
+        one.signed_in += signed_in
+        one.never = one.never or never
+        if one.sampling is None and one.peak > self._sampled_above:
+            one.sampling = Sampling()
+            self._sampled.append(one)
+            if len(self._sampled) > 2 * MOST_SAMPLED:
+                self._keep_highest()
+        if one.sampling is not None:
+            one.sampling.add(method, target, status, agent)
+
+    def clients(self, start_ms: int | None = None, end_ms: int | None = None) -> Iterator[ClientPeak]:
+        """All clients, each with the peaks of both halves of the time; None: it begins or ends with a request of this rule."""
+        start_ms = self.start_ms if start_ms is None else start_ms
+        end_ms = self.end_ms if end_ms is None else end_ms
+        middle = ((start_ms + end_ms) / 2 - self.start_ms) / self._span_ms
+        for name, one in self._clients.items():
+            yield ClientPeak(
+                name,
+                one.peak,
+                one.requests,
+                one.likely_innocent,
+                *one.halves(round(middle)),
+                refused=tuple(one.tried.refused),
+                did=one.sampling.sample() if one.sampling else None,
+            )
+
+    def _widen_spans(self, at_ms: int) -> int:
+        """Make one span of two, and return the one of this time."""
+        self._span_ms *= 2
+        for one in self._clients.values():
+            one.widen_spans()
+        return (at_ms - self.start_ms) // self._span_ms
+
+    def _keep_highest(self) -> None:
+        self._sampled.sort(key=lambda one: one.peak, reverse=True)
+        self._sampled_above = self._sampled[MOST_SAMPLED].peak
+        for one in self._sampled[MOST_SAMPLED:]:
+            one.sampling = None
+        del self._sampled[MOST_SAMPLED:]
+
+
+class _Client:
+    """One client while its requests come. Most have few: what those do not need is not made."""
+
+    __slots__ = (
+        *("requests", "faults", "signed_in", "never", "peak", "used"),
+        *("times", "units", "first", "grain_ms", "spans", "tried", "sampling"),
+    )
+
+    def __init__(self) -> None:
+        self.requests = self.peak = self.used = self.faults = self.signed_in = 0
+        self.never = False
+        self.times = array("q")  # of the newest period, oldest first, from `first` on
+        self.units = array("q")  # at each time
+        self.first = 0
+        self.grain_ms = 1
+        self.spans = array("q")  # each span in which it was there, followed by the peak in it
+        self.tried = TriedLimits()
+        self.sampling: Sampling | None = None
+
+    @property
+    def likely_innocent(self) -> bool:
+        return self.never or not self.faults or 2 * self.signed_in > self.requests
+
+    def count(self, at_ms: int, cost: int, period_ms: int, span: int) -> None:
+        times, units = self.times, self.units
+        if times:
+            at_ms = max(at_ms, times[-1] - self.grain_ms + 1)  # a clock that goes back stands still, as in the limiter
+            self._forget(at_ms - period_ms)
+        if self.tried.refused:
+            self.tried.decide(at_ms, cost, period_ms)
+        self.used += cost
+        if self.used > self.peak:
+            self.peak = self.used
+            if self.tried.next < self.used:
+                self.tried.begin(self.used, zip(times[self.first :], self.units[self.first :], strict=True))
+        kept_ms = at_ms - at_ms % self.grain_ms + self.grain_ms - 1
+        if times and times[-1] == kept_ms:
+            units[-1] += cost
+        else:
+            times.append(kept_ms)
+            units.append(cost)
+            if len(times) - self.first > MOST_TIMES:
+                self._coarsen(period_ms)
+        if not self.spans or self.spans[-2] < span:
+            self.spans.extend((span, self.used))
+        elif self.used > self.spans[-1]:
+            self.spans[-1] = self.used
+
+    def _forget(self, edge_ms: int) -> None:
+        """Forget what has left the window."""
+        times, first = self.times, self.first
+        while first < len(times) and times[first] <= edge_ms:
+            self.used -= self.units[first]
+            first += 1
+        if first > 32 and first > len(times) // 2:
+            del times[:first], self.units[:first]
+            first = 0
+        self.first = first
+
+    def _coarsen(self, period_ms: int) -> None:
+        """Join times within steps of a 2048th of the period, each to the end of its step."""
+        self.grain_ms = grain_ms = max(1, period_ms // (MOST_TIMES // 2))
+        joined: dict[int, int] = {}
+        for time_ms, count in zip(self.times[self.first :], self.units[self.first :], strict=True):
+            kept_ms = time_ms - time_ms % grain_ms + grain_ms - 1
+            joined[kept_ms] = joined.get(kept_ms, 0) + count
+        self.times, self.units, self.first = array("q", joined), array("q", joined.values()), 0
+
+    def widen_spans(self) -> None:
+        peaks: dict[int, int] = {}
+        for span, peak in zip(self.spans[::2], self.spans[1::2], strict=True):
+            peaks[span // 2] = max(peak, peaks.get(span // 2, 0))
+        self.spans = array("q", [number for each in peaks.items() for number in each])
+
+    def halves(self, middle: int) -> tuple[int, int]:
+        peaks = list(zip(self.spans[::2], self.spans[1::2], strict=True))
+        first, second = ([peak for span, peak in peaks if (span >= middle) == later] for later in (False, True))
+        return max(first, default=0), max(second, default=0)
