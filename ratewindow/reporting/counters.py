@@ -14,7 +14,7 @@ from django.utils.functional import LazyObject, empty
 from ratewindow import conf
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import Decision
-from ratewindow.reporting import codes, latency, minutes, tallies
+from ratewindow.reporting import codes, latency, minutes, tallies, totals
 from ratewindow.reporting.about_request import MOST_AGENT, Facts, about
 from ratewindow.reporting.codes import Codes, Refusal
 from ratewindow.reporting.sums import NUMBERS, Sums
@@ -284,7 +284,8 @@ class Counters:
         sheet = self._sheets.pop(minute)
         self._dropped += sheet.changes
         for rule, sums in sheet.frozen().items():
-            self._gone[rule] = self._gone[rule].plus(sums) if rule in self._gone else sums
+            name = rule if rule in self._gone or len(self._gone) < totals.MOST_NAMES else totals.OTHERS
+            self._gone[name] = self._gone[name].plus(sums) if name in self._gone else sums
 
     def _open(self, minute: int) -> _Sheet:
         for number, earlier in self._sheets.items():  # an outage of hours takes no more memory than its minutes would, sent

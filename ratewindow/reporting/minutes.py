@@ -67,12 +67,15 @@ def _growth(client: Any, fields: Mapping[int, Mapping[str, Sums]]) -> Mapping[st
     with limited(process_clients.PATIENT_S), client.pipeline(transaction=False) as pipe:
         for minute, by_name in fields.items():
             pipe.hmget(state_keys.minute(minute), list(by_name))
-        known = pipe.execute()
+        pipe.hlen(state_keys.totals())
+        *known, size = pipe.execute()
     before = (sums.from_text(text.decode(errors="replace")) if text else None for texts in known for text in texts)
     after = (each for by_name in fields.values() for each in by_name.items())
-    return totals.growth(
+    grown = totals.growth(
         (name.partition("|")[2], earlier or Sums(), now) for earlier, (name, now) in zip(before, after, strict=True)
     )
+    with limited(process_clients.PATIENT_S):
+        return totals.bounded(client, grown, size)
 
 
 def waiting(now_s: float) -> list[int]:

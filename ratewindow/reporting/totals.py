@@ -2,6 +2,9 @@
 
 A process adds what its sums of a minute have grown by, in the transaction that sets these sums (`minutes.send`): Redis has
 both or neither.
+
+Names of rules that are gone stay. Once there are as many fields as may be, names that are new count under one name, `OTHERS`:
+code may make names of what clients send.
 """
 
 from collections import Counter
@@ -17,6 +20,9 @@ from ratewindow.store import malformed, state_keys
 
 SILENT_S = 400 * 86_400  # after which nobody counts here any more
 MOST_RULE = 64  # characters of a rule's name
+MOST_FIELDS = 20_000  # after which no new name is added: 2,000 rules with four reasons each
+MOST_NAMES = 2000  # of rules in one process
+OTHERS = "(others)"  # which is no rule's name
 _REASON, _LATENCY = "reason:", "latency:"
 _SPANS = frozenset(BOUNDS)
 # One text is read in a tenth of the time that redis-py's own parser takes for thousands.
@@ -45,6 +51,21 @@ def growth(sums: Iterable[tuple[str, Sums, Sums]]) -> Counter[str]:
         for bound, count in _added(before.latency, after.latency):
             grown[f"{_LATENCY}{bound}|"] += count
     return +grown
+
+
+def bounded(client: Any, grown: Mapping[str, int], size: int) -> Mapping[str, int]:
+    """The same, with new names under `OTHERS` where a hash of that `size` is full. Processes may add theirs at once."""
+    if size + len(grown) <= MOST_FIELDS:
+        return grown
+    rules = {rule for name in grown if (rule := name.partition("|")[2])}
+    fields = [f"{number}|{rule}" for rule in rules for number in NUMBERS]
+    found = client.hmget(state_keys.totals(), fields) if fields else []
+    known = {field.partition("|")[2] for field, value in zip(fields, found, strict=True) if value is not None}
+    joined = Counter[str]()
+    for name, count in grown.items():
+        kind, _, rule = name.partition("|")
+        joined[name if not rule or rule in known else f"{kind}|{OTHERS}"] += count
+    return joined
 
 
 def is_name(rule: str) -> bool:

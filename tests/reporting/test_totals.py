@@ -88,7 +88,7 @@ def test_another_programs_value_under_a_key_is_replaced_and_nothing_counts_twice
     process.flush()
     refuse(process)
     process.flush()
-    assert read().numbers["refused"] == {"login": 3 if key == "minutes" else 1}
+    assert read().numbers["refused"] == {"login": 3 if key == "minutes" else 2}
 
 
 def test_odd_fields_are_left_out(redis_client: redis.Redis) -> None:
@@ -113,3 +113,44 @@ def test_the_totals_of_a_process_have_the_minutes_that_it_has_dropped(process: C
         clock.now_s += 61
     assert process.since_start() == {"login": Sums(refused=3, reasons={"limit": 3})}
     assert totals.of_process(process.since_start()).numbers["refused"] == {"login": 3}
+
+
+class TestNamesMadeOfWhatClientsSend:
+    def test_once_the_hash_is_full_new_ones_count_together_and_known_ones_as_before(
+        self, process: Counters, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refuse(process)
+        process.flush()
+        monkeypatch.setattr(totals, "MOST_FIELDS", redis_client.hlen(state_keys.totals()))
+        for number in range(300):
+            process.record([decision(f"user-{number}"), decision(f"user-{number}", "refused", "limit")])
+        refuse(process, 4)
+        process.record([decision("login", "refused", "penalty")])
+        process.flush()
+        found = read()
+        assert found.numbers["refused"] == {"login": 6, totals.OTHERS: 300}
+        assert found.numbers["passed"] == {totals.OTHERS: 300}
+        assert found.reasons == {("login", "limit"): 5, ("login", "penalty"): 1, (totals.OTHERS, "limit"): 300}
+
+    def test_the_hash_stays_bounded_and_the_sum_is_all_that_was_counted(
+        self, process: Counters, clock: SimpleNamespace, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(totals, "MOST_FIELDS", 500)
+        for minute in range(10):
+            process.record([decision(f"user-{minute}-{number}") for number in range(200)])
+            process.flush()
+            clock.now_s += 61
+        found = read().numbers["passed"]
+        assert sum(found.values()) == 2000
+        assert redis_client.hlen(state_keys.totals()) <= 501 and found[totals.OTHERS] >= 1500
+
+    def test_a_process_keeps_as_many_of_minutes_that_are_over(
+        self, process: Counters, clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(totals, "MOST_NAMES", 50)
+        for minute in range(10):
+            process.record([decision(f"user-{minute}-{number}") for number in range(20)])
+            process.flush()
+            clock.now_s += 61
+        found = totals.of_process(process.since_start()).numbers["passed"]
+        assert sum(found.values()) == 200 and len(found) <= 50 + 1 + 20  # and those of the minute that is open
