@@ -1,6 +1,7 @@
 """The model of a channel of alerts: how they are sent, about what, and which are raised now."""
 
 import secrets
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -141,13 +142,16 @@ class AlertChannel(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def save(self, *arguments: Any, **options: Any) -> None:
-        """Digests begin with the first whole day or week after they are switched on."""
+    def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:
+        """Digests begin with the first day or week that ends after they are switched on."""
+        before = self.digest_until
         if not (self.digest and self.active):
             self.digest_until = None
         elif self.digest_until is None:
             self.digest_until = time_zone.local(time_zone.now()).date()
-        super().save(*arguments, **options)
+        if update_fields is not None and self.digest_until != before:
+            update_fields = {*update_fields, "digest_until"}
+        super().save(update_fields=update_fields, **options)
 
     def address_list(self) -> list[str]:
         return self.addresses.replace(",", " ").split()

@@ -25,16 +25,17 @@ def make(now: datetime = NOW) -> None:
     rows = []
     for ago in range(40):
         day = yesterday - ago * DAY
-        rows += [row("day", day, "login", passed=24_000, refused=48), row("day", day, "search", passed=2_400, would_refuse=24)]
-        for hour in range(24 if ago < 9 else 0):
+        rows.append(row("day", day, "login", passed=24_000, refused=48 if ago else 5046))
+        rows.append(row("day", day, "search", passed=2_400, would_refuse=24))
+        for hour in range(24 if ago < 16 else 0):
             start = day + hour * HOUR
             attacked = not ago and hour == 2
             rows.append(row("hour", start, "login", passed=1000, refused=5000 if attacked else 2))
             rows.append(row("hour", start, "search", passed=100, would_refuse=1))
-            rows += [
-                row("minute", start + minute * HOUR / 60, "login", passed=250, refused=1250 if attacked else minute // 45 * 2)
-                for minute in ((0, 15, 30, 45) if not ago else ())
-            ]
+            for minute in () if ago else (0, 15, 30, 45):
+                at = start + minute * HOUR / 60
+                rows.append(row("minute", at, "login", passed=250, refused=1250 if attacked else minute // 45 * 2))
+                rows.append(row("minute", at, "search", passed=25, would_refuse=minute // 45))
     ThrottleStat.objects.bulk_create(rows)
     named = {f"ip:203.0.113.{each}": Known(Counted(350, 0, 350), network=THE_NETWORK) for each in range(14)}
     named["user:42"] = Known(Counted(46, 0, 90), signed_in=True)

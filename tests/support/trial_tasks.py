@@ -1,12 +1,16 @@
-"""Tasks for the tests of Celery: one counts, as any task does that asks a limiter; one collects, and comes to no end."""
+"""Tasks for the tests of Celery: one counts, as any task that asks a limiter; others begin their work, and come to no end."""
 
 import os
 import time
+from collections.abc import Callable
+from typing import Any
 
 from celery import shared_task
 
 import ratewindow
 from ratewindow.limiter.types import Decision
+from ratewindow.operations.digests.mail import DigestMail
+from ratewindow.operations.digests.sending import send_report
 from ratewindow.reporting import collecting, counters, minutes
 from ratewindow.store import process_clients
 
@@ -35,15 +39,23 @@ def tell_limit(rule: str) -> None:
 @shared_task(ignore_result=True)
 def collect_and_hang(step: str) -> None:
     """The collection up to the end of one step, at which its process can be killed."""
+    _up_to(*STEPS[step], collecting.collect_stats)
 
+
+@shared_task(ignore_result=True)
+def send_and_hang(name: str) -> None:
+    """The digests up to a method of their mail, at which its process can be killed."""
+    _up_to(DigestMail, name, send_report)
+
+
+def _up_to(owner: Any, name: str, work: Callable[[], object]) -> None:
     def hang(*_: object, **__: object) -> None:
         process_clients.patient_client().set("hanging", os.getpid(), ex=60)
         time.sleep(60)  # it is killed here
 
-    module, name = STEPS[step]
-    usual = getattr(module, name)
-    setattr(module, name, hang)
+    usual = getattr(owner, name)
+    setattr(owner, name, hang)
     try:
-        collecting.collect_stats()
+        work()
     finally:
-        setattr(module, name, usual)
+        setattr(owner, name, usual)

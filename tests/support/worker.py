@@ -77,6 +77,11 @@ class Site:
         words = [sys.executable, "manage.py", *DUMPED]
         return _rows(subprocess.run(words, cwd=CHECKOUT, env=self.environment, check=True, capture_output=True, text=True).stdout)
 
+    def asked(self, query: str) -> list[tuple[Any, ...]]:
+        """Rows of the site's database; a query that changes some is committed."""
+        with closing(sqlite3.connect(self.database, timeout=20)) as database, database:
+            return database.execute(query).fetchall()
+
     def wait_for(self, condition: Callable[[], object]) -> None:
         deadline_s = time.monotonic() + PATIENCE_S
         while not condition():

@@ -61,6 +61,10 @@ class AlertChannelAdmin(AskingAdmin):
         report = request.build_absolute_uri(reverse("admin:ratewindow_report"))
         return {"report_url": report, **super().get_changeform_initial_data(request)}
 
+    def save_model(self, request: HttpRequest, obj: AlertChannel, form: Any, change: bool) -> None:
+        """What was edited alone: a run that sends meanwhile writes what it has sent into the same row."""
+        obj.save(update_fields=form.changed_data if change else None)
+
     def get_fieldsets(self, request: HttpRequest, obj: AlertChannel | None = None) -> Any:
         """The secret is shown to those alone who may change it."""
         may_change = self.has_add_permission(request) if obj is None else self.has_change_permission(request, obj)

@@ -87,11 +87,11 @@ def _chart(digest: Digest) -> dict[str, Any]:
     """What stands around the picture as text."""
     chart = digest.chart
     sums = [passed + refused for passed, refused in zip(chart["passed"], chart["refused"], strict=True)]
-    ticks = 4 if digest.span.kind == DAILY else 7
+    ticks = min(len(sums), 4 if digest.span.kind == DAILY else 7)
     return {
         "height": bar_height(chart["step"], max(sums, default=0)),
-        "ticks": [chart["short"][len(sums) * tick // ticks] for tick in range(ticks)] if sums else [],
-        "tick_width": 100 // ticks,
+        "ticks": [chart["short"][len(sums) * tick // ticks] for tick in range(ticks)],
+        "tick_width": 100 // max(1, ticks),
         "keys": [(name, label) for name, label in _keys() if any(chart[name])],
         "language": get_language() or "en",
         "direction": "rtl" if get_language_bidi() else "ltr",
@@ -110,15 +110,15 @@ def bar_height(step_s: int, most: int) -> str:
     if step_s % 3600:
         minutes = step_s // 60
         text = ngettext(
-            "Each bar is %(step)d minute; the highest is %(most)s requests.",
-            "Each bar is %(step)d minutes; the highest is %(most)s requests.",
+            "Each bar is %(step)d minute, the highest is %(most)s.",
+            "Each bar is %(step)d minutes, the highest is %(most)s.",
             minutes,
         )
         return text % {"step": minutes, "most": number(most)}
     hours = step_s // 3600
     text = ngettext(
-        "Each bar is %(step)d hour; the highest is %(most)s requests.",
-        "Each bar is %(step)d hours; the highest is %(most)s requests.",
+        "Each bar is %(step)d hour, the highest is %(most)s.",
+        "Each bar is %(step)d hours, the highest is %(most)s.",
         hours,
     )
     return text % {"step": hours, "most": number(most)}

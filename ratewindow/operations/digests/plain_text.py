@@ -64,7 +64,8 @@ def _folded(text: str, begin: str = "") -> str:
 
 def _drawn(digest: Digest) -> Iterator[str]:
     """A bar for each hour of a day, or for each six hours of a week."""
-    chart, parts = digest.chart, 24 if digest.span.kind == DAILY else 28
+    chart = digest.chart
+    parts = min(len(chart["passed"]), 24 if digest.span.kind == DAILY else 28)
     lines = (
         (gettext("Passed"), chart["passed"]),
         (gettext("Refused"), chart["refused"]),
@@ -74,11 +75,7 @@ def _drawn(digest: Digest) -> Iterator[str]:
     if not shown:
         return
     yield ""
-    yield (
-        gettext("Hour by hour, each line by its own highest:")
-        if digest.span.kind == DAILY
-        else gettext("Six hours each, each line by its own highest:")
-    )
+    yield gettext("Over time, each line by its own highest:")
     for label, counts in shown:
         yield f"{_bars(counts)} {label}"
 

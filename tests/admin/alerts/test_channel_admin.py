@@ -1,6 +1,7 @@
 """Alert channels in the admin: their form, their list, and the button that sends a test."""
 
 import re
+from datetime import date
 from typing import Any
 
 import pytest
@@ -64,6 +65,27 @@ def test_an_error_of_the_test_is_shown(channel: AlertChannel, admin_client: Any)
     page = admin_client.post(url("test", channel), follow=True).content.decode()
     assert "The test could not be sent: 127.0.0.1 is an internal address" in page
     assert "127.0.0.1 is an internal address" in admin_client.get(LIST).content.decode()
+
+
+def test_an_edit_leaves_what_a_run_sends_meanwhile(
+    channel: AlertChannel, admin_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    AlertChannel.objects.update(digest="day", digest_until=date(2027, 1, 14))
+    data = {"name": "ops", "way": "mail", "active": "on", "secret": "s", "addresses": "bob@example.com"}
+    clean = AlertChannel.clean
+
+    def clean_while_a_run_sends(self: AlertChannel) -> None:
+        AlertChannel.objects.update(digest_until=date(2027, 1, 15), raised={"unusual:login": {}})
+        clean(self)
+
+    monkeypatch.setattr(AlertChannel, "clean", clean_while_a_run_sends)
+    assert admin_client.post(url("change", channel), {**data, "digest": "day", "digest_hour": "9"}).status_code == 302
+    channel.refresh_from_db()
+    assert (channel.addresses, channel.digest_hour) == ("bob@example.com", 9)
+    assert (channel.digest_until, channel.raised) == (date(2027, 1, 15), {"unusual:login": {}})
+    admin_client.post(url("change", channel), {**data, "digest": "", "digest_hour": "9"})
+    channel.refresh_from_db()
+    assert channel.digest_until is None
 
 
 def test_the_form_of_a_new_channel_knows_where_the_report_is(admin_client: Any) -> None:
