@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from ratewindow.operations.logs import merging
 from ratewindow.operations.logs.entry import Entry, LogError, Unreadable
 from ratewindow.operations.logs.formats import Format, guessed, named
 from ratewindow.operations.logs.lines import MOST_BYTES, TOO_LONG, LogFile
+from ratewindow.operations.logs.merging import AT_S, merged
 
 Source = str | Path | IO[bytes]
 MOST_UNREADABLE = 0.1  # of all lines
@@ -81,7 +81,7 @@ class Log:
     def __iter__(self) -> Iterator[Entry]:
         self._begin()
         latest = float("-inf")
-        for entry in merging.merged([(part.first_s, self._batches(part)) for part in self._parts]):
+        for entry in merged([(part.first_s, self._batches(part)) for part in self._parts]):
             at_s = entry.at_s
             if at_s < latest:
                 self.out_of_order += 1
@@ -114,7 +114,7 @@ class Log:
                 else:
                     batch.append(entry)
             self.read += len(batch)
-            if self.whole_seconds and not all(entry.at_s.is_integer() for entry in batch):
+            if self.whole_seconds and not all(map(float.is_integer, map(AT_S, batch))):
                 self.whole_seconds = False
             self._judge(last=False)
             yield batch

@@ -10,7 +10,7 @@ from operator import attrgetter
 from ratewindow.operations.logs.entry import Entry
 
 WINDOW = 4096  # requests of one file that may change places
-_AT = attrgetter("at_s")
+AT_S = attrgetter("at_s")
 
 
 def merged(files: Iterable[tuple[float, Iterator[list[Entry]]]]) -> Iterator[Entry]:
@@ -55,8 +55,8 @@ def ordered(batches: Iterable[list[Entry]]) -> Iterator[Entry]:
     for batch in batches:
         held += batch
         if len(held) >= 2 * WINDOW:
-            held.sort(key=_AT)
+            held.sort(key=AT_S)
             yield from held[:-WINDOW]
             del held[:-WINDOW]
-    held.sort(key=_AT)
+    held.sort(key=AT_S)
     yield from held

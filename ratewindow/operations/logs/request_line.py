@@ -9,7 +9,6 @@ from ratewindow.operations.logs.entry import Unreadable
 _REQUEST = re.compile(r"([A-Z][A-Z-]*+) (.+?)(?: HTTP/\d(?:\.\d)?)?")
 _SAFE = string.punctuation.replace("#", "")  # also %: what the log has encoded stays encoded
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-_ODD = re.compile(r"[^!-~]|#")
 _ESCAPED = re.compile(r'\\(?:x([0-9A-Fa-f]{2})|u00([0-9A-Fa-f]{2})|(["\\/bfnrtv]))')
 _CONTROLS = dict(zip("bfnrtv", "\b\f\n\r\t\v", strict=True))
 
@@ -45,7 +44,7 @@ def target(text: str) -> str:
     """Path and query, encoded where the log has not. Raises Unreadable."""
     if not text.startswith("/"):
         raise Unreadable("no path: {text!r}", text=text[:40])
-    if not _ODD.search(text):
+    if text.isascii() and text.isprintable() and " " not in text and "#" not in text:
         return text
     try:
         return quote(text, safe=_SAFE, errors="surrogateescape")

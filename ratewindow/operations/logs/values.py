@@ -7,11 +7,15 @@ from ratewindow.operations.logs.request_line import unescaped
 
 _LONGEST_CLIENT = 255
 _NOBODY = ("", "-")
+_STATUSES = {"": 0, "-": 0, "000": 0} | {str(number): number for number in range(1000)}
+_USUAL = re.compile(r"\d{1,3}+\.\d{1,3}+\.\d{1,3}+\.\d{1,3}+", re.ASCII)
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
 def address(client: str, forwarded: str = "") -> str:
     """The client, without a port, or the last of those that it was forwarded for. Raises Unreadable."""
+    if _USUAL.fullmatch(client):
+        return client
     client = clean((forwarded if client in _NOBODY else client).rpartition(",")[2].strip())
     if client.count(":") == 1:
         client = client.partition(":")[0]
@@ -24,11 +28,10 @@ def address(client: str, forwarded: str = "") -> str:
 
 def status(text: str) -> int:
     """The status of the answer. Raises Unreadable."""
-    if text in _NOBODY:
-        return 0
-    if not (text.isascii() and text.isdecimal() and len(text) <= 3):
+    found = _STATUSES.get(text)
+    if found is None:
         raise Unreadable("no status: {text!r}", text=text[:40])
-    return int(text)
+    return found
 
 
 def readable(text: str) -> str:

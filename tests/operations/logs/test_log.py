@@ -1,11 +1,13 @@
 """Logs as files: several of them, packed, cut off, out of order, and full of what is no request."""
 
 import gzip
+import importlib
 import io
 import sys
 
 import pytest
 
+from ratewindow.operations.logs import lines
 from ratewindow.operations.logs.entry import LogError
 from ratewindow.operations.logs.log import MOST_UNREADABLE, open_logs
 
@@ -38,6 +40,38 @@ def test_each_iteration_reads_the_log_from_its_beginning(written):
     assert log.read == 2
 
 
+def test_a_file_that_is_open_already_is_read_as_often_as_asked(written):
+    with written(line(0) + line(1)).open("rb") as file:
+        log = open_logs([file])
+        assert list(log) == list(log)
+        assert log.read == 2
+
+
+def test_many_files_are_merged_that_overlap(written):
+    logs = [written("".join(line(second) for second in range(worker, 600, 7)), f"{worker}.log") for worker in range(7)]
+    log = open_logs(logs)
+    assert [entry.at_s - 1795165200 for entry in log] == list(range(600))
+    assert (log.read, log.out_of_order, log.share_read) == (600, 0, 1.0)
+
+
+def test_files_of_several_formats_are_one_log(written):
+    json = '{"time": 1795165201, "ip": "203.0.113.9", "method": "GET", "path": "/"}\n'
+    log = open_logs([written(line(0) + line(2)), written(json, "other.log")])
+    assert [entry.at_s - 1795165200 for entry in log] == [0, 1, 2]
+    assert log.format == "common, json"
+
+
+def test_of_many_files_only_those_are_open_whose_time_has_come(written, monkeypatch):
+    opened = []
+    first = lines.LogFile.batches
+    monkeypatch.setattr(lines.LogFile, "batches", lambda self: opened.append(self.name) or first(self))
+    paths = [written(line(hour * 60) + line(hour * 60 + 1), f"{hour}.log") for hour in range(5)]
+    entries = iter(open_logs(reversed(paths)))
+    next(entries)
+    assert opened == [str(paths[0])]
+    assert len(list(entries)) == 9
+
+
 def test_files_are_merged_by_time_in_whatever_order_they_are_named(written):
     newer = written(line(10) + line(12) + line(30), "access.log")
     older = written(gzip.compress((line(1) + line(11) + line(13)).encode()), "access.log.1")
@@ -63,6 +97,29 @@ def test_a_line_that_is_too_long_is_counted(written):
     assert [entry.at_s - 1795165200 for entry in log] == [0, 2]
     assert (log.unreadable, log.examples[0].line) == (1, 2)
     assert "longer than 65536 bytes" in str(log.examples[0])
+
+
+@pytest.fixture
+def zstd():
+    for name in lines._ZSTD_MODULES:
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    raise AssertionError("the tests need backports.zstd before Python 3.14")
+
+
+def test_a_log_of_zstd_is_read_whatever_its_name(written, zstd):
+    packed = zstd.compress((line(0) + line(1)).encode())
+    assert len(list(open_logs([written(packed, "access.log")]))) == 2
+    with pytest.raises(LogError, match=r"half is cut off or damaged"):
+        list(open_logs([written(packed[:-6], "half")]))
+
+
+def test_a_log_of_zstd_says_what_to_install_where_nothing_reads_it(written, monkeypatch):
+    monkeypatch.setattr(lines, "_ZSTD_MODULES", ("no_such_module",))
+    with pytest.raises(LogError, match=r"Install ratewindow\[zstd\], or unpack the file first: zstd -d .*access\.log"):
+        open_logs([written(b"\x28\xb5\x2f\xfd....")])
 
 
 def test_half_a_packed_file_is_an_error_that_names_it(written):
