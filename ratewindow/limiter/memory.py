@@ -11,7 +11,7 @@ from ratewindow.limiter.algorithms.base import Reading
 from ratewindow.limiter.arguments import whole_ms_of
 from ratewindow.limiter.forks import renew_lock_after_fork
 from ratewindow.limiter.reply import NO_VERDICT, Answer, Reply, tells_verdict
-from ratewindow.limiter.types import Check, Refunds, What, WindowAnswer
+from ratewindow.limiter.types import Check, Refunds, What, Window, WindowAnswer
 
 
 class MemoryStore:
@@ -61,6 +61,11 @@ class MemoryStore:
             for key in keys:
                 self._states.put(key, None)
 
+    def forget(self, is_over: Callable[[str, Any], bool]) -> None:
+        """Forget the states of which `is_over` says so, by key and state."""
+        with self._lock:
+            self._states.drop(is_over)
+
     def clear(self) -> None:
         with self._lock:
             self._states = _States()
@@ -80,6 +85,8 @@ class MemoryStore:
 class _Rule:
     """One rule of a request while it is decided."""
 
+    __slots__ = ("check", "full", "impossible", "lock_ends", "locked", "now", "readings", "states")
+
     def __init__(self, check: Check, states: "_States | _Unchanged", now: int) -> None:
         self.check, self.states, self.now = check, states, now
         self.readings: list[Reading] = []
@@ -92,14 +99,15 @@ class _Rule:
         return not (self.full or self.locked)
 
     def read(self) -> None:
-        check = self.check
+        check, states, now = self.check, self.states, self.now
+        cost = check.cost
         for window, key in zip(check.windows, check.keys, strict=True):
-            reading = algorithm(window.algorithm).reading(window, self.states.get(key), self.now)
+            reading = algorithm(window.algorithm).reading(window, states.get(key), now)
             if reading.discarded:
-                self.states.put(key, None)
+                states.put(key, None)
+            self.full = self.full or cost > reading.room
+            self.impossible = self.impossible or cost > reading.capacity
             self.readings.append(reading)
-        self.full = any(check.cost > reading.room for reading in self.readings)
-        self.impossible = any(check.cost > reading.capacity for reading in self.readings)
         if check.penalty_ms:
             self._read_lock()
 
@@ -115,59 +123,68 @@ class _Rule:
     def settle(self, what: What, passes: bool) -> Answer:
         """Charge what is to be charged."""
         check, hits, forced = self.check, what != "peek", what in ("force", "charge")
-        judged = check.enforce or passes
+        cost, enforce = check.cost, check.enforce
+        judged = enforce or passes
         counts_refused = hits and check.counts_refused
-        if not check.enforce and (judged or counts_refused):
+        if not enforce and (judged or counts_refused):
             self.read()
-        charges = hits and passes and check.cost > 0 and not check.only_looks
-        charged = charges and (self.open or (forced and check.enforce))
-        counted = counts_refused and not charged and check.cost > 0 and not self.impossible
-        own_refusal = judged and self.full and not self.locked and not self.impossible and check.cost > 0
-        if check.penalty_ms and hits and not forced and own_refusal:
+        is_open = self.open
+        charged = hits and passes and cost > 0 and not check.only_looks and (is_open or (forced and enforce))
+        counted = counts_refused and not charged and cost > 0 and not self.impossible
+        if check.penalty_ms and hits and not forced and judged and self._refuses_by_itself():
             self.lock_ends = self.now + check.penalty_ms
             self.states.put(check.lock, (self.now, check.penalty_ms))
-        verdict, lock_wait, windows = NO_VERDICT, 0, []
+        verdict, lock_wait = NO_VERDICT, 0
         if tells_verdict(check, what):
             verdict = 0
             if judged:
                 verdict = 2 if self.locked else 1 if self.full else 0
                 lock_wait = 0 if self.lock_ends is None else max(0, self.lock_ends - self.now)
-        for number, window in enumerate(check.windows):
-            reading, charged_at_ms = self.readings[number] if self.readings else None, -1
-            if reading is not None and charged:
-                left = max(0, reading.room)
-                takes_left = what == "force" and algorithm(window.algorithm).takes_what_is_left
-                units = left if takes_left and check.cost > left else check.cost
-                self._charge(number, units)
-                charged_at_ms = reading.time if units == check.cost else -1
-            elif reading is not None and counted:
-                reading.count(check.cost)
-                self.states.put(check.keys[number], reading.stored)
+        if not self.readings:
+            return Answer(verdict, lock_wait, tuple([WindowAnswer(window, 0, 0, 0) for window in check.windows]))
+        windows = []
+        for window, key, reading in zip(check.windows, check.keys, self.readings, strict=True):
+            charged_at_ms = -1
+            if charged:
+                charged_at_ms = self._charge(window, key, reading, what)
+            elif counted:
+                reading.count(cost)
+                self.states.put(key, reading.stored)
                 charged_at_ms = reading.time
-            if reading is not None and judged and reading.settled is not None:
-                self.states.put(check.keys[number], reading.settled)
-            numbers = self._numbers(reading, charged) if reading is not None and judged else (0, 0, 0)
-            windows.append(WindowAnswer(window, *numbers, charged_at_ms))
-        if judged and not charged and not self.open:
+            if not judged:
+                windows.append(WindowAnswer(window, 0, 0, 0, charged_at_ms))
+                continue
+            if reading.settled is not None:
+                self.states.put(key, reading.settled)
+            windows.append(self._answer(window, reading, charged, charged_at_ms))
+        if judged and not charged and not is_open:
             for key in (*check.keys, check.lock):
                 self.states.mark_refused(key)
         return Answer(verdict, lock_wait, tuple(windows))
 
-    def _charge(self, number: int, units: int) -> None:
-        reading = self.readings[number]
+    def _refuses_by_itself(self) -> bool:
+        return self.full and not self.locked and not self.impossible and self.check.cost > 0
+
+    def _charge(self, window: Window, key: str, reading: Reading, what: What) -> int:
+        """Charge one window; returns under which time the charge can be refunded."""
+        units = cost = self.check.cost
+        if what == "force" and cost > reading.room and algorithm(window.algorithm).takes_what_is_left:
+            units = max(0, reading.room)
         if units > 0:
             reading.charge(units)
-            self.states.put(self.check.keys[number], reading.stored)
+            self.states.put(key, reading.stored)
+        return reading.time if units == cost else -1
 
-    def _numbers(self, reading: Reading, charged: bool) -> tuple[int, int, int]:
+    def _answer(self, window: Window, reading: Reading, charged: bool, charged_at_ms: int) -> WindowAnswer:
         wait, cost = 0, self.check.cost
-        if not charged and cost > reading.capacity:
+        room, capacity = reading.room, reading.capacity
+        if not charged and cost > capacity:
             wait = -1
-        elif not charged and cost > reading.room:
+        elif not charged and cost > room:
             wait = reading.wait(cost) - self.now
-        remaining = max(0, reading.room)
-        grows = reading.wait(remaining + 1) - self.now if remaining < reading.capacity else 0
-        return remaining, wait, max(wait, grows)
+        remaining = max(0, room)
+        grows = reading.wait(remaining + 1) - self.now if remaining < capacity else 0
+        return WindowAnswer(window, remaining, wait, max(wait, grows), charged_at_ms)
 
 
 class _States:
@@ -181,11 +198,13 @@ class _States:
         return len(self._ordinary) + len(self._refused)
 
     def get(self, key: str) -> Any:
-        return self._ordinary.get(key, self._refused.get(key))
+        state = self._ordinary.get(key)
+        return state if state is not None else self._refused.get(key)
 
     def put(self, key: str, state: Any) -> None:
         """Keep a state as the newest; None forgets it."""
-        self._refused.pop(key, None)
+        if self._refused:
+            self._refused.pop(key, None)
         if state is None:
             self._ordinary.pop(key, None)
         else:
@@ -195,6 +214,11 @@ class _States:
     def mark_refused(self, key: str) -> None:
         if key in self._ordinary:
             self._refused[key] = self._ordinary.pop(key)
+
+    def drop(self, is_over: Callable[[str, Any], bool]) -> None:
+        for states in (self._ordinary, self._refused):
+            for key in [key for key, state in states.items() if is_over(key, state)]:
+                del states[key]
 
     def shrink(self, most_keys: int) -> None:
         while len(self) > most_keys:

@@ -1,90 +1,129 @@
 """`sliding_log`: every unit remembered by its time, so exact in any window, weights included."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable
+from itertools import islice
 
 from ratewindow.limiter.algorithms.base import Algorithm, Measure
 from ratewindow.limiter.problem import translatable
-
-Charges = tuple[tuple[int, int], ...]
 
 MOST_KEPT = 999_999  # units at once, the newest: ten times the highest limit, so that those beyond decide nothing
 MOST_LATER = 1000  # charges after the one that is refunded
 
 
+class Kept:
+    """The units charged at each time, oldest first, as (time, units), and their sum. A charge changes it in place: a log may
+    have a hundred thousand times."""
+
+    __slots__ = ("charges", "used")
+
+    def __init__(self, charges: Iterable[tuple[int, int]] = ()) -> None:
+        self.charges = deque(charges)
+        self.used = sum(units for _, units in self.charges)
+
+    def drop(self, units: int) -> None:
+        """Take away the oldest units."""
+        charges = self.charges
+        while units > 0 and charges:
+            time_ms, count = charges.popleft()
+            gone = min(units, count)
+            units -= gone
+            self.used -= gone
+            if count > gone:
+                charges.appendleft((time_ms, count - gone))
+
+
 class SlidingLog:
-    """`stored`: the units charged at each time, oldest first, as (time, units)."""
+    """`stored` also has what has stopped counting since it was charged last."""
 
     settled = None
 
-    def __init__(self, window: Measure, stored: Charges | None, now_ms: int) -> None:
+    def __init__(self, window: Measure, stored: Kept | None, now_ms: int) -> None:
         self.period, self.now, self.capacity = window.period_ms, now_ms, window.limit
-        self.time = -1
-        self.newest = stored[-1][0] if stored else now_ms
-        self.discarded = self.newest - now_ms > self.period
-        oldest = max(now_ms, self.newest) - self.period
-        if self.discarded:
-            self.newest = now_ms
-        self._keep(() if self.discarded else [charge for charge in stored or () if charge[0] > oldest])
-
-    def _keep(self, charges: Sequence[tuple[int, int]]) -> None:
-        self.used = sum(units for _, units in charges)
+        self.time, self.newest, self.discarded = -1, now_ms, False
+        self._kept, self._gone, self.used = stored, 0, 0
+        if stored is not None:
+            self._read(stored)
         self.room = self.capacity - self.used
-        self.stored = tuple(charges) if charges else None
+
+    def _read(self, stored: Kept) -> None:
+        newest, self.used = stored.charges[-1][0], stored.used
+        self.discarded = newest - self.now > self.period
+        if self.discarded:
+            self._kept, self.used = None, 0
+            return
+        self.newest, oldest = newest, max(self.now, newest) - self.period
+        for time_ms, units in stored.charges:
+            if time_ms > oldest:
+                break
+            self.used -= units
+            self._gone += 1
+
+    def _counting(self) -> Kept:
+        """What counts now, without what does not."""
+        if self._kept is None:
+            self._kept = Kept()
+        for _ in range(self._gone):
+            self._kept.charges.popleft()
+        self._gone, self._kept.used = 0, self.used
+        return self._kept
+
+    def _follow(self, kept: Kept) -> None:
+        self._kept, self.used = kept, kept.used
+        self.room = self.capacity - self.used
+
+    @property
+    def stored(self) -> Kept | None:
+        return self._counting() if self.used else None
 
     @property
     def empty(self) -> bool:
         return not self.used
 
     def charge(self, cost: int) -> None:
+        kept = self._counting()
         self.time = self.newest = max(self.now, self.newest)
-        charges = list(self.stored or ())
-        if charges and charges[-1][0] == self.time:
-            cost += charges.pop()[1]
-        self._keep([*charges, (self.time, cost)])
-        if self.used > MOST_KEPT:
-            self._drop(self.used - MOST_KEPT)
+        kept.used += cost
+        if kept.charges and kept.charges[-1][0] == self.time:
+            cost += kept.charges.pop()[1]
+        kept.charges.append((self.time, cost))
+        if kept.used > MOST_KEPT:
+            kept.drop(kept.used - MOST_KEPT)
+        self._follow(kept)
 
     def count(self, cost: int) -> None:
         self.charge(cost)
         if self.room < 0:
-            self._drop(-self.room)
+            kept = self._counting()
+            kept.drop(-self.room)
+            self._follow(kept)
 
     def refund(self, cost: int, time_ms: int | None) -> None:
         """Refund the charge of that time. One that many others have followed takes the oldest units instead: those
         that stay leave later. And a log that may have been charged more than it keeps gives nothing back."""
-        charges = list(self.stored or ())
         if self.used >= MOST_KEPT:
             return
+        kept = self._counting()
+        charges = [*kept.charges]
+        at = bisect_left(charges, (time_ms or 0, 0))
         if time_ms is None:
-            self._drop(cost)
-            return
-        at = bisect_left(charges, (time_ms, 0))
-        if at == len(charges) or charges[at][0] != time_ms:
-            return
-        units = min(cost, charges[at][1])
-        if len(charges) - at > MOST_LATER + 1:
-            self._drop(units)
-            return
-        left = charges[at][1] - units
-        self._keep([*charges[:at], *([(time_ms, left)] if left else []), *charges[at + 1 :]])
-
-    def _drop(self, units: int) -> None:
-        """Take away the oldest units."""
-        kept = []
-        for time_ms, count in self.stored or ():
-            gone = max(0, min(units, count))
-            units -= gone
-            if count > gone:
-                kept.append((time_ms, count - gone))
-        self._keep(kept)
+            kept.drop(cost)
+        elif at < len(charges) and charges[at][0] == time_ms:
+            units = min(cost, charges[at][1])
+            if len(charges) - at > MOST_LATER + 1:
+                kept.drop(units)
+            else:
+                left = charges[at][1] - units
+                kept = Kept([*charges[:at], *([(time_ms, left)] if left else []), *charges[at + 1 :]])
+        self._follow(kept)
 
     def wait(self, cost: int) -> int:
         return self._left(cost - self.room)
 
     def _left(self, units: int) -> int:
         """When so many of the oldest units will have stopped counting."""
-        for time_ms, count in self.stored or ():
+        for time_ms, count in islice(self._kept.charges, self._gone, None) if self._kept is not None else ():
             units -= count
             if units <= 0:
                 return time_ms + self.period

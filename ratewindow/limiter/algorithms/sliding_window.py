@@ -7,12 +7,15 @@ many pass, and above that border a few are refused a little early.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS, Algorithm, Measure
 from ratewindow.limiter.problem import translatable
 
 BYTES = 300  # for the times of one client
 Units = tuple[tuple[int, int], ...]
+Stored = tuple[int, Units, int]
+_NOTHING: Stored = (0, (), 0)
 
 
 def width(window: Measure) -> int:
@@ -22,7 +25,12 @@ def width(window: Measure) -> int:
 
 def most_times(window: Measure) -> int:
     """Up to which limit the time of each unit is kept."""
-    return max(window.buckets or 1, BYTES // _size(window.period_ms))
+    return _most_times(window.period_ms, window.buckets or 1)
+
+
+@lru_cache(maxsize=256)
+def _most_times(period_ms: int, buckets: int) -> int:
+    return max(buckets, BYTES // _size(period_ms))
 
 
 def _width(period_ms: int, buckets: int) -> int:
@@ -39,22 +47,29 @@ def _parameter(window: Measure, now_ms: int) -> int:
 
 
 class SlidingWindow:
-    """`stored`: into how many buckets the period is cut, 0 if it is not, and the units that count, oldest first.
+    """`stored`: into how many buckets the period is cut, 0 if it is not, the units that count, oldest first, and their sum.
 
     These are pairs of a time, of a bucket its last millisecond, and how many units came then.
     """
 
     settled = None
 
-    def __init__(self, window: Measure, stored: tuple[int, Units] | None, now_ms: int) -> None:
-        self.buckets, self.most_times = window.buckets or 1, most_times(window)
-        self.period, self.now, self.capacity = window.period_ms, now_ms, window.limit
-        self.time = -1
-        self.cut, units = stored or (0, ())
-        newest = self._newest(units)
-        self.discarded = newest - now_ms > self.period
-        oldest = max(now_ms, newest) - self.period
-        self._keep(() if self.discarded else [each for each in units if each[0] > oldest])
+    def __init__(self, window: Measure, stored: Stored | None, now_ms: int) -> None:
+        self._window, self.period, self.now, self.capacity = window, window.period_ms, now_ms, window.limit
+        self.time, self.discarded = -1, False
+        self.cut, units, used = stored or _NOTHING
+        if units:
+            newest = self._newest(units)
+            self.discarded = newest - now_ms > self.period
+            oldest, gone = max(now_ms, newest) - self.period, 0
+            for time, count in units:
+                if time > oldest and not self.discarded:
+                    break
+                used -= count
+                gone += 1
+            if gone:
+                units = units[gone:] if used else ()
+        self.units, self.used, self.room = units, used, self.capacity - used
 
     def _newest(self, units: Units) -> int:
         """When the newest unit came at the earliest: a clock that goes back stands still then."""
@@ -69,8 +84,8 @@ class SlidingWindow:
         self.units = kept if self.used else ()
 
     @property
-    def stored(self) -> tuple[int, Units] | None:
-        return (self.cut, self.units) if self.used else None
+    def stored(self) -> Stored | None:
+        return (self.cut, self.units, self.used) if self.used else None
 
     @property
     def empty(self) -> bool:
@@ -88,9 +103,17 @@ class SlidingWindow:
     def _charge(self, cost: int, most_used: int) -> None:
         time = max(self.now, self._newest(self.units))
         if not (self.cut and self.units and time <= self.units[-1][0]):  # the newest bucket may not be over
-            self._cut_anew(0 if max(self.capacity, most_used) <= self.most_times else self.buckets)
+            cut = 0 if max(self.capacity, most_used) <= most_times(self._window) else self._window.buckets or 1
+            if cut != self.cut:
+                self._cut_anew(cut)
         self.time = self._counted_at(time)
-        self._keep(_joined((*self.units, (self.time, cost))))
+        units = self.units
+        if units and units[-1][0] == self.time:
+            self.units = (*units[:-1], (self.time, units[-1][1] + cost))
+        elif cost:
+            self.units = (*units, (self.time, cost))
+        self.used += cost
+        self.room -= cost
 
     def _cut_anew(self, buckets: int) -> None:
         self.cut = buckets
