@@ -33,7 +33,7 @@ def charge_parts(decision: Decision, units: int, rule: str | None) -> Steps[None
 
 def charge(parts: Sequence[Decision], waited: str, units: int | None = None) -> Steps[Decision]:
     """Charge the rules of these decisions, each its own cost unless `units` says another."""
-    question = _question_of(parts, units)
+    question = question_of(parts, units)
     decision: Decision = yield decide.decide, decide.adecide, question, "charge", waited
     show(parts, decision)
     for part, new in zip(parts, decision.decisions, strict=True):
@@ -58,7 +58,7 @@ def refund_parts(decision: Decision, units: int, rule: str | None) -> Steps[None
         for part in parts:
             _mark(part, unanswered.cause, unanswered.took_s)
     if not unanswered.cause:
-        show(parts, (yield decide.decide, decide.adecide, _question_of(parts, 0), "peek"))
+        show(parts, (yield decide.decide, decide.adecide, question_of(parts, 0), "peek"))
 
 
 class Unanswered(NamedTuple):
@@ -115,7 +115,8 @@ def show_refunded(parts: Sequence[Decision], refunds: Refunds) -> None:
             )
 
 
-def _question_of(parts: Sequence[Decision], units: int | None) -> Question:
+def question_of(parts: Sequence[Decision], units: int | None = None) -> Question:
+    """What charges the rules of these decisions, each its own cost unless `units` says another."""
     rules = [part.made_by for part in parts if part.made_by is not None]
     return Question([_check(part, units) for part in parts], [], rules)
 

@@ -6,7 +6,7 @@ fails later than that, while a body is streamed or after a client has gone, it i
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ class _Undecided(NamedTuple):
     held: bool  # charged before the view
 
 
-class _Due(NamedTuple):
+class Due(NamedTuple):
     """What an answer makes of the rules that waited for it."""
 
     charges: list[Decision]
@@ -50,7 +50,7 @@ class _Deferred:
     def add(self, part: Decision, held: bool) -> None:
         self._undecided.append(_Undecided(part, held))
 
-    def answered(self, status: int | None) -> _Due:
+    def answered(self, status: int | None) -> Due:
         """What this answer makes count, or not: of requests that passed, since a refused one costs nothing."""
         with self._lock:
             self._answered = True
@@ -62,8 +62,8 @@ class _Deferred:
             self.login_failed = True
             return self._due(None).charges if self._answered else []
 
-    def _due(self, status: int | None) -> _Due:
-        due, left = _Due([], []), []
+    def _due(self, status: int | None) -> Due:
+        due, left = Due([], []), []
         for each in self._undecided:
             part, count_when = each.part, each.part.made_by.count_when
             counts = count_when is not None and count_when.counts(status, self.login_failed)
@@ -81,13 +81,27 @@ class _Deferred:
 
 def defer(visit: Visit, decision: Decision) -> None:
     """Remember which rules of this decision count the request only by its answer."""
+    for part, held in _waiting(decision):
+        if visit.deferred is None:
+            visit.deferred = _Deferred(visit.login_failed)
+            _in_context.set(visit.deferred)
+        visit.deferred.add(part, held)
+
+
+def due(decision: Decision, status: int) -> Due:
+    """What an answer of this status, which is known by now, makes of a decision."""
+    deferred = _Deferred(login_failed=False)
+    for part, held in _waiting(decision):
+        deferred.add(part, held)
+    return deferred.answered(status)
+
+
+def _waiting(decision: Decision) -> Iterator[tuple[Decision, bool]]:
+    """The rules that wait for the answer, and whether each has charged the request."""
     for part in decision.decisions:
         rule = part.made_by
         if rule is not None and rule.count_when is not None and (held := _is_held(part)) is not None:
-            if visit.deferred is None:
-                visit.deferred = _Deferred(visit.login_failed)
-                _in_context.set(visit.deferred)
-            visit.deferred.add(part, held)
+            yield part, held
 
 
 def _is_held(part: Decision) -> bool | None:

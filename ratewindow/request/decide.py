@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from time import monotonic, time
 
 from ratewindow import conf
+from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.loop_deadline import within
 from ratewindow.limiter.reply import Reply
@@ -54,6 +55,13 @@ async def adecide(question: Question, what: What = "hit", waited: str = "") -> D
         return _failed(question, what, error, at_s, began_s)
 
 
+def at_time(question: Question, store: Store, now_ms: int) -> Decision:
+    """The decision of `store` at another time than now, for whoever looks back on requests: nothing is remembered of it."""
+    if (settled := _settled(question)) is not None:
+        return settled
+    return _completed(decision_of(question.checks, store.run(question.checks, "hit", now_ms)), question, now_ms / 1000)
+
+
 def waited(parts: Iterable[Decision]) -> str:
     """Why a request has waited for the store without an answer, or empty. It does not wait twice: its later questions are
     decided without the store. An error that came at once does not count: it cost nothing, and may be about another server
@@ -68,15 +76,22 @@ def _was_long(part: Decision) -> bool:
 
 def _known(question: Question, what: What, waited: str, at_s: float, began_s: float) -> Decision | None:
     """The decision that needs no call of the store."""
+    if (settled := _settled(question)) is not None:
+        return settled
     checks = question.checks
-    if not checks or (question.settled and question.refused):
-        return _with_rules(without_redis.unasked(question), question)
     if outage.refusals.known and what == "hit" and (refused := outage.refusals.recall(checks, 1000 * began_s)) is not None:
         return _completed(refused, question, at_s)
     if waited or outage.breaker.open:
         return _with_rules(
             without_redis.unanswered(question, what, outage.breaker.cause if outage.breaker.open else waited), question
         )
+    return None
+
+
+def _settled(question: Question) -> Decision | None:
+    """The decision on a question without checks, or one that something settled refuses."""
+    if not question.checks or (question.settled and question.refused):
+        return _with_rules(without_redis.unasked(question), question)
     return None
 
 

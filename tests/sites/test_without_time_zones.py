@@ -91,6 +91,7 @@ def test_every_command_runs(rows: None, recorder: Any, tmp_path: Any) -> None:
         "on": [],
         "collect": [],
         "clean": [],
+        "backtest": [str(log), "--rates", "5/m"],
         "replay": [str(log), "--url", f"http://127.0.0.1:{recorder.server_port}"],
         "export": [str(exported)],
         "import": [str(exported), "--dry-run"],

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandParser, no_translati
 from ratewindow.management.subcommands import (
     alerts,
     apply,
+    backtest,
     check,
     clean,
     collect,
@@ -50,6 +51,7 @@ SUBCOMMANDS: tuple[Any, ...] = (
     report,
     clean,
     subject,
+    backtest,
     replay,
 )
 

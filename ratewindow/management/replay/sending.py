@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from ratewindow.management.replay.addresses import Addresses
 from ratewindow.management.replay.site import Site
+from ratewindow.operations.backtest.addresses import Addresses
 from ratewindow.operations.logs.entry import Entry
 
 WORKERS = 32

@@ -11,11 +11,11 @@ from typing import Any, TextIO
 
 from django.core.management.base import CommandError, CommandParser
 
-from ratewindow.management.replay.addresses import Addresses
 from ratewindow.management.replay.pace import due_times
 from ratewindow.management.replay.progress import Progress
 from ratewindow.management.replay.sending import Outcome, Sender
 from ratewindow.management.replay.site import Site
+from ratewindow.operations.backtest.addresses import Addresses
 from ratewindow.operations.logs.entry import Entry, LogError
 from ratewindow.operations.logs.lines import STANDARD_INPUT
 from ratewindow.operations.logs.log import Log, open_logs

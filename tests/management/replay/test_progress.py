@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
-from ratewindow.management.replay import progress
-from ratewindow.management.replay.progress import LINE_EVERY_S, Progress
+from ratewindow.management import progress
+from ratewindow.management.progress import LINE_EVERY_S
+from ratewindow.management.replay.progress import Progress
 from ratewindow.management.replay.sending import Outcome
 
 HALF = Outcome(Counter({200: 40, 429: 10}))

@@ -4,9 +4,9 @@ import contextlib
 
 import pytest
 
-from ratewindow.management.replay.addresses import Addresses
 from ratewindow.management.replay.sending import Sender
 from ratewindow.management.replay.site import Site
+from ratewindow.operations.backtest.addresses import Addresses
 from ratewindow.operations.logs.entry import Entry
 
 

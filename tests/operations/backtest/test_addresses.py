@@ -2,7 +2,7 @@
 
 import ipaddress
 
-from ratewindow.management.replay.addresses import Addresses
+from ratewindow.operations.backtest.addresses import Addresses
 
 
 def test_an_address_stays_itself():
@@ -28,6 +28,6 @@ def test_every_name_has_its_own_64_below_the_network_for_examples():
 
 def test_names_whose_hashes_meet_are_still_two_clients(monkeypatch):
     addresses = Addresses()
-    monkeypatch.setattr("ratewindow.management.replay.addresses._number", lambda name: 2**32 - 1)
+    monkeypatch.setattr("ratewindow.operations.backtest.addresses._number", lambda name: 2**32 - 1)
     assert addresses.of("a.example") == "2001:db8:ffff:ffff::1"
     assert addresses.of("b.example") == "2001:db8::1"

@@ -1,0 +1,183 @@
+"""A backtest: every request of a log is decided by the rules of a plan, by the engine and at the log's times."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from ratewindow.conf import site_functions
+from ratewindow.identity import ip
+from ratewindow.identity.request_attributes import user_or_ip
+from ratewindow.limiter.types import Decision
+from ratewindow.operations.backtest.as_request import Place, Places
+from ratewindow.operations.backtest.asking import Asking, Stage
+from ratewindow.operations.backtest.course import Course
+from ratewindow.operations.backtest.known import BY_USER, Known, headers_of, parts_of
+from ratewindow.operations.backtest.moments import Moment, Moments
+from ratewindow.operations.backtest.notes import Note
+from ratewindow.operations.backtest.peaks import Peaks
+from ratewindow.operations.backtest.plan import Plan
+from ratewindow.operations.backtest.result import Caught, OfLog, OfRule, Result
+from ratewindow.operations.backtest.seen import Seen
+from ratewindow.operations.backtest.tally import SHOWN, Details, Tally
+from ratewindow.operations.backtest.users import Users
+from ratewindow.operations.logs.log import Log
+from ratewindow.overrides import ALLOW, Overrides, Ruling
+from ratewindow.overrides.as_typed import as_subject
+from ratewindow.overrides.subjects import parse_subject
+
+Progress = Callable[[float, int], None]  # of the share of the log that has been read, and of its requests by now
+
+
+def backtest(
+    log: Log, plan: Plan, never: Collection[str] = (), progress: Progress | None = None, with_peaks: bool = False
+) -> Result:
+    """What the plan's rules would have done with the log's requests.
+
+    `never` names clients who are never to be refused, as blocks name theirs. `with_peaks`: the peaks of each client, too, for
+    a plan of one rule. Raises ValueError for a client that cannot be read, and LogError.
+    """
+    with site_functions.unreported():
+        return _Backtest(log, plan, never, with_peaks).run(progress)
+
+
+class _Backtest:
+    def __init__(self, log: Log, plan: Plan, never: Collection[str], with_peaks: bool) -> None:
+        self._log, self._plan = log, plan
+        self._known, self._seen = Known(), Seen()
+        keys = {rule.key for rule in plan.rules} | {as_subject(each).partition(":")[0] for each in never}
+        reads_users = plan.is_site or not BY_USER.isdisjoint(part for key in keys for part in parts_of(key))
+        self._users = Users() if reads_users else None
+        self._places = Places(None if plan.is_site else headers_of(keys), self._users)
+        self._asking = Asking(plan, self._known)
+        self._moments = Moments(log)
+        self._courses = [Course(self._known) for _ in range(2 if self._moments.whole_seconds else 1)]
+        self._total = Tally(len(self._courses))
+        self._by_rule: dict[str, Tally] = {}
+        self._details = Details()
+        self._never = Overrides((parse_subject(as_subject(each)), Ruling(ALLOW)) for each in never) if never else None
+        self._never_met: set[str] = set()
+        self._alone = plan.rules[0] if len(plan.rules) == 1 and not plan.is_site else None  # its numbers are those of all
+        periods_ms = {window.period_ms for window in self._alone.windows} if self._alone is not None and with_peaks else ()
+        self._peaks = [Peaks(period_ms) for period_ms in sorted(periods_ms)]
+
+    def run(self, progress: Progress | None) -> Result:
+        for batch in self._moments.batches():
+            if self._users is not None:
+                self._users.learn(moment.entry.user for moment in batch)
+            for moment in batch:
+                request = self._places.of(moment.entry)
+                if stages := self._asking.stages(request):
+                    self._decide(moment, request, stages)
+            self._seen.add(batch)
+            for course, now_ms in zip(self._courses, batch[-1].times_ms, strict=True):
+                course.sweep(now_ms)
+            if progress is not None:
+                progress(self._log.share_read, self._seen.requests)
+        return self._result()
+
+    def _decide(self, moment: Moment, request: Place, stages: Sequence[Stage]) -> None:
+        entry, who, caught = moment.entry, "", False
+        for number, course in enumerate(self._courses):
+            parts, refused = course.judge(stages, request, moment.times_ms[number], entry.status)
+            if not number:
+                who = self._add(parts, request)
+            would_refuse = not refused and any(part.outcome == "would_refuse" for part in parts)
+            if refused or would_refuse:
+                self._total.refuse(number, who, refused)
+                caught = True
+                for part in () if self._alone is not None else parts:
+                    if part.outcome in ("refused", "would_refuse"):
+                        self._of_rule(part.rule).refuse(number, _identity(part, request), part.outcome == "refused")
+        self._details.add(who, entry, self._total.requests, caught)
+        never = self._never is not None and bool(self._never.of_request(request))
+        if never:
+            self._never_met.add(who)
+        if self._peaks:
+            self._add_peaks(moment, who, never)
+
+    def _add_peaks(self, moment: Moment, who: str, never: bool) -> None:
+        entry, rule = moment.entry, self._alone
+        if rule is None or not self._known.counts(rule, entry.status):
+            return
+        for peaks in self._peaks:
+            peaks.add(
+                who,
+                moment.times_ms[0],
+                rule.cost,
+                status=entry.status,
+                signed_in=bool(entry.user),
+                never=never,
+                method=entry.method,
+                target=entry.target,
+                agent=entry.agent,
+            )
+
+    def _add(self, parts: Collection[Decision], request: Place) -> str:
+        """Count the request for its client, which is returned, and for each rule that it met."""
+        if self._alone is not None:
+            who = next((_identity(part, request) for part in parts), "") or ip(request)
+        else:
+            who = user_or_ip(request)
+            for part in parts:
+                self._of_rule(part.rule).add(_identity(part, request))
+        self._total.add(who)
+        return who
+
+    def _of_rule(self, name: str) -> Tally:
+        tally = self._by_rule.get(name)
+        if tally is None:
+            tally = self._by_rule[name] = Tally(len(self._courses))
+        return tally
+
+    def _result(self) -> Result:
+        log, seen, total = self._log, self._seen, self._total
+        caught = [self._caught(client) for client in total.most_refused(SHOWN)]
+        never = {client: bounds for client in sorted(self._never_met) if (bounds := total.refused(client)).most}
+        return Result(
+            log=OfLog(
+                format=log.format,
+                read=log.read,
+                unreadable=log.unreadable,
+                examples=[str(each) for each in log.examples],
+                requests=seen.requests,
+                out_of_order=log.out_of_order,
+                first_s=seen.first_s,
+                last_s=seen.last_s,
+                whole_seconds=self._moments.whole_seconds,
+            ),
+            total=total.numbers(),
+            rules=tuple(self._rules()),
+            caught=caught,
+            never=never,
+            notes=tuple(self._notes()),
+            peaks=self._peaks,
+        )
+
+    def _caught(self, client: str) -> Caught:
+        total, name = self._total, self._places.addresses.name_in(client)
+        return Caught(client, name, total.requests[client], total.refused(client), self._details.of(client))
+
+    def _rules(self) -> Iterator[OfRule]:
+        """Each rule, also one that no request met."""
+        rules = self._known.rules() | self._plan.book.by_name
+        if self._alone is not None:
+            tallies = dict.fromkeys(rules, self._total)
+        else:
+            tallies = dict.fromkeys(rules, Tally(len(self._courses))) | self._by_rule
+        for name, tally in tallies.items():
+            yield OfRule(name, rules.get(name), tally.numbers())
+
+    def _notes(self) -> Iterator[Note]:
+        requests = Counter({each.name: each.numbers.requests for each in self._rules()})
+        yield Note("people")
+        yield from self._known.notes(requests, self._seen.has_users, self._seen.has_statuses)
+        yield from self._asking.notes()
+        yield from self._seen.notes(self._places.addresses)
+        if self._moments.whole_seconds:
+            yield Note("seconds")
+        if self._log.out_of_order:
+            yield Note("late", {"count": self._log.out_of_order})
+
+
+def _identity(part: Decision, request: Place) -> str:
+    """Whom a rule has counted; the address where it has counted nobody."""
+    return part.check.identity if part.check is not None else ip(request)
