@@ -4,8 +4,10 @@ import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from ratewindow.models import OffenderStat, ThrottleStat
+from ratewindow.models import OffenderStat
 from ratewindow.reporting.offender_rows import EVERY_RULE
+from ratewindow.reporting.stored import Resolution, set_rows
+from ratewindow.reporting.sums import Sums
 
 CLIENTS, NETWORKS, OTHERS = 10, 3, 2  # names of each day and rule
 BATCH = 500
@@ -17,16 +19,16 @@ def make(rules: int, until: datetime, days: int = 365, first: int = 0) -> None:
     chance = random.Random(1)
     starts = [until.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=day) for day in range(1, days + 1)]
     names = [f"rule-{number}" for number in range(first, first + rules)]
-    ThrottleStat.objects.bulk_create((_sums(start, name, chance) for start in starts for name in names), BATCH)
+    for start in starts:
+        set_rows(Resolution.DAY, {(start, name): _sums(chance) for name in names})
     OffenderStat.objects.bulk_create((row for start in starts for name in names for row in _who(start, name, chance)), BATCH)
     together = (row for start in starts for row in _who(start, EVERY_RULE, chance, more=4))
     OffenderStat.objects.bulk_create(together, BATCH, ignore_conflicts=True)
 
 
-def _sums(start: datetime, rule: str, chance: random.Random) -> ThrottleStat:
+def _sums(chance: random.Random) -> Sums:
     refused = chance.randrange(1, 500)
-    reasons = {"limit": refused, "store:timeout": 3}
-    return ThrottleStat(rule=rule, resolution="day", start=start, passed=9000, refused=refused, reasons=reasons, latency=LATENCY)
+    return Sums(passed=9000, refused=refused, reasons={"limit": refused, "store:timeout": 3}, latency=LATENCY)
 
 
 def _who(start: datetime, rule: str, chance: random.Random, more: int = 1) -> Iterator[OffenderStat]:

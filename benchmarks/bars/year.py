@@ -11,7 +11,7 @@ from benchmarks import year_of_counts
 from benchmarks.tables import Section
 from ratewindow import conf
 from ratewindow.conf import time_zone
-from ratewindow.models import OffenderStat, ThrottleStat
+from ratewindow.models import OffenderStat, ThrottleStat, TotalStat
 from ratewindow.reporting.offenders import offenders
 from ratewindow.reporting.periods import last
 from ratewindow.reporting.report import report, waiting
@@ -27,8 +27,8 @@ def measure() -> Section:
         rows = ThrottleStat.objects.count() + OffenderStat.objects.count()
         lines = [_line(f"all {RULES} rules", ""), _line("one rule", "rule-7")]
     finally:
-        ThrottleStat.objects.all().delete()
-        OffenderStat.objects.all().delete()
+        for model in (ThrottleStat, TotalStat, OffenderStat):
+            model.objects.all().delete()
     table = "\n".join(["| report of a year | ms | queries |", "|---|---|---|", *lines])
     return Section(
         "Reading a report of a year",

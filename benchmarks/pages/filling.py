@@ -10,7 +10,8 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from benchmarks.overrides import action, subject
-from ratewindow.models import Edit, OffenderStat, Override, RateRule, RuleWindow, ThrottleStat
+from ratewindow.models import Edit, OffenderStat, Override, RateRule, RuleWindow, ThrottleStat, TotalStat
+from ratewindow.reporting.offender_rows import EVERY_RULE
 
 REASONS = ("scraping", "password guessing", "asked by support", "spam in comments", "a partner")
 STAFF = 20
@@ -38,6 +39,7 @@ def fill(size: Size, now: datetime) -> None:
         _store(Override, _overrides(size, now))
         _store(Edit, _edits(size, now))
         _store(ThrottleStat, _stats(size, now))
+        _store(TotalStat, _totals(size, now))
         _store(OffenderStat, _offenders(size, now))
 
 
@@ -105,24 +107,36 @@ def _spans(size: Size, now: datetime) -> Iterator[tuple[str, datetime, int]]:
 
 
 def _stats(size: Size, now: datetime) -> Iterator[dict[str, Any]]:
-    numbers = {"passed": 90, "other": 0, "would_refuse": 0, "fallback": 0, "near": 5}
-    latency = json.dumps({"0.181": 50, "0.256": 40})
     for resolution, start, rules in _spans(size, now):
         for n in range(rules):
-            refused = n % 30
-            tallies = {"reasons": json.dumps({"limit": refused} if refused else {}), "latency": latency}
-            yield {"rule": rule(n), "resolution": resolution, "start": start, "refused": refused, **numbers, **tallies}
+            yield {"rule": rule(n), "resolution": resolution, "start": start, **_counts(n)}
+
+
+def _totals(size: Size, now: datetime) -> Iterator[dict[str, Any]]:
+    for resolution, start, rules in _spans(size, now):
+        yield {"resolution": resolution, "start": start, **_counts(*range(rules))}
+
+
+def _counts(*numbers: int) -> dict[str, Any]:
+    """Of the rules with these numbers together."""
+    rules, refused = len(numbers), sum(n % 30 for n in numbers)
+    counts = {"passed": 90 * rules, "refused": refused, "other": 0, "would_refuse": 0, "fallback": 0, "near": 5 * rules}
+    reasons, latency = {"limit": refused} if refused else {}, {"0.181": 50 * rules, "0.256": 40 * rules}
+    return {**counts, "reasons": json.dumps(reasons), "latency": json.dumps(latency)}
 
 
 def _offenders(size: Size, now: datetime) -> Iterator[dict[str, Any]]:
-    """Of each busy rule, as in calm times: all, two clients, a network, a route and a user agent."""
+    """Of each busy rule, as in calm times: all, two clients, a network, a route and a user agent; and of all rules together."""
     values = {"client": "ip:203.0.113.{}", "network": "ip:198.51.{}.0/24", "route": "part-{}", "agent": "Robot {}"}
     kinds = (("all", ""), ("client", "user:{}"), *values.items())
-    for resolution, start, _ in _spans(size, now):
-        for n in range(size.busy):
-            for kind, value in kinds:
+    for number, (resolution, start, _) in enumerate(_spans(size, now)):
+        rules = [(rule(n), n) for n in range(size.busy)]
+        if resolution == "day" and number > size.minutes + size.hours:  # a day that is over
+            rules += [(EVERY_RULE, n) for n in range(min(size.busy, 20))]
+        for name, n in rules:
+            for kind, value in kinds if name or not n else kinds[1:]:
                 counted = {"refused": n % 30, "would_refuse": 0, "met": 95 + n % 30 if kind in ("all", "client") else 0}
-                row = {"rule": rule(n), "resolution": resolution, "start": start, "kind": kind, **counted}
+                row = {"rule": name, "resolution": resolution, "start": start, "kind": kind, **counted}
                 yield {**row, "value": value.format((n + start.day) % 250), "signed_in": False, "network": "", "distinct": "{}"}
 
 

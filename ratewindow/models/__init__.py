@@ -5,7 +5,7 @@ from ratewindow.models.cleaning_runs import CleaningRun
 from ratewindow.models.edits import Edit
 from ratewindow.models.overrides import Override
 from ratewindow.models.rules import AppliesTo, Mode, OnError, OnMissing, RateRule
-from ratewindow.models.stats import OffenderStat, ThrottleStat
+from ratewindow.models.stats import OffenderStat, ThrottleStat, TotalStat
 from ratewindow.models.switch import LimitSwitch
 from ratewindow.models.windows import RuleWindow
 
@@ -23,4 +23,5 @@ __all__ = [
     "RateRule",
     "RuleWindow",
     "ThrottleStat",
+    "TotalStat",
 ]

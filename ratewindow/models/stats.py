@@ -6,17 +6,14 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow.models.fields import MomentField
 
 
-class ThrottleStat(models.Model):
-    """What one rule did in one minute, hour or day. A request counts once in passed, refused or other."""
+class Counts(models.Model):
+    """The columns of what was counted in one minute, hour or day."""
 
     class Resolution(models.TextChoices):
         MINUTE = "minute", _("Minute")
         HOUR = "hour", _("Hour")
         DAY = "day", _("Day")
 
-    rule = models.CharField(
-        _("rule"), max_length=64, help_text=_("The name of the rule. Its history remains when the rule is deleted.")
-    )
     resolution = models.CharField(_("resolution"), max_length=8, choices=Resolution.choices)
     start = MomentField(_("start"))
     passed = models.PositiveBigIntegerField(_("passed"), default=0)
@@ -35,6 +32,17 @@ class ThrottleStat(models.Model):
     )
 
     class Meta:
+        abstract = True
+
+
+class ThrottleStat(Counts):
+    """What one rule did in one minute, hour or day. A request counts once in passed, refused or other."""
+
+    rule = models.CharField(
+        _("rule"), max_length=64, help_text=_("The name of the rule. Its history remains when the rule is deleted.")
+    )
+
+    class Meta:
         verbose_name = _("report")
         verbose_name_plural = _("report")
         constraints = [models.UniqueConstraint(fields=["resolution", "start", "rule"], name="ratewindow_one_stat_per_start")]
@@ -42,6 +50,19 @@ class ThrottleStat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rule} {self.resolution} {self.start:%Y-%m-%d %H:%M}"
+
+
+class TotalStat(Counts):
+    """What all rules together did in one minute, hour or day: their rows of ThrottleStat, added up."""
+
+    class Meta:
+        verbose_name = _("total of the report")
+        verbose_name_plural = _("totals of the report")
+        default_permissions = ()  # the report shows it
+        constraints = [models.UniqueConstraint(fields=["resolution", "start"], name="ratewindow_one_total_per_start")]
+
+    def __str__(self) -> str:
+        return f"{self.resolution} {self.start:%Y-%m-%d %H:%M}"
 
 
 class OffenderStat(models.Model):
@@ -62,7 +83,7 @@ class OffenderStat(models.Model):
         AGENT = "agent", _("User agent")
 
     rule = models.CharField(_("rule"), max_length=64)
-    resolution = models.CharField(_("resolution"), max_length=8, choices=ThrottleStat.Resolution.choices)
+    resolution = models.CharField(_("resolution"), max_length=8, choices=Counts.Resolution.choices)
     start = MomentField(_("start"))
     kind = models.CharField(_("kind"), max_length=8, choices=Kind.choices)
     value = models.CharField(

@@ -10,7 +10,7 @@ from typing import TypeVar
 from django.db.models import Q, Sum
 
 from ratewindow import conf
-from ratewindow.models import OffenderStat, ThrottleStat
+from ratewindow.models import OffenderStat, ThrottleStat, TotalStat
 from ratewindow.reporting import minutes, offender_rows
 from ratewindow.reporting.offender_rows import EVERY_RULE
 from ratewindow.reporting.stored import SPANS, Resolution, minute_start, rows_as_sums, set_rows, span_start
@@ -118,6 +118,6 @@ def _prune(now_s: float) -> int:
     now = datetime.fromtimestamp(now_s, UTC)
     deleted = 0
     for resolution, kept in conf.current().retention.items():
-        for model in (ThrottleStat, OffenderStat):
+        for model in (ThrottleStat, TotalStat, OffenderStat):
             deleted += model.objects.filter(resolution=resolution, start__lt=now - kept).delete()[0]
     return deleted

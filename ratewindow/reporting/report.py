@@ -1,16 +1,16 @@
 """What the rules decided in a period: the rows of the database and the minutes in Redis that are not collected yet."""
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, TypeVar
 
 import redis
 from django.db.models import ExpressionWrapper, F, Q, QuerySet, Sum, TextField
 
-from ratewindow.models import ThrottleStat
+from ratewindow.models import ThrottleStat, TotalStat
 from ratewindow.reporting import counters, minutes, open_spans, tallies
 from ratewindow.reporting.periods import Period
 from ratewindow.reporting.stored import minute_start, rows_as_sums
@@ -19,6 +19,8 @@ from ratewindow.store import process_clients
 
 Key = TypeVar("Key")
 Rules = str | Collection[str]  # one rule by its name, several, or, if empty text, all
+
+_TEXTS = tuple(ExpressionWrapper(F(name), TextField()) for name in TALLIES)
 
 
 @dataclass(frozen=True)
@@ -31,19 +33,17 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Report:
-    """Sums of a period: by step for the chart, and by rule, with reasons and latency, for the table."""
+    """Sums of a period: by step for the chart, by rule for the table, and the reasons and latency of all rules together."""
 
     period: Period
     steps: Mapping[datetime, Sums]
     rules: Mapping[str, Sums]
     live: bool
+    tallies: Sums = NOTHING
 
     @cached_property
     def total(self) -> Sums:
-        total = NOTHING
-        for sums in self.rules.values():
-            total = total.plus(sums)
-        return total
+        return _sum(self.rules.values()).plus(self.tallies)
 
 
 def report(
@@ -52,22 +52,30 @@ def report(
     """Read the sums of one rule, several or all in `period`; `known` is what was read from Redis before."""
     known = known or waiting(now_s, ask_redis)
     rows, opened = ThrottleStat.objects.filter(of_rules(rules)), opened_in(period, rules, known)
+    settled = open_spans.settled(period, opened)
+    by_rule = _by_rule(rows.filter(settled))
+    by_start, tallied = (None if rules else _of_all_rules(settled, by_rule)) or (
+        {start: Sums.of(numbers) for start, *numbers in _added_up(rows.filter(settled), "start")},
+        _tallied(rows.filter(open_spans.settled_coarsely(period, opened)).order_by().values_list(*_TEXTS)),
+    )
     steps = dict.fromkeys(period.steps(), NOTHING)
-    settled = rows.filter(open_spans.settled(period, opened))
-    for start, *numbers in _added_up(settled, "start"):
-        _add(steps, period.step_of(start), Sums.of(numbers))
-    for (start, _), sums in opened.items():
-        _add(steps, period.step_of(start), Sums.of(sums.numbers))
-    by_rule = _by_rule(settled, opened)
-    for name, sums in _tallies(rows.filter(open_spans.settled_coarsely(period, opened))):
-        _add(by_rule, name, sums)
-    return Report(period, steps, by_rule, known.live)
+    for start, sums in by_start.items():
+        _add(steps, period.step_of(start), sums)
+    for (start, name), sums in opened.items():
+        numbers = Sums.of(sums.numbers)
+        _add(steps, period.step_of(start), numbers)
+        _add(by_rule, name, numbers)
+        tallied = tallied.plus(Sums(reasons=sums.reasons, latency=sums.latency))
+    return Report(period, steps, by_rule, known.live, tallied)
 
 
 def sums_by_rule(period: Period, rules: Rules, known: Waiting) -> dict[str, Sums]:
     """The numbers of each rule in `period`, without reasons and latency."""
     opened = opened_in(period, rules, known)
-    return _by_rule(ThrottleStat.objects.filter(of_rules(rules)).filter(open_spans.settled(period, opened)), opened)
+    found = _by_rule(ThrottleStat.objects.filter(of_rules(rules)).filter(open_spans.settled(period, opened)))
+    for (_, name), sums in opened.items():
+        _add(found, name, Sums.of(sums.numbers))
+    return found
 
 
 def sums_by_step(period: Period, rules: Rules, known: Waiting) -> dict[tuple[datetime, str], Sums]:
@@ -118,22 +126,28 @@ def opened_in(period: Period, rules: Rules, known: Waiting) -> dict[tuple[dateti
     return {key: sums for key, sums in opened.items() if period.start <= key[0] < period.end}
 
 
-def _by_rule(rows: "QuerySet[ThrottleStat]", opened: Mapping[tuple[datetime, str], Sums]) -> dict[str, Sums]:
-    """The numbers of rows and open spans added up by rule."""
-    found = {name: Sums.of(numbers) for name, *numbers in _added_up(rows, "rule")}
-    for (_, name), sums in opened.items():
-        _add(found, name, sums)
-    return found
+def _by_rule(rows: "QuerySet[ThrottleStat]") -> dict[str, Sums]:
+    return {name: Sums.of(numbers) for name, *numbers in _added_up(rows, "rule")}
 
 
-def _tallies(rows: "QuerySet[ThrottleStat]") -> Iterator[tuple[str, Sums]]:
-    """Reasons and latency by rule: databases cannot add up JSON, so it is read as text, and parsed many rows at once."""
-    texts: dict[str, list[list[str]]] = {}
-    for name, *columns in rows.order_by().values_list("rule", *(ExpressionWrapper(F(each), TextField()) for each in TALLIES)):
-        texts.setdefault(name, []).append(columns)
-    for name, lines in texts.items():
-        reasons, latency = (tallies.of_texts(column) for column in zip(*lines, strict=True))
-        yield name, NOTHING._replace(reasons=reasons, latency=latency)
+def _of_all_rules(condition: Q, by_rule: Mapping[str, Sums]) -> tuple[dict[datetime, Sums], Sums] | None:
+    """What all rules together did, by start, and why. None if that is not what they did one by one: a row may be missing of a
+    time when a collector of an earlier version ran."""
+    lines = list(TotalStat.objects.filter(condition).order_by().values_list("start", *NUMBERS, *_TEXTS))
+    by_start = {start: Sums.of(columns[: len(NUMBERS)]) for start, *columns in lines}
+    if _sum(by_start.values()) != _sum(by_rule.values()):
+        return None
+    return by_start, _tallied(line[-len(_TEXTS) :] for line in lines)
+
+
+def _tallied(lines: Iterable[Sequence[str]]) -> Sums:
+    """Reasons and latency of many rows: databases cannot add up JSON, so it is read as text, and parsed all at once."""
+    reasons, latency = map(tallies.of_texts, [*zip(*lines, strict=True)] or ((), ()))
+    return Sums(reasons=reasons, latency=latency)
+
+
+def _sum(several: Iterable[Sums]) -> Sums:
+    return reduce(Sums.plus, several, NOTHING)
 
 
 def _added_up(rows: "QuerySet[ThrottleStat]", by: str) -> Iterable[tuple[Any, ...]]:

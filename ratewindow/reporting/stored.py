@@ -1,16 +1,17 @@
-"""The rows of ThrottleStat as sums: the span of time of a row, and how rows are set."""
+"""The rows of ThrottleStat as sums: the span of time of a row, and how rows are set, with the rows of all rules together."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
 from django.db.models import QuerySet
 
-from ratewindow.models import ThrottleStat
+from ratewindow.models import ThrottleStat, TotalStat
 from ratewindow.models.batches import in_batches
+from ratewindow.models.stats import Counts
 from ratewindow.reporting.sums import NOTHING, Sums, of_columns
 
-Resolution = ThrottleStat.Resolution
+Resolution = Counts.Resolution
 SPANS = {Resolution.MINUTE: timedelta(minutes=1), Resolution.HOUR: timedelta(hours=1), Resolution.DAY: timedelta(days=1)}
 BATCH = 500
 
@@ -28,7 +29,7 @@ def span_start(moment: datetime, resolution: Resolution) -> datetime:
     return datetime.fromtimestamp(int(moment.timestamp()) // span_s * span_s, UTC)
 
 
-def sums_of(row: ThrottleStat) -> Sums:
+def sums_of(row: ThrottleStat | TotalStat) -> Sums:
     return of_columns({name: getattr(row, name) for name in Sums._fields})
 
 
@@ -48,21 +49,39 @@ def set_rows(resolution: Resolution, rows: Rows) -> int:
         return 0
     # Sorted, so that two collectors wait for each other instead of deadlocking.
     wanted = sorted((key for key, sums in rows.items() if sums != NOTHING))
-    starts = {start for start, _ in wanted}
+    starts = sorted({start for start, _ in wanted})
     with transaction.atomic():
-        # Writing first takes SQLite's only lock before reading; other databases lock the rows.
+        totals = _locked_totals(resolution, starts)
         ThrottleStat.objects.bulk_create(
             [ThrottleStat(resolution=resolution, start=start, rule=rule) for start, rule in wanted], BATCH, ignore_conflicts=True
         )
-        raised = []
+        raised, every = [], dict.fromkeys(starts, NOTHING)
         for row in (
             ThrottleStat.objects.select_for_update().filter(resolution=resolution, start__in=starts).order_by("start", "rule")
         ):
             stored = sums_of(row)
             sums = rows.get((row.start, row.rule), NOTHING).at_least(stored)
             if sums != stored:
-                for name, value in sums._asdict().items():
-                    setattr(row, name, dict(value) if isinstance(value, Mapping) else value)
+                _write(row, sums)
                 raised.append(row)
+            every[row.start] = every[row.start].plus(sums)
         ThrottleStat.objects.bulk_update(raised, Sums._fields, BATCH)
+        changed = [total for total in totals if sums_of(total) != every[total.start]]
+        for total in changed:
+            _write(total, every[total.start])
+        TotalStat.objects.bulk_update(changed, Sums._fields, BATCH)
     return len(raised)
+
+
+def _locked_totals(resolution: Resolution, starts: Collection[datetime]) -> list[TotalStat]:
+    """The rows of all rules together. While one is locked, no other collector adds a rule to it."""
+    # Writing first takes SQLite's only lock before reading; other databases lock the rows.
+    TotalStat.objects.bulk_create(
+        [TotalStat(resolution=resolution, start=start) for start in starts], BATCH, ignore_conflicts=True
+    )
+    return list(TotalStat.objects.select_for_update().filter(resolution=resolution, start__in=starts).order_by("start"))
+
+
+def _write(row: ThrottleStat | TotalStat, sums: Sums) -> None:
+    for name, value in sums._asdict().items():
+        setattr(row, name, dict(value) if isinstance(value, Mapping) else value)

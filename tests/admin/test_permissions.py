@@ -16,14 +16,25 @@ from django.test import Client
 from django.urls import URLPattern, reverse
 from django.utils import timezone
 
-from ratewindow.models import AlertChannel, Edit, LimitSwitch, OffenderStat, Override, RateRule, RuleWindow, ThrottleStat
+from ratewindow.models import (
+    AlertChannel,
+    Edit,
+    LimitSwitch,
+    OffenderStat,
+    Override,
+    RateRule,
+    RuleWindow,
+    ThrottleStat,
+    TotalStat,
+)
 from tests.support import override_pages
 from tests.support.rule_pages import define, typed
 
 pytestmark = pytest.mark.django_db
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "staff" / "README.md"
-ROWS = (RateRule, RuleWindow, Override, LimitSwitch, ThrottleStat, OffenderStat, Edit, AlertChannel, LogEntry, User, Group)
+COUNTS = (ThrottleStat, TotalStat, OffenderStat)
+ROWS = (RateRule, RuleWindow, Override, LimitSwitch, *COUNTS, Edit, AlertChannel, LogEntry, User, Group)
 
 VIEW = {"view_raterule", "view_override", "view_throttlestat"}
 LOOK_AT_RULE = [{"view_raterule"}, {"change_raterule"}]

@@ -76,7 +76,9 @@ def test_no_row_is_lost(upgraded: dict[str, Any]) -> None:
         ("rate", "user:42", "9/m", "Partner"),
         ("block", "ip:203.0.113.0/24", "", "Abuse"),
     ]
-    assert values(upgraded, "ThrottleStat", "passed", "refused", "would_refuse", "reasons") == [(90, 10, 2, {"limit": 10})]
+    counted = ("resolution", "start", "passed", "refused", "would_refuse", "reasons", "latency")
+    assert values(upgraded, "ThrottleStat", *counted[2:6]) == [(90, 10, 2, {"limit": 10})]
+    assert values(upgraded, "TotalStat", *counted) == values(upgraded, "ThrottleStat", *counted)
 
 
 def test_every_row_can_be_enforced(upgraded: dict[str, Any]) -> None:

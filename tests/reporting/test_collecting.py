@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.test import override_settings
 
-from ratewindow.models import ThrottleStat
+from ratewindow.models import ThrottleStat, TotalStat
 from ratewindow.reporting import collecting, minutes
 from ratewindow.reporting.collecting import Collected, collect_stats
 from ratewindow.reporting.stored import Resolution, minute_start, set_rows, span_start, sums_of
@@ -23,6 +23,19 @@ def stored(resolution):
 
 def everything():
     return [stored(resolution) for resolution in Resolution]
+
+
+def totals():
+    """The rows of all rules together, by resolution and start."""
+    return {(row.resolution, row.start): sums_of(row) for row in TotalStat.objects.all()}
+
+
+def added_up():
+    """The rows of the rules, added up as those of all rules together should be."""
+    found = {}
+    for row in ThrottleStat.objects.all():
+        found[row.resolution, row.start] = found.get((row.resolution, row.start), Sums()).plus(sums_of(row))
+    return found
 
 
 def test_the_sums_of_all_processes_become_one_row_for_each_minute_and_rule():
@@ -52,8 +65,46 @@ def test_collecting_twice_changes_nothing():
     first = collect_stats(NOW_S)
     before = everything()
     assert first.rows_set == 3 + 2 + 1
+    together = list(TotalStat.objects.values())
     assert collect_stats(NOW_S) == Collected(minutes_read=3)
     assert everything() == before
+    assert list(TotalStat.objects.values()) == together
+
+
+def test_the_rows_of_all_rules_add_up_theirs_whenever_these_come():
+    reasons, latency = {"limit": 2, "store:timeout": 1}, {"0.128": 4}
+    for ago in (0, 1, 61):
+        sent(ago, {"login": Sums(3, 2, reasons=reasons, latency=latency), "api": Sums(passed=1, latency=latency)})
+    collect_stats(NOW_S)
+    sent(1, {"login": Sums(refused=1, reasons={"block": 1}), "search": Sums(passed=5)}, "late")
+    collect_stats(NOW_S)
+    assert totals() == added_up()
+    assert [totals()["day", row.start].reasons for row in TotalStat.objects.filter(resolution="day")] == [
+        {"limit": 6, "store:timeout": 3, "block": 1}
+    ]
+
+
+def test_rows_of_a_collector_that_knew_no_totals_are_in_the_next_ones():
+    start = minute_start(NOW_MINUTE)
+    ThrottleStat.objects.create(rule="api", resolution="minute", start=start, passed=7, reasons={"store:timeout": 1})
+    assert set_rows(Resolution.MINUTE, {(start, "login"): Sums(passed=9)}) == 1
+    assert totals() == {("minute", start): Sums(passed=16, reasons={"store:timeout": 1})}
+    ThrottleStat.objects.filter(rule="api").update(passed=8)
+    assert set_rows(Resolution.MINUTE, {(start, "login"): Sums(passed=9)}) == 0
+    assert totals() == added_up()
+
+
+def test_a_collector_killed_before_it_writes_the_total_has_written_no_row(monkeypatch):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    sent(0, {"login": Sums(passed=3)})
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(type(TotalStat.objects), "bulk_update", killed)
+        collect_stats(NOW_S)
+    assert not ThrottleStat.objects.exists() and not TotalStat.objects.exists()
+    collect_stats(NOW_S)
+    assert totals() == added_up() and len(totals()) == len(Resolution)
 
 
 @pytest.mark.parametrize("step", ["_store", "_fold", "_prune"])
@@ -78,6 +129,7 @@ def test_a_collector_killed_between_two_steps_is_made_good_by_the_next_run(monke
     assert stored("minute") == [(ago, "login", Sums(passed=3, refused=2)) for ago in (61, 1, 0)]
     assert stored("hour") == [(ago, "login", Sums(passed=3, refused=2)) for ago in (120, 60, 0)]
     assert stored("day") == [(480, "login", Sums(passed=9, refused=6))]
+    assert totals() == added_up()
 
 
 def test_a_smaller_sum_lowers_nothing(redis_client):
@@ -138,11 +190,13 @@ def test_old_rows_are_deleted_as_retention_says(settings):
     for resolution, age in ages.items():
         for start in (minute_start(NOW_MINUTE) - age, minute_start(NOW_MINUTE) - age + timedelta(minutes=2)):
             ThrottleStat.objects.create(rule="login", resolution=resolution, start=start, passed=1)
+            TotalStat.objects.create(resolution=resolution, start=start, passed=1)
     retention = {"minute": "1h", "hour": "1d1h", "day": "8d"}
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "RETENTION": retention}):
         # The second of each is two minutes younger: just within for minutes and days, and the hours' first is on the edge.
-        assert collect_stats(NOW_S).rows_pruned == 1
-        assert collect_stats(NOW_S + 61).rows_pruned == 3
+        assert collect_stats(NOW_S).rows_pruned == 2
+        assert collect_stats(NOW_S + 61).rows_pruned == 6
+    assert totals() == added_up()
 
 
 def test_pruned_minutes_do_not_lower_the_hour_they_were_folded_into(settings):

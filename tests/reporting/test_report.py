@@ -8,7 +8,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from ratewindow import conf
-from ratewindow.models import ThrottleStat
+from ratewindow.models import ThrottleStat, TotalStat
 from ratewindow.reporting import chart, counters, minutes, tallies
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.reporting.periods import CHOICES, MOST_STEPS, between, last
@@ -81,12 +81,12 @@ def test_reasons_and_latency_are_those_of_all_that_was_counted_whether_it_is_col
     for ago in (0, 1, 5, 14):
         sent(ago, {"login": minute, "api": Sums(passed=1, latency={"0.128": 1})})
     before = asked(choice)
-    assert before.rules["login"].reasons == {"limit": 12, "store:timeout": 4}
+    assert before.total.reasons == {"limit": 12, "store:timeout": 4}
     assert before.total.latency == {"0.128": 28, "65.5": 4}
     collect_stats(NOW_S)
     sent(1, {"login": minute}, "late")
     after = asked(choice)
-    assert after.rules["login"].reasons == {"limit": 15, "store:timeout": 5}
+    assert after.total.reasons == {"limit": 15, "store:timeout": 5}
     assert after.total.refused == sum(count for name, count in after.total.reasons.items() if ":" not in name)
 
 
@@ -166,10 +166,28 @@ def test_in_memory_the_report_shows_what_this_process_counted(settings):
 
 def test_a_report_asks_the_same_few_questions_however_much_there_is(django_assert_num_queries):
     for ago in range(60):
-        sent(ago, {f"rule-{number}": Sums(passed=1) for number in range(20)})
-    collect_stats(NOW_S)
-    with django_assert_num_queries(4):
+        sent(ago, {f"rule-{number}": Sums(passed=1) for number in range(20)}, now_s=NOW_S - 3600 * (ago % 2))
+    collect_stats(NOW_S)  # after which half of them no longer wait in Redis
+    with django_assert_num_queries(3):
         assert asked().total == Sums(passed=1200)
+    TotalStat.objects.all().delete()
+    with django_assert_num_queries(5):
+        assert asked().total == Sums(passed=1200)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("missing", [{}, {"resolution": "day"}, {"resolution": "minute"}])
+def test_rows_of_all_rules_that_are_missing_or_behind_change_no_figure(choice, missing):
+    reasons, latency = {"limit": 2, "store:timeout": 1}, {"0.128": 3}
+    for ago in (0, 1, 8, 70, 130):
+        sent(ago, {"login": Sums(3, 2, reasons=reasons, latency=latency), "api": Sums(1, latency=latency)}, now_s=NOW_S - 7200)
+    collect_stats(NOW_S)  # after which they no longer wait in Redis
+    found = asked(choice)
+    assert found.total.reasons.get("limit", 0) == found.total.refused == sum(each.refused for each in found.steps.values())
+    TotalStat.objects.filter(**missing).update(passed=0, reasons={"limit": 1000})
+    assert asked(choice) == found
+    TotalStat.objects.filter(**missing).delete()
+    assert asked(choice) == found
 
 
 def test_steps_follow_the_wall_clock_of_the_current_time_zone():

@@ -10,7 +10,7 @@ from django.test import override_settings
 from benchmarks.pages import filling, visits
 from benchmarks.pages.filling import Size
 from ratewindow.admin import few_rows
-from ratewindow.models import Edit, OffenderStat, Override, RateRule, ThrottleStat
+from ratewindow.models import Edit, OffenderStat, Override, RateRule, ThrottleStat, TotalStat
 
 # Of either size, filters and searches leave a few rows, or more than are sorted at once.
 FEW = 60
@@ -32,7 +32,7 @@ def _of(size: Size) -> Mapping[str, int]:
     found: Mapping[str, int] = {}
     try:
         with transaction.atomic():
-            for model in (RateRule, Override, Edit, ThrottleStat, OffenderStat):
+            for model in (RateRule, Override, Edit, ThrottleStat, TotalStat, OffenderStat):
                 model._base_manager.get_queryset()._raw_delete(using="default")
             filling.fill(size, datetime.now(UTC))
             found = visits.queries(visits.visitor(), size.overrides)

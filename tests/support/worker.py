@@ -19,7 +19,7 @@ from django.core.management import call_command
 from tests.support.demo import CHECKOUT
 
 PATIENCE_S = 180.0
-DUMPED = ("dumpdata", "ratewindow.ThrottleStat", "ratewindow.OffenderStat")
+DUMPED = ("dumpdata", "ratewindow.ThrottleStat", "ratewindow.TotalStat", "ratewindow.OffenderStat")
 
 
 def own_statistics() -> list[dict[str, Any]]:
