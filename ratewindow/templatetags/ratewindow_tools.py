@@ -5,9 +5,10 @@ from django.apps import apps
 
 register = template.Library()
 
-_WITHOUT_A_LIST = ("unfold", "jazzmin")  # themes whose object tools are no list: an item would stand outside one
+# Themes whose object tools are no list on the page of a list, or of a form: an item would stand outside one.
+_WITHOUT_ITEMS = {"list": ("unfold", "jazzmin"), "form": ("jazzmin",)}
 
 
 @register.simple_tag
-def rw_tool() -> str:
-    return "span" if any(map(apps.is_installed, _WITHOUT_A_LIST)) else "li"
+def rw_tool(page: str) -> str:
+    return "span" if any(map(apps.is_installed, _WITHOUT_ITEMS[page])) else "li"

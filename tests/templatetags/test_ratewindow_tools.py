@@ -4,10 +4,12 @@ import pytest
 from django.apps import apps
 from django.template import Context, Template
 
-TOOL = Template("{% load ratewindow_tools %}{% rw_tool as tool %}{{ tool }}")
+TOOLS = Template('{% load ratewindow_tools %}{% rw_tool "list" as tool %}{{ tool }} {% rw_tool "form" as tool %}{{ tool }}')
 
 
-@pytest.mark.parametrize(("theme", "element"), [("", "li"), ("grappelli", "li"), ("unfold", "span"), ("jazzmin", "span")])
-def test_it_is_an_item_where_the_theme_makes_a_list_of_them(theme: str, element: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("theme", "elements"), [("", "li li"), ("grappelli", "li li"), ("unfold", "span li"), ("jazzmin", "span span")]
+)
+def test_it_is_an_item_where_the_theme_makes_a_list_of_them(theme: str, elements: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apps, "is_installed", lambda name: name == theme)
-    assert TOOL.render(Context()) == element
+    assert TOOLS.render(Context()) == elements
