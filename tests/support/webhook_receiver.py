@@ -1,5 +1,6 @@
-"""A real HTTP server on loopback that receives webhooks."""
+"""A real HTTP or HTTPS server on loopback that receives webhooks."""
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,7 +11,7 @@ from typing import Any
 class Receiver:
     """`received` are path, headers and body of each request; `status` is what it answers, None for nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.received: list[tuple[str, Any, bytes]] = []
         self.status: int | None = 204
         self.ended = Event()
@@ -32,15 +33,18 @@ class Receiver:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.scheme = "https" if tls else "http"
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_port}/hook?team=ops"
+        return f"{self.scheme}://127.0.0.1:{self.server.server_port}/hook?team=ops"
 
 
 @contextmanager
-def receiving() -> Iterator[Receiver]:
-    receiver = Receiver()
+def receiving(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
+    receiver = Receiver(tls)
     thread = Thread(target=receiver.server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.admin.alerts.form import ChannelForm
 from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.registering import register
 from ratewindow.models import AlertChannel
@@ -45,6 +46,7 @@ def digest_when(channel: AlertChannel) -> str:
 
 @register(AlertChannel)
 class AlertChannelAdmin(AskingAdmin):
+    form = ChannelForm
     change_form_template = "admin/ratewindow/alertchannel/change_form.html"
     list_display = ["name", "way", "active", raised_now, digest_when, last_error, "sent_at"]
     list_filter = ["way", "active", "digest"]
@@ -66,7 +68,7 @@ class AlertChannelAdmin(AskingAdmin):
         obj.save(update_fields=form.changed_data if change else None)
 
     def get_fieldsets(self, request: HttpRequest, obj: AlertChannel | None = None) -> Any:
-        """The secret is shown to those alone who may change it."""
+        """The secret is a field for those alone who may change it."""
         may_change = self.has_add_permission(request) if obj is None else self.has_change_permission(request, obj)
         state = [(_("Now"), {"fields": [raised_now, last_error, "sent_at", "digest_until"]})] if obj else []
         return [

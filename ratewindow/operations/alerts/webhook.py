@@ -55,6 +55,12 @@ class _Sending:
     def run(self) -> None:
         try:
             self.error = self._send()
+        except ssl.SSLCertVerificationError as error:
+            host = urlsplit(self.url).hostname
+            self.error = (
+                f"the certificate of {host} is not trusted ({error.verify_message.rstrip('.')}): use one of an authority that "
+                "this machine knows, or name the authority's file in SSL_CERT_FILE"
+            )
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.error = f"{type(error).__name__}: {error}"
 

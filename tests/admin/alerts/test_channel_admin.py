@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.core import mail
 from django.db import connection
@@ -12,8 +13,10 @@ from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from ratewindow.models import AlertChannel
+from ratewindow.models import AlertChannel, Edit
+from ratewindow.operations.documents.text import SYNTAXES
 from tests.support.broken_mail import BROKEN_MAIL
+from tests.support.document_pages import EXPORT
 
 pytestmark = pytest.mark.django_db
 
@@ -128,3 +131,43 @@ def test_the_list_takes_as_many_queries_for_many_channels_as_for_one(
     AlertChannel.objects.bulk_create(AlertChannel(name=f"channel {number}", addresses="a@b.example") for number in range(20))
     with django_assert_num_queries(len(one)):
         admin_client.get(LIST)
+
+
+class TestTheSecretOfAWebhook:
+    DATA = {"way": "webhook", "url": "https://hooks.example.com/", "active": "on", "digest": "", "digest_hour": "7"}
+
+    def test_it_is_shown_before_it_is_saved_and_never_again(self, admin_client: Any) -> None:
+        (made,) = re.findall(r'name="secret" value="([^"]{40,})"', admin_client.get(ADD).content.decode())
+        admin_client.post(ADD, {**self.DATA, "name": "ops", "secret": made})
+        channel = AlertChannel.objects.get()
+        assert channel.secret == made
+        wrong = {**self.DATA, "name": "", "secret": ""}
+        pages = [admin_client.get(each) for each in (LIST, *(url(page, channel) for page in ("change", "history", "delete")))]
+        for page in (*pages, admin_client.post(url("change", channel), wrong)):
+            assert page.status_code == 200 and made not in page.content.decode()
+        assert 'name="secret"' in pages[1].content.decode()
+
+    def test_left_empty_it_stays_and_another_one_replaces_it(self, channel: AlertChannel, admin_client: Any) -> None:
+        for typed, stored in (("", "s3cret"), ("an0ther", "an0ther"), ("", "an0ther")):
+            page = admin_client.post(url("change", channel), {**self.DATA, "name": "ops", "secret": typed}, follow=True)
+            assert "an0ther" not in page.content.decode() and "was changed successfully" in page.content.decode()
+            channel.refresh_from_db()
+            assert (channel.secret, channel.way) == (stored, "webhook")
+
+    def test_one_that_is_typed_and_not_saved_is_not_sent_back(self, channel: AlertChannel, admin_client: Any) -> None:
+        page = admin_client.post(url("change", channel), {**self.DATA, "name": "", "secret": "an0ther"})
+        assert page.context["adminform"].form.errors and "an0ther" not in page.content.decode()
+
+    def test_it_is_in_no_history_and_no_export(self, admin_client: Any) -> None:
+        admin_client.post(ADD, {**self.DATA, "name": "ops", "secret": "s3cret-of-ops"})
+        channel = AlertChannel.objects.get()
+        admin_client.post(url("change", channel), {**self.DATA, "name": "ops", "secret": "an0ther-of-ops"})
+        exported = {"sections": ["rules", "overrides", "switch"]}
+        texts = [
+            *(str(row) for model in (Edit, LogEntry) for row in model.objects.values()),
+            *(admin_client.post(EXPORT, {**exported, "syntax": each}).content.decode() for each in SYNTAXES),
+            admin_client.get(reverse("admin:ratewindow_history")).content.decode(),
+            repr(channel),
+        ]
+        assert LogEntry.objects.count() == 2 and len(texts) >= 6
+        assert not any("-of-ops" in text for text in texts)
