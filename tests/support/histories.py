@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.types import Check, What, Window
-from tests.support.oracle import Limit, Question
+from tests.support.oracle import Question
+from tests.support.oracle_algorithms import Limit
 
 START_MS = 1_732_094_855_123
 ALGORITHMS = [name for name, _ in algorithm_choices()]

@@ -10,6 +10,9 @@ from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory, force_authenticate
 from rest_framework.views import APIView
 
+import ratewindow
+from ratewindow.rest_framework import UserRateThrottle
+
 View = Callable[..., Response]
 ANN, BOB = User(pk=1, username="ann"), User(pk=2, username="bob")
 
@@ -49,3 +52,20 @@ def statuses(view: Any, count: int, user: User | None = None, **extra: Any) -> l
 def rate_of(base: type, rate: str, **attributes: Any) -> type:
     """A subclass as sites write them."""
     return type(f"{base.__name__}Of{rate.replace('/', '')}", (base,), {"rate": rate, "__module__": __name__, **attributes})
+
+
+BURST = rate_of(UserRateThrottle, "9/m", scope="burst")
+DAY = rate_of(UserRateThrottle, "2/d", scope="day")
+
+
+class ExemptsStaff(UserRateThrottle):
+    """As sites write them: whom it exempts, it must not charge."""
+
+    rate, scope = "1/m", "careful"
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        return request.query_params.get("staff") == "1" or super().allow_request(request, view)
+
+
+def left(name: str, user: str = "user:1") -> int | None:
+    return ratewindow.peek(name, user).remaining

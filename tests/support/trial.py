@@ -5,7 +5,8 @@ from ratewindow.limiter.reply import NO_VERDICT, Reply
 from ratewindow.limiter.types import Check, Refunds
 from tests.support.held_stores import Held
 from tests.support.histories import Step, as_limit
-from tests.support.oracle import Limit, Oracle
+from tests.support.oracle import Oracle
+from tests.support.oracle_algorithms import Limit
 
 
 def numbers(reply: Reply) -> list[int]:

@@ -33,4 +33,5 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
         )
 
     def clean_secret(self) -> str:
-        return self.cleaned_data["secret"] or self.instance.secret
+        secret: str = self.cleaned_data["secret"] or self.instance.secret
+        return secret

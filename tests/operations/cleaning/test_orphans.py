@@ -1,30 +1,25 @@
 """Cleaning takes the state of no rule, and nothing else."""
 
 import re
-import time
 
 import pytest
 from django.test import override_settings
 from redis.client import Pipeline
 
-from ratewindow.limiter import RedisStore
-from ratewindow.limiter.types import Check, Window
+from ratewindow.limiter.types import Window
 from ratewindow.models import Override, RateRule
-from ratewindow.operations import shared_prefix
-from ratewindow.operations.cleaning import deleting, orphans, scanning
+from ratewindow.operations.cleaning import deleting, orphans
 from ratewindow.operations.cleaning.orphans import Cleaned, clean_orphans
-from ratewindow.operations.cleaning.pace import Budget
-from ratewindow.operations.shared_prefix import SharedPrefix, announce_site, refuse_when_shared
+from ratewindow.operations.shared_prefix import SharedPrefix, announce_site
 from ratewindow.rulebook import reading
 from ratewindow.rules import code_rates
 from ratewindow.store import state_keys
+from tests.support.count_keys import DAYS_MS, key
 from tests.support.doors import behind_middleware, plain, statuses
-from tests.support.histories import ALGORITHMS
-from tests.support.made_counts import NOW_S
 
 pytestmark = pytest.mark.django_db
 
-MINUTE = Window(5, 60_000)
+
 FOREIGN = [
     "rw:token",
     "rw:sites",
@@ -39,26 +34,6 @@ FOREIGN = [
 @pytest.fixture
 def in_code(monkeypatch):
     monkeypatch.setattr(code_rates, "names", lambda: {"export"})
-
-
-def key(rule, window=MINUTE, client="ip:203.0.113.9", beside_code=False):
-    return (
-        state_keys.state_prefix()
-        + state_keys.state_name(rule, window, beside_code).removeprefix(":s:")
-        + state_keys.client_tag(client)
-    )
-
-
-@pytest.fixture
-def keys(redis_client):
-    """Makes keys as the limiter would, and tells which are left."""
-
-    def make(*names):
-        for name in names:
-            redis_client.set(name, "1", ex=60)
-
-    make.left = lambda: set(redis_client.keys())
-    return make
 
 
 def test_the_state_of_a_deleted_rule_goes_and_all_other_keys_stay(redis_client):
@@ -173,67 +148,6 @@ def test_a_rule_made_while_keys_are_scanned_keeps_its_first_counts(keys, monkeyp
     assert keys.left() == {key("login")}
 
 
-def a_budget_of(seconds):
-    """A run with a clock of its own, which goes on by one second at each look."""
-    ticks = iter(range(10_000))
-    return {"budget": Budget(seconds), "clock_s": lambda: next(ticks), "sleep": lambda _: None}
-
-
-def test_a_run_that_is_out_of_time_is_continued_by_the_next_and_none_begins_again_before_all_were_seen(
-    keys, redis_client, monkeypatch
-):
-    monkeypatch.setattr(scanning, "COUNT", 10)
-    RateRule.objects.define("login", "5/m")
-    living = {key("login", client=f"ip:{number}") for number in range(500)}
-    keys(*living, *(key("gone", client=f"ip:{number}") for number in range(500)))
-    runs = [clean_orphans(**a_budget_of(60))]
-    assert not runs[0].complete and 0 < runs[0].orphans < 500
-    assert "out of time before all were seen: the next run goes on there" in str(runs[0])
-    while not runs[-1].complete:
-        before = len(keys.left())
-        tried = clean_orphans(dry_run=True, **a_budget_of(60))
-        assert len(keys.left()) == before
-        runs.append(clean_orphans(**a_budget_of(60)))
-        assert tried.orphans == runs[-1].orphans  # the next run does what was said, since looking moves nothing
-    assert keys.left() == living
-    assert sum(each.orphans for each in runs) == 500
-    assert 1000 <= sum(each.seen for each in runs) < 1500  # SCAN may show a few keys twice
-    assert clean_orphans().seen >= 500  # the one after it begins again
-
-
-def test_a_run_that_was_killed_is_continued_too(keys, redis_client, monkeypatch):
-    monkeypatch.setattr(scanning, "COUNT", 10)
-    monkeypatch.setattr(orphans, "NOTED", 100)
-    keys(*(key("gone", client=f"ip:{number}") for number in range(1000)))
-    scan, calls = orphans.scan, []
-
-    def killed(*arguments):
-        for number, page in enumerate(scan(*arguments)):
-            if number == 30:
-                raise SystemExit
-            yield page
-
-    monkeypatch.setattr(orphans, "scan", killed)
-    with pytest.raises(SystemExit):
-        clean_orphans()
-    monkeypatch.setattr(orphans, "scan", lambda master, cursor: calls.append(cursor) or scan(master, cursor))
-    assert clean_orphans().complete
-    assert calls != [0]
-    assert keys.left() == set()
-
-
-def test_a_server_that_was_started_again_is_looked_at_from_its_first_key(keys, redis_client, monkeypatch):
-    monkeypatch.setattr(scanning, "COUNT", 10)
-    keys(*(key("gone", client=f"ip:{number}") for number in range(500)))
-    assert not clean_orphans(**a_budget_of(60)).complete
-    monkeypatch.setattr(orphans, "identity_of", lambda master: "another")
-    scan, calls = orphans.scan, []
-    monkeypatch.setattr(orphans, "scan", lambda master, cursor: calls.append(cursor) or scan(master, cursor))
-    assert clean_orphans().complete
-    assert calls == [0]
-    assert keys.left() == set()
-
-
 def test_nothing_is_deleted_when_the_rules_cannot_be_read(keys, monkeypatch):
     def unreadable():
         raise RuntimeError("no such table")
@@ -263,27 +177,10 @@ def test_cleaning_refuses_where_another_site_was_seen_and_names_the_remedy(keys,
     assert key("gone") in keys.left()
 
 
-def test_a_site_that_was_not_seen_for_a_day_is_forgotten(settings):
-    with override_settings(SECRET_KEY="of another site"):
-        announce_site(NOW_S)
-    with pytest.raises(SharedPrefix):
-        refuse_when_shared(NOW_S + shared_prefix.REMEMBERED_S - 1)
-    refuse_when_shared(NOW_S + shared_prefix.REMEMBERED_S)
-
-
 def test_our_own_announcement_does_not_stop_us(redis_client):
     announce_site()
     clean_orphans()
     assert redis_client.ttl(state_keys.sites()) > 0
-
-
-def test_while_tests_run_on_a_database_of_their_own_no_second_site_is_announced(redis_client, monkeypatch):
-    monkeypatch.setattr(shared_prefix, "_database", "shop")  # when Django started; meanwhile the runner has made another one
-    shared_prefix.announce_unless_tested()
-    assert not redis_client.exists(state_keys.sites())
-    monkeypatch.setattr(shared_prefix, "_database", state_keys.database())
-    shared_prefix.announce_unless_tested()
-    assert redis_client.exists(state_keys.sites())
 
 
 def test_names_with_a_rate_in_code_come_from_the_decorated_views():
@@ -294,98 +191,6 @@ def test_names_with_a_rate_in_code_come_from_the_decorated_views():
 def test_in_memory_there_is_nothing_to_clean(settings):
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "memory://"}):
         assert clean_orphans() == Cleaned()
-
-
-@pytest.mark.parametrize("kind", ["list", "hash", "set", "zset"])
-def test_state_that_somebody_has_overwritten_with_another_type_goes(keys, redis_client, kind):
-    RateRule.objects.define("login", "5/m", prefix="/login/")
-    healthy, harmed = key("login"), key("login", client="ip:203.0.113.10")
-    keys(healthy)
-    {
-        "list": lambda: redis_client.rpush(harmed, "x"),
-        "hash": lambda: redis_client.hset(harmed, "x", 1),
-        "set": lambda: redis_client.sadd(harmed, "x"),
-        "zset": lambda: redis_client.zadd(harmed, {"x": 1}),
-    }[kind]()
-    assert clean_orphans(dry_run=True) == Cleaned(seen=2, harmed=1, dry_run=True)
-    assert clean_orphans() == Cleaned(seen=2, harmed=1)
-    assert keys.left() == {healthy}
-
-
-def test_a_log_is_a_list_and_text_in_its_place_goes(keys, redis_client):
-    rule, _ = RateRule.objects.define("login", "5/m", prefix="/login/")
-    rule.windows.update(algorithm="sliding_log")
-    window = Window(5, 60_000, "sliding_log")
-    healthy, harmed = key("login", window), key("login", window, client="ip:203.0.113.10")
-    redis_client.rpush(healthy, "1")
-    redis_client.expire(healthy, 60)
-    keys(harmed)
-    assert clean_orphans() == Cleaned(seen=2, harmed=1)
-    assert keys.left() == {healthy}
-
-
-def test_a_client_whose_state_was_overwritten_is_counted_again_after_cleaning(redis_client):
-    RateRule.objects.define("login", "1/m", prefix="/", key="ip", mode="enforce")
-    reading.reload()
-    site = behind_middleware(plain(False))
-    assert statuses(site, 1) == [200]
-    (harmed,) = redis_client.keys("rw:s:*")
-    redis_client.delete(harmed)
-    redis_client.sadd(harmed, "not ours")
-    assert statuses(site, 3) == [200] * 3
-    clean_orphans()
-    assert statuses(site, 2) == [200, 429]
-
-
-DAYS_MS = 10 * 86_400_000
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_what_was_counted_while_the_clock_was_far_ahead_goes_and_what_counts_now_stays(redis_client, algorithm):
-    rule, _ = RateRule.objects.define("ahead", "5/m", prefix="/")
-    rule.windows.update(algorithm=algorithm, buckets=None)
-    window = reading.read_rules()[0].windows[0]
-    now_ms, store = time.time_ns() // 1_000_000, RedisStore(redis_client)
-    ahead, now, forced = (key("ahead", window, client) for client in ("ip:192.0.2.1", "ip:192.0.2.2", "ip:192.0.2.3"))
-    store.run([Check("ahead", (window,), (ahead,))], "hit", now_ms + DAYS_MS)
-    redis_client.pexpire(ahead, DAYS_MS + 60_000)
-    store.run([Check("ahead", (window,), (now,))], "hit", now_ms)
-    store.run([Check("ahead", (window,), (forced,), cost=100_000)], "charge", now_ms)
-    clean_orphans(dry_run=True)
-    assert redis_client.exists(ahead, now, forced) == 3
-    clean_orphans()
-    assert (redis_client.exists(ahead), redis_client.exists(now, forced)) == (0, 2)
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_count_whose_expiry_somebody_has_moved_far_away_or_taken_goes(redis_client, algorithm):
-    rule, _ = RateRule.objects.define("kept", "5/m", prefix="/")
-    rule.windows.update(algorithm=algorithm, buckets=None)
-    window = reading.read_rules()[0].windows[0]
-    late, never, usual = (key("kept", window, client) for client in ("ip:192.0.2.1", "ip:192.0.2.2", "ip:192.0.2.3"))
-    for each in (late, never, usual):
-        RedisStore(redis_client).run([Check("kept", (window,), (each,))], "hit")
-    redis_client.pexpire(late, DAYS_MS)
-    redis_client.persist(never)
-    assert clean_orphans(dry_run=True).harmed == 2
-    assert clean_orphans() == Cleaned(seen=3, harmed=2)
-    assert redis_client.keys("rw:s:*") == [usual]
-
-
-def lock(rule, client):
-    return state_keys.state_prefix() + state_keys.lock_name(rule, False).removeprefix(":s:") + state_keys.client_tag(client)
-
-
-def test_a_lock_is_kept_for_as_long_as_it_was_to_last_and_not_for_longer(redis_client):
-    RateRule.objects.define("login", "5/m", penalty="1m")
-    now_ms = time.time_ns() // 1_000_000
-    usual, once_longer, ahead, late = (lock("login", f"ip:192.0.2.{number}") for number in range(4))
-    redis_client.set(usual, f"{now_ms} 60000", px=60_000)
-    redis_client.set(once_longer, f"{now_ms} {DAYS_MS}", px=DAYS_MS)  # before somebody shortened the penalty
-    redis_client.set(ahead, f"{now_ms + DAYS_MS} 60000", px=DAYS_MS + 60_000)
-    redis_client.set(late, f"{now_ms} 60000", px=DAYS_MS)
-    assert clean_orphans() == Cleaned(seen=4, harmed=2)
-    assert set(redis_client.keys("rw:s:*")) == {usual, once_longer}
 
 
 def test_another_rate_for_some_clients_keeps_its_counts_and_no_longer_than_they_last(keys, redis_client):

@@ -1,0 +1,28 @@
+"""Sites that share a prefix by mistake see one another."""
+
+import pytest
+from django.test import override_settings
+
+from ratewindow.operations import shared_prefix
+from ratewindow.operations.shared_prefix import SharedPrefix, announce_site, refuse_when_shared
+from ratewindow.store import state_keys
+from tests.support.made_counts import NOW_S
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_site_that_was_not_seen_for_a_day_is_forgotten(settings):
+    with override_settings(SECRET_KEY="of another site"):
+        announce_site(NOW_S)
+    with pytest.raises(SharedPrefix):
+        refuse_when_shared(NOW_S + shared_prefix.REMEMBERED_S - 1)
+    refuse_when_shared(NOW_S + shared_prefix.REMEMBERED_S)
+
+
+def test_while_tests_run_on_a_database_of_their_own_no_second_site_is_announced(redis_client, monkeypatch):
+    monkeypatch.setattr(shared_prefix, "_database", "shop")  # when Django started; meanwhile the runner has made another one
+    shared_prefix.announce_unless_tested()
+    assert not redis_client.exists(state_keys.sites())
+    monkeypatch.setattr(shared_prefix, "_database", state_keys.database())
+    shared_prefix.announce_unless_tested()
+    assert redis_client.exists(state_keys.sites())

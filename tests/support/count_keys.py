@@ -1,0 +1,15 @@
+"""Keys of counts as the limiter makes them, for tests of the cleaner."""
+
+from ratewindow.limiter.types import Window
+from ratewindow.store import state_keys
+
+MINUTE = Window(5, 60_000)
+DAYS_MS = 10 * 86_400_000
+
+
+def key(rule, window=MINUTE, client="ip:203.0.113.9", beside_code=False):
+    return (
+        state_keys.state_prefix()
+        + state_keys.state_name(rule, window, beside_code).removeprefix(":s:")
+        + state_keys.client_tag(client)
+    )
