@@ -22,7 +22,7 @@ from ratewindow.limiter.limiter import check_cost, payable
 from ratewindow.limiter.types import Decision
 from ratewindow.overrides import Overrides, Ruling
 from ratewindow.reporting import counters
-from ratewindow.request import charge_later, decide, refusal, visit
+from ratewindow.request import candidates, charge_later, decide, refusal, visit
 from ratewindow.request.overrides import adapted, judge
 from ratewindow.request.prepare import NOTHING, Question, ask, ask_about
 from ratewindow.request.steps import Steps, arun, run
@@ -57,7 +57,10 @@ def hit(
     """
     _give(rule, rate, options)
     question = _question(current.rulebook(), rule, who, cost, force)
-    decision = _keep(who, decide.decide(question, "force" if force else "hit", _waited(who)))
+    decision = decide.decide(question, "force" if force else "hit", _waited(who))
+    if decision.parts and not decision.allowed:
+        run(candidates.judge_refused(decision, _waited(who)))
+    decision = _keep(who, decision)
     if not decision.allowed and _is_request(who):
         refusal.announce(original(who), decision)
     return _admitted(decision, raise_exception)
@@ -109,7 +112,10 @@ async def ahit(
     """`hit`, awaited."""
     _give(rule, rate, options)
     question = _question(await _abook(rule, who), rule, who, cost, force)
-    decision = _keep(who, await decide.adecide(question, "force" if force else "hit", _waited(who)))
+    decision = await decide.adecide(question, "force" if force else "hit", _waited(who))
+    if decision.parts and not decision.allowed:
+        await arun(candidates.judge_refused(decision, _waited(who)))
+    decision = _keep(who, decision)
     if not decision.allowed and _is_request(who):
         await refusal.aannounce(original(who), decision)
     return _admitted(decision, raise_exception)
@@ -173,6 +179,8 @@ def _acquire(name: str, who: Who, cost: int, timeout: str | timedelta, rate: str
         decision: Decision = yield decide.decide, decide.adecide, question, "hit", _waited(who)
         wait_s = decision.retry_after
         if decision.allowed or wait_s is None or time.monotonic() + wait_s > deadline_s:
+            if not decision.allowed:
+                yield from candidates.judge_refused(decision, _waited(who))
             decision = _keep(who, decision)
             if not decision.allowed and _is_request(who):
                 yield refusal.announce, refusal.aannounce, original(who), decision
@@ -213,14 +221,14 @@ async def _abook(name: str, who: Who) -> Rulebook:
 def _question(book: Rulebook, name: str, who: Who, cost: int, force: bool = False) -> Question:
     rule = _rule(book, name)
     check_cost(cost)  # also while no rule has that name
-    rules: Sequence[Rule] = (rule,) if rule is not None else ()
+    rules: Sequence[Rule] = () if rule is None else (rule, rule.beside) if rule.candidate else (rule,)
     if book.overrides is not None and conf.current().enabled:
         rules, settled = judge(_rulings(book.overrides, who), rules, force)
         if settled:
             return Question([], settled, ())
     if not rules:
         return _nothing(who)
-    question = _ask(who, rules[0], cost)
+    question = _ask(who, rules, cost)
     return question._replace(checks=[payable(check) for check in question.checks]) if force else question
 
 
@@ -231,7 +239,7 @@ def _counted(book: Rulebook, name: str, who: Who, cost: int) -> Question:
         return _nothing(who)
     if book.overrides is not None:
         (rule,) = adapted(_rulings(book.overrides, who), (rule,))
-    return _ask(who, rule, cost)
+    return _ask(who, (rule,), cost)
 
 
 def _nothing(who: Who) -> Question:
@@ -249,10 +257,11 @@ def _rulings(overrides: Overrides, who: Who) -> list[Ruling]:
     return overrides.of_identity(identity)
 
 
-def _ask(who: Who, rule: Rule, cost: int) -> Question:
+def _ask(who: Who, rules: Sequence[Rule], cost: int) -> Question:
     if _is_request(who):
-        return ask(who, [rule], cost, conf.current())
-    return ask_about(parse_identity(cast("str | tuple[str, ...]", who), rule.recipe.normaliser), rule, cost)
+        return ask(who, rules, cost, conf.current())
+    rule, *more = rules
+    return ask_about(parse_identity(cast("str | tuple[str, ...]", who), rule.recipe.normaliser), rule, cost, *more)
 
 
 def _is_request(who: Any) -> TypeGuard[HttpRequest]:
@@ -271,7 +280,7 @@ def _rule(book: Rulebook, name: str) -> Rule | None:
         if code is None and not code_rates.has_rate(name) and conf.current().enabled:
             book.log_missing(name)
     elif row.mode == "shadow" and not book.alone and code_rates.enforces(name):
-        row = code or row.counting_beside_code  # a rate by a function is known to its view alone
+        row = code or row.beside  # a rate by a function is known to its view alone
     if row is None or not row.windows or row.mode == "off" or not conf.current().enabled:
         return None
     return row if row.count_when is None else row.unconditional
@@ -289,10 +298,10 @@ def _keep(who: Who, decision: Decision) -> Decision:
         if known.is_open:
             known.replace(decision)
         else:
-            counters.record(decision.decisions, conf.current().stats, request)
+            counters.record(candidates.compared(decision.decisions), conf.current().stats, request)
     else:  # the report has the identity from the check, unless a block or an outage has refused it
         about = parse_identity(cast("str | tuple[str, ...]", who)) if decision.reason else None
-        counters.record(decision.decisions, conf.current().stats, about)
+        counters.record(candidates.compared(decision.decisions), conf.current().stats, about)
     return _of_the_rule(decision)
 
 
@@ -303,12 +312,13 @@ def _admitted(decision: Decision, raise_exception: bool) -> Decision:
 
 
 def _of_the_rule(decision: Decision) -> Decision:
-    """The decision of the one rule: that of a request does not show a rule in shadow."""
-    return decision.parts[0] if len(decision.parts) == 1 else decision
+    """The decision of the one rule: that of a request does not show a rule in shadow. Nobody is answered by a candidate."""
+    own = [part for part in decision.parts if not candidates.is_candidate(part)]
+    return own[0] if len(own) == 1 else decision
 
 
 def _states(book: Rulebook, name: str, who: Who) -> list[str]:
     """Where the rule counts this client, by its own limits and by another rate, and where it locks it out."""
     rule = _rule(book, name)
-    checks = [*(_ask(who, rule, 0) if rule is not None else NOTHING).checks, *_counted(book, name, who, 0).checks]
+    checks = [*(_ask(who, (rule,), 0) if rule is not None else NOTHING).checks, *_counted(book, name, who, 0).checks]
     return list(dict.fromkeys(key for check in checks for key in (*check.keys, *filter(None, [check.lock]))))

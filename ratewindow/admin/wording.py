@@ -156,10 +156,10 @@ def _limits(windows: Sequence[Window]) -> str:
         return gettext("no limit yet, so nobody is refused")
     if not all(window.limit for window in windows):
         return gettext("always refused")
-    return gettext("at most %s") % gettext(" and ").join(map(_limit, windows))
+    return gettext("at most %s") % gettext(" and ").join(map(limit_in_words, windows))
 
 
-def _limit(window: Window) -> str:
+def limit_in_words(window: Window) -> str:
     """``5 in 1 minute``, ``5 in each day by the clock (UTC)``, ``20 at once and then 5 in 1 minute``, or another algorithm than
     the usual one after it: ``5 in 1 minute (sliding log)``."""
     values: dict[str, Any] = {"limit": number(window.limit), "zone": window.timezone, "buckets": window.buckets}

@@ -19,6 +19,7 @@ from ratewindow.rules.rule import (
     MODES,
     ON_ERROR,
     ON_MISSING,
+    check_candidate,
     check_hold,
     check_lease,
     check_methods,
@@ -103,6 +104,7 @@ class RateRuleManager(models.Manager["RateRule"]):
         parse_count_when(fields.get("count_when", ALWAYS))
         if "count_when" in fields:
             fields["count_when"] = written(fields["count_when"])
+        check_candidate(fields.get("candidate", ""), bool(fields.get("count_refused")))
         check_hold(bool(fields.get("hold")), fields.get("count_when", ALWAYS))
         check_lease(
             fields.get("lease"), bool(fields.get("penalty")), bool(fields.get("count_refused")), fields.get("count_when", ALWAYS)

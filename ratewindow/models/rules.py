@@ -20,6 +20,7 @@ from ratewindow.rules.rule import (
     BLOCKS,
     NAME_PATTERN,
     NAME_WORDS,
+    check_candidate,
     check_hold,
     check_lease,
     check_methods,
@@ -144,6 +145,15 @@ class RateRule(models.Model):
         help_text=_("How long a client that has exceeded the limit is refused, for example 15m. Leave empty for no penalty."),
     )
 
+    candidate = models.CharField(
+        _("limits to try"),
+        max_length=200,
+        blank=True,
+        help_text=_(
+            "Other limits for the same requests, such as 200/m; 5000/h, judged in shadow beside those that are enforced. "
+            "Leave empty to try none."
+        ),
+    )
     lease = models.PositiveIntegerField(
         _("lease"),
         default=1,
@@ -193,6 +203,7 @@ class RateRule(models.Model):
             "pattern": self._check_pattern,
             "methods": lambda: check_methods(self.methods),
             "count_when": lambda: parse_count_when(self.count_when),
+            "candidate": lambda: check_candidate(self.candidate, self.count_refused),
             "hold": lambda: check_hold(self.hold, self.count_when),
             "lease": lambda: check_lease(self.lease, bool(self.penalty), self.count_refused, self.count_when),
         }
@@ -219,4 +230,4 @@ class RateRule(models.Model):
             try_regex(self.pattern, others.values_list("pattern", flat=True))
 
 
-_MAY_BE_EMPTY = ("description", "pattern", "methods", "on_error", "message")  # text columns, which are NOT NULL
+_MAY_BE_EMPTY = ("description", "pattern", "methods", "candidate", "on_error", "message")  # text columns, which are NOT NULL

@@ -36,9 +36,9 @@ def names(book: Rulebook) -> set[str]:
 
 
 def named(book: Rulebook, name: str) -> Iterator[Rule]:
-    """The rules of one name that may have counts: the row, the same in shadow beside a rate in code, and that rate."""
+    """The rules of one name that may have counts: the row, the one in shadow beside what is enforced, and the rate in code."""
     row, code = book.by_name.get(name), code_rates.rule(name)
-    found = ([row, row.counting_beside_code] if row is not None else []) + ([code] if code is not None else [])
+    found = ([row, row.beside] if row is not None else []) + ([code] if code is not None else [])
     yield from (rule for rule in found if rule.windows)
 
 

@@ -13,6 +13,7 @@ from ratewindow import conf
 from ratewindow.models import OffenderStat, ThrottleStat, TotalStat
 from ratewindow.reporting import minutes, offender_rows
 from ratewindow.reporting.offender_rows import EVERY_RULE
+from ratewindow.reporting.report import of_rules
 from ratewindow.reporting.stored import SPANS, Resolution, minute_start, rows_as_sums, set_rows, span_start
 from ratewindow.reporting.sums import NOTHING, Sums
 from ratewindow.reporting.who import NOBODY, Who
@@ -95,7 +96,7 @@ def _join_days(starts: Iterable[datetime], now_s: float) -> None:
     for start in starts:
         if (start + SPANS[Resolution.DAY]).timestamp() > now_s:
             continue
-        rows = OffenderStat.objects.filter(resolution=Resolution.DAY, start=start).exclude(rule=EVERY_RULE)
+        rows = OffenderStat.objects.filter(of_rules(""), resolution=Resolution.DAY, start=start).exclude(rule=EVERY_RULE)
         every = NOBODY
         for who in offender_rows.read(rows).values():
             every = every.plus(who)

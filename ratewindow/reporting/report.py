@@ -11,7 +11,7 @@ import redis
 from django.db.models import ExpressionWrapper, F, Q, QuerySet, Sum, TextField
 
 from ratewindow.models import ThrottleStat, TotalStat
-from ratewindow.reporting import counters, minutes, open_spans, tallies
+from ratewindow.reporting import compared, counters, minutes, open_spans, tallies
 from ratewindow.reporting.periods import Period
 from ratewindow.reporting.stored import minute_start, rows_as_sums
 from ratewindow.reporting.sums import NOTHING, NUMBERS, TALLIES, Sums
@@ -107,15 +107,17 @@ def waiting_counts(now_s: float) -> dict[tuple[datetime, str], Sums]:
 
 
 def of_rules(rules: Rules) -> Q:
-    """The rows of these rules."""
+    """The rows of these rules; those of comparisons with candidates are of none."""
     if isinstance(rules, str):
-        return Q(rule=rules) if rules else Q()
+        return Q(rule=rules) if rules else ~Q(rule__startswith=compared.MARK)
     return Q(rule__in=rules)
 
 
 def concerns(rules: Rules, name: str) -> bool:
     """Whether a rule of that name is one of `rules`."""
-    return name == rules or not rules if isinstance(rules, str) else name in rules
+    if not rules:
+        return not compared.is_line(name)
+    return name == rules if isinstance(rules, str) else name in rules
 
 
 def opened_in(period: Period, rules: Rules, known: Waiting) -> dict[tuple[datetime, str], Sums]:

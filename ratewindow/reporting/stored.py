@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from ratewindow.models import ThrottleStat, TotalStat
 from ratewindow.models.batches import in_batches
 from ratewindow.models.stats import Counts
+from ratewindow.reporting.compared import is_line
 from ratewindow.reporting.sums import NOTHING, Sums, of_columns
 
 Resolution = Counts.Resolution
@@ -64,7 +65,8 @@ def set_rows(resolution: Resolution, rows: Rows) -> int:
             if sums != stored:
                 _write(row, sums)
                 raised.append(row)
-            every[row.start] = every[row.start].plus(sums)
+            if not is_line(row.rule):
+                every[row.start] = every[row.start].plus(sums)
         ThrottleStat.objects.bulk_update(raised, Sums._fields, BATCH)
         changed = [total for total in totals if sums_of(total) != every[total.start]]
         for total in changed:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ratewindow.limiter.redis.faults import BadReply
+from ratewindow.reporting import compared
 from ratewindow.reporting.latency import BOUNDS
 from ratewindow.reporting.sums import NUMBERS, Sums
 from ratewindow.reporting.tallies import Tally
@@ -42,7 +43,7 @@ def growth(sums: Iterable[tuple[str, Sums, Sums]]) -> Counter[str]:
     """The fields of the hash, and what to add to each: of rules with their sums before and after."""
     grown = Counter[str]()
     for rule, before, after in sums:
-        if not is_name(rule):
+        if not is_name(rule) or compared.is_line(rule):
             continue
         for name, earlier, now in zip(NUMBERS, before.numbers, after.numbers, strict=True):
             grown[f"{name}|{rule}"] += now - earlier

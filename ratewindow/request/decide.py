@@ -123,7 +123,7 @@ def _with_rules(decision: Decision, question: Question) -> Decision:
         for part in decision.parts:
             part.made_by = part.made_by or rules[0]
         return decision
-    by_name = {(rule.name, rule.beside_code): rule for rule in rules}
+    by_name = {(rule.name, rule.is_beside): rule for rule in rules}
     for part in (*decision.parts, decision):
         beside = by_name.get((part.rule, True)) if part.mode == "shadow" else None
         part.made_by = part.made_by or beside or by_name.get((part.rule, False)) or by_name.get((part.rule, True))

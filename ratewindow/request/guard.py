@@ -22,7 +22,7 @@ from ratewindow import conf
 from ratewindow.identity import original
 from ratewindow.limiter.types import Decision
 from ratewindow.reporting import counters
-from ratewindow.request import admin_pages, count_by_answer, decide, handlers, headers, refusal, visit
+from ratewindow.request import admin_pages, candidates, count_by_answer, decide, handlers, headers, refusal, visit
 from ratewindow.request.doors import Door, with_door
 from ratewindow.request.overrides import judge
 from ratewindow.request.prepare import Question, ask
@@ -108,6 +108,7 @@ class Passage:
         """Keep a refusal, and refund what guards outside have charged, unless the view decides."""
         if self.door.at_view:
             self.request.limited = True  # type: ignore[attr-defined]
+        yield from candidates.judge_refused(decision, self.waited)
         if not self.door.block:
             self.keep(decision)
             return

@@ -78,10 +78,11 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost, settings: conf.
     return Question(merged(checks) if len(checks) > 1 else checks, settled, rules, leased)
 
 
-def ask_about(identity: str, rule: Rule, cost: int) -> Question:
-    """The check of one rule for an identity."""
-    check = _check(rule, conf.current().key_prefix, identity, check_cost(cost))
-    return Question([check], [], (rule,), rule.lease > 1)
+def ask_about(identity: str, rule: Rule, cost: int, *more: Rule) -> Question:
+    """The check of one rule, and of `more` that are to be asked in the same call, for an identity."""
+    prefix, cost = conf.current().key_prefix, check_cost(cost)
+    checks = [_check(each, prefix, identity, cost) for each in (rule, *more)]
+    return Question(checks, [], (rule, *more), rule.lease > 1)
 
 
 def policy(rule: Rule) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from ratewindow.limiter.types import Decision, Refunds
-from ratewindow.request import charge_later, decide
+from ratewindow.request import candidates, charge_later, decide
 from ratewindow.request.steps import Steps, arun, run
 
 NOTHING_DECIDED = Decision()
@@ -100,7 +100,7 @@ class Visit:
         self.is_open, self.is_over = False, True
         decision = self.decision
         if decision.parts:
-            return _once_for_each_rule(decision.parts)
+            return _once_for_each_rule(candidates.compared(decision.parts))
         return (decision,) if decision.rule else ()
 
 
@@ -186,7 +186,7 @@ def _without(others: Iterable[Decision], decisions: Iterable[Decision]) -> list[
     return [part for part in decisions if not any(part is each for each in others)]
 
 
-def _once_for_each_rule(decisions: tuple[Decision, ...]) -> Collection[Decision]:
+def _once_for_each_rule(decisions: Collection[Decision]) -> Collection[Decision]:
     """A row in shadow shares its name with the rate in code that it runs in parallel to: what happened is the code's decision,
     what would have happened the row's."""
     by_rule: dict[str, Decision] = {}

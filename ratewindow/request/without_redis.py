@@ -66,7 +66,7 @@ def _policies(question: Question) -> list[str]:
     usual = conf.current().on_error
     if usual == "allow" and not any(rule.on_error for rule in question.rules):
         return [usual] * len(question.checks)
-    by_name = {rule.name: policy(rule) for rule in question.rules if not rule.beside_code}
+    by_name = {rule.name: policy(rule) for rule in question.rules if not rule.is_beside}
     return [by_name.get(check.rule, usual) if check.enforce else "allow" for check in question.checks]
 
 

@@ -40,16 +40,21 @@ class Rulebook:
         self.alone = alone
         self.overrides = overrides
         self.by_name = {rule.name: rule for rule in rules}
-        self._has_shadow = any(rule.mode == "shadow" for rule in self.by_name.values())
+        self._has_beside = any(rule.mode == "shadow" or rule.candidate for rule in self.by_name.values())
         self.counts_by_answer = any(rule.count_when is not None for rule in self.by_name.values())
         self._index = Index(self.by_name.values())
 
     def match(self, request: HttpRequest) -> list[Rule]:
         """The rules that apply by path. Whether code enforces a rate is checked here, since views are imported late."""
         rules = self._index.match(request)
-        if not self._has_shadow:
+        if not self._has_beside:
             return rules
-        return [rule.counting_beside_code if rule.mode == "shadow" and code_rates.enforces(rule.name) else rule for rule in rules]
+        found = []
+        for rule in rules:
+            found.append(rule.beside if rule.mode == "shadow" and code_rates.enforces(rule.name) else rule)
+            if rule.candidate:
+                found.append(rule.beside)
+        return found
 
     def named(self, name: str, code: Rule | None, method: str | None, warn: bool) -> list[Rule]:
         """The rules where code names one: the row once it is enforced or off, else the rate in code, beside a row in
@@ -61,7 +66,9 @@ class Rulebook:
             if warn:
                 self.log_missing(name)
         elif row.mode == "shadow" and code is not None and code.mode == "enforce":
-            found = [code, row.counting_beside_code]
+            found = [code, row.beside]
+        elif row.candidate:
+            found = [row, row.beside]
         else:
             found = [row] if row.mode != "off" else []
         return [rule for rule in found if rule.windows and rule.meets_method(method)]

@@ -74,10 +74,15 @@ def _to_json(rule: Rule) -> dict[str, Any]:
     when = rule.count_when
     return {
         **values,
-        "windows": [[getattr(window, each.name) for each in fields(Window)] for window in rule.windows],
+        "windows": _windows_to_json(rule.windows),
+        "candidate": _windows_to_json(rule.candidate),
         "methods": sorted(rule.methods),
         "count_when": None if when is None else [when.login_failed, sorted(when.statuses)],
     }
+
+
+def _windows_to_json(windows: Iterable[Window]) -> list[list[Any]]:
+    return [[getattr(window, each.name) for each in fields(Window)] for window in windows]
 
 
 def _from_json(values: Mapping[str, Any]) -> Rule:
@@ -86,6 +91,7 @@ def _from_json(values: Mapping[str, Any]) -> Rule:
         **{
             **values,
             "windows": tuple(Window(*each) for each in values["windows"]),
+            "candidate": tuple(Window(*each) for each in values.get("candidate", ())),
             "methods": frozenset(values["methods"]),
             "count_when": None if when is None else CountWhen(when[0], frozenset(when[1])),
         }

@@ -7,6 +7,7 @@ from ratewindow.limiter.limiter import check_cost
 from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.types import Window, too_much
 from ratewindow.models import LimitSwitch, RateRule
+from ratewindow.models.candidate import candidate_windows
 from ratewindow.rules.count_when import parse_count_when
 from ratewindow.rules.kill_switch import Switch
 from ratewindow.rules.regex import check_regex
@@ -45,6 +46,7 @@ def freeze(row: RateRule, windows: tuple[Window, ...] | None = None) -> Rule:
         response_status=row.response_status,
         message=row.message,
         lease=row.lease,
+        candidate=candidate_windows(row) if windows is None else (),
     )
     if problem := too_much(rule.windows):
         raise Problem("rule {name!r} has {problem}: give it fewer", name=row.name, problem=problem)

@@ -48,7 +48,8 @@ class Rule:
     response_status: int = 429
     message: str = ""  # what a refused client reads; empty: the default sentence
     lease: int = 1  # units that a process takes from the store at a time
-    beside_code: bool = False  # a shadow row of the same name as a rate in code, which counts apart from it
+    candidate: tuple[Window, ...] = ()  # limits that are judged in shadow beside the rule's own, by the same requests
+    is_beside: bool = False  # in shadow beside the one of its name that is enforced, and counting apart from it
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -57,12 +58,12 @@ class Rule:
     @cached_property
     def state_names(self) -> tuple[str, ...]:
         """The part of each window's key between the prefix and the identity."""
-        return tuple(state_keys.state_name(self.name, window, self.beside_code) for window in self.windows)
+        return tuple(state_keys.state_name(self.name, window, self.is_beside) for window in self.windows)
 
     @cached_property
     def lock_name(self) -> str:
         """The part of the key of a penalty's lock between the prefix and the identity; empty without a penalty."""
-        return state_keys.lock_name(self.name, self.beside_code) if self.penalty_ms else ""
+        return state_keys.lock_name(self.name, self.is_beside) if self.penalty_ms else ""
 
     @property
     def only_looks(self) -> bool:
@@ -101,22 +102,30 @@ class Rule:
         return replace(self, count_when=None, hold=False)
 
     @cached_property
-    def counting_beside_code(self) -> "Rule":
-        """This rule with a count apart from that of the rate in code of the same name."""
-        return replace(self, beside_code=True)
+    def beside(self) -> "Rule":
+        """This rule in shadow, with a count apart from what is enforced under its name: a rate in code or, beside its
+        candidate, the rule itself."""
+        if self.candidate:
+            return replace(self, mode="shadow", windows=self.candidate, lease=1, is_beside=True)
+        return replace(self, is_beside=True)
+
+    @property
+    def is_candidate(self) -> bool:
+        """Whether these are the limits that are tried, not those that hold."""
+        return self.is_beside and bool(self.candidate)
 
     def with_windows(self, windows: tuple[Window, ...]) -> "Rule":
         """This rule with other windows, and with the same recipe."""
         rule = copy(self)
         object.__setattr__(rule, "windows", windows)
-        for cached in ("state_names", "unconditional", "counting_beside_code"):
+        for cached in ("state_names", "unconditional", "beside"):
             vars(rule).pop(cached, None)
         return rule
 
     def with_identity(self, identity: str) -> "Rule":
         """This rule counting every request for that client, whatever its key says."""
         rule = copy(self)  # keeps the cached names of its state
-        for cached in ("unconditional", "counting_beside_code"):  # these have this rule's recipe
+        for cached in ("unconditional", "beside"):  # these have this rule's recipe
             vars(rule).pop(cached, None)
         vars(rule)["recipe"] = Recipe(self.key, (lambda request: identity,))
         return rule
@@ -181,6 +190,15 @@ def check_hold(hold: bool, count_when: str) -> None:
     """Raise ValueError if units are held for a response that cannot change what counts."""
     if hold and counts_always(count_when):
         raise Problem("every request counts, so nothing is refunded: write what counts, such as login_failed, or do not hold")
+
+
+def check_candidate(candidate: str, count_refused: bool) -> None:
+    """Raise ValueError if these are no limits that could be tried beside a rule's own."""
+    if parse_rates(candidate) and count_refused:
+        raise Problem(
+            "{candidate!r} cannot be tried beside a rule that counts refused requests: clear it, or do not count them",
+            candidate=candidate,
+        )
 
 
 def check_lease(lease: int | None, penalty: bool, count_refused: bool, count_when: str) -> None:

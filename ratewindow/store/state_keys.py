@@ -93,19 +93,19 @@ def probe() -> str:
 
 
 @lru_cache(maxsize=4096)
-def rule_tag(name: str, beside_code: bool = False) -> str:
-    """Eight characters for a rule. A shadow row beside a rate in code counts on its own."""
-    return digest(f"{name} beside code" if beside_code else name, 6)
+def rule_tag(name: str, is_beside: bool = False) -> str:
+    """Eight characters for a rule. What is in shadow beside the one that is enforced counts on its own."""
+    return digest(f"{name} beside code" if is_beside else name, 6)
 
 
-def state_name(rule: str, window: Window, beside_code: bool) -> str:
+def state_name(rule: str, window: Window, is_beside: bool) -> str:
     """The middle of a state's key: ``:s:<rule><window>:``."""
-    return f":s:{rule_tag(rule, beside_code)}{window.tag}:"
+    return f":s:{rule_tag(rule, is_beside)}{window.tag}:"
 
 
-def lock_name(rule: str, beside_code: bool) -> str:
+def lock_name(rule: str, is_beside: bool) -> str:
     """The middle of the key of a rule's lock: named like one more window."""
-    return f":s:{rule_tag(rule, beside_code)}{LOCK_TAG}:"
+    return f":s:{rule_tag(rule, is_beside)}{LOCK_TAG}:"
 
 
 def client_tag(identity: str) -> str:

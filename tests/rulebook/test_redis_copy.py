@@ -62,7 +62,7 @@ def away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_field_of_a_rule_is_kept() -> None:
-    assert all(getattr(ODD, each.name) != each.default or each.name == "beside_code" for each in fields(Rule))
+    assert all(getattr(ODD, each.name) != each.default or each.name == "is_beside" for each in fields(Rule))
     redis_copy.save([USUAL, ODD, Rule("guesses", parse_rates("3/h"), count_when=CountWhen(login_failed=True))])
     found = redis_copy.load()
     assert found is not None and found.read_at_s == pytest.approx(time.time(), abs=60)

@@ -7,9 +7,9 @@ MINUTE = Window(5, 60_000)
 DAYS_MS = 10 * 86_400_000
 
 
-def key(rule, window=MINUTE, client="ip:203.0.113.9", beside_code=False):
+def key(rule, window=MINUTE, client="ip:203.0.113.9", is_beside=False):
     return (
         state_keys.state_prefix()
-        + state_keys.state_name(rule, window, beside_code).removeprefix(":s:")
+        + state_keys.state_name(rule, window, is_beside).removeprefix(":s:")
         + state_keys.client_tag(client)
     )

@@ -24,7 +24,17 @@ from ratewindow.admin.overrides import links as override_links
 from ratewindow.admin.recorded import WHY_FIELDSET
 from ratewindow.admin.registering import register
 from ratewindow.admin.rights import may_enforce
-from ratewindow.admin.rules import code_rates, first_steps, opening, rollout, rollout_actions, said_at_once, saved, sparklines
+from ratewindow.admin.rules import (
+    candidate,
+    code_rates,
+    first_steps,
+    opening,
+    rollout,
+    rollout_actions,
+    said_at_once,
+    saved,
+    sparklines,
+)
 from ratewindow.admin.rules.form import BOUNDS, RuleForm
 from ratewindow.admin.rules.limit_rows import RuleWindowInline
 from ratewindow.admin.rules.number_fields import BoundedField
@@ -67,7 +77,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         validate = changes_nothing(self.admin_site.admin_view(self.validate_view))
-        pages = [path("validate/", validate, name="ratewindow_raterule_validate"), *rollout.urls(self)]
+        pages = [path("validate/", validate, name="ratewindow_raterule_validate"), *rollout.urls(self), *candidate.urls(self)]
         return [*pages, *explain_page.urls(self), *documents_page.urls(self), *first_steps.urls(self), *super().get_urls()]
 
     def validate_view(self, request: HttpRequest) -> HttpResponse:
@@ -110,6 +120,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         limits_before = "" if apps.is_installed("jazzmin") else COUNTING
         rule = kwargs.get("obj")
         context |= {"limits_before": limits_before, "rollout": rollout.box(self, request, rule) if rule is not None else None}
+        context["candidate"] = candidate.box(self, request, rule) if rule is not None else None
         context["overrides"] = override_links.of_rule(request, rule) if rule is not None else {}
         context["explain_url"] = explain_links.of_rule(rule) if rule is not None else ""
         return super().render_change_form(request, context, *args, **kwargs)

@@ -47,9 +47,9 @@ def read_living() -> Living:
     """Read the rules now."""
     rules = reading.read_rules()
     states = {
-        state_keys.rule_tag(name, beside_code) + tag: likeness
+        state_keys.rule_tag(name, is_beside) + tag: likeness
         for name, tag, likeness in _states(rules)
-        for beside_code in (False, True)  # a shadow rule counts apart from the rate in code of its name
+        for is_beside in (False, True)  # in shadow a rule counts apart from what is enforced under its name
     }
     # Keep the state of rows that cannot be read as rules: they may be corrected.
     unread = set(RateRule.objects.values_list("name", flat=True)) - {rule.name for rule in rules}
@@ -58,7 +58,10 @@ def read_living() -> Living:
 
 def _states(rules: Iterable[Rule]) -> Iterator[tuple[str, str, Likeness]]:
     """The name of a rule, the tag of a window or a lock, and what its state is like."""
-    for name, window in [*_of_other_rates(rules), *((rule.name, window) for rule in rules for window in rule.windows)]:
+    for name, window in [
+        *_of_other_rates(rules),
+        *((rule.name, window) for rule in rules for window in (*rule.windows, *rule.candidate)),
+    ]:
         yield name, window.tag, _of_window(window)
     for rule in rules:
         if rule.penalty_ms:

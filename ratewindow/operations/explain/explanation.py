@@ -145,7 +145,7 @@ def _met(walked: Walk, rulings: Sequence[Ruling], book: Rulebook) -> Iterator[Li
         rates = [ruling for ruling in rulings if ruling.action == RATE]
         for rule in stage.rules:
             decision = _own(stage, rule)
-            asked = any(each.name == rule.name and each.beside_code == rule.beside_code for each in stage.asked)
+            asked = any(each.name == rule.name and each.is_beside == rule.is_beside for each in stage.asked)
             yield Line(
                 rule,
                 _effect(stage, rule, decision, asked, blocked),
@@ -182,7 +182,7 @@ def _own(stage: Stage, rule: Rule) -> Decision | None:
 
 def _is_by(part: Decision, rule: Rule) -> bool:
     made_by = part.made_by
-    return part.rule == rule.name and made_by is not None and made_by.beside_code == rule.beside_code
+    return part.rule == rule.name and made_by is not None and made_by.is_beside == rule.is_beside
 
 
 def _newest(rates: Sequence[Ruling], name: str) -> Ruling | None:
@@ -193,7 +193,7 @@ def _newest(rates: Sequence[Ruling], name: str) -> Ruling | None:
 
 def _is_in_code(rule: Rule, book: Rulebook) -> bool:
     row = book.by_name.get(rule.name)
-    return row is None or (rule is not row and not rule.beside_code)
+    return row is None or (rule is not row and not rule.is_beside)
 
 
 def _not_reached(walked: Walk, request: HttpRequest, book: Rulebook, doors: Sequence[Door]) -> Iterator[Line]:

@@ -96,9 +96,9 @@ def _each_alone(question: Question, decision: Decision) -> Sequence[Decision]:
 def enforcing(rules: Sequence[Rule]) -> Sequence[Rule]:
     """The rules as they would hold if those in shadow were enforced, and for all clients: a row takes the place of a rate in
     code."""
-    replaced = {rule.name for rule in rules if rule.beside_code}
-    return [_enforced(rule) for rule in rules if rule.beside_code or rule.name not in replaced]
+    replaced = {rule.name for rule in rules if rule.is_beside}
+    return [_enforced(rule) for rule in rules if rule.is_beside or rule.name not in replaced]
 
 
 def _enforced(rule: Rule) -> Rule:
-    return replace(rule, mode="enforce", enforce_percent=100, beside_code=False)
+    return replace(rule, mode="enforce", enforce_percent=100, is_beside=False)

@@ -63,7 +63,7 @@ def test_the_counts_of_another_rate_stay_while_it_holds(redis_client, rule):
     RateRule.objects.define("api", "5/m")
     (window,) = parse_rates("7/2h")
     keys = [
-        "rw" + state_keys.state_name(name, window, beside_code=False) + state_keys.client_tag("ip:203.0.113.9")
+        "rw" + state_keys.state_name(name, window, is_beside=False) + state_keys.client_tag("ip:203.0.113.9")
         for name in ("login", "api")
     ]
     for key in keys:

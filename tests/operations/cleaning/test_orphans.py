@@ -57,9 +57,9 @@ def test_the_state_of_a_deleted_rule_goes_and_all_other_keys_stay(redis_client):
 @pytest.mark.parametrize("mode", ["off", "shadow", "enforce"])
 def test_a_rule_keeps_its_state_in_every_mode(keys, mode):
     RateRule.objects.define("login", "5/m", mode=mode)
-    keys(key("login"), key("login", beside_code=True))
+    keys(key("login"), key("login", is_beside=True))
     clean_orphans()
-    assert keys.left() == {key("login"), key("login", beside_code=True)}
+    assert keys.left() == {key("login"), key("login", is_beside=True)}
 
 
 def test_an_edited_limit_keeps_the_state_and_an_edited_period_does_not(keys):
@@ -82,7 +82,7 @@ def test_a_rule_with_its_rate_in_code_keeps_all_its_state(keys, in_code):
 
 
 def test_the_state_of_a_deleted_shadow_beside_code_goes(keys, in_code):
-    keys(key("export"), key("export", beside_code=True))
+    keys(key("export"), key("export", is_beside=True))
     clean_orphans()
     assert keys.left() == {key("export")}
 

@@ -155,7 +155,7 @@ def expected(found: Explanation) -> dict[tuple[str, bool], str]:
     """The outcome of each rule that the explanation expects to be counted."""
     outcomes = {}
     for line in found.lines:
-        key = line.rule.name, line.rule.beside_code
+        key = line.rule.name, line.rule.is_beside
         match line.effect:
             case Effect.REFUSES:
                 outcomes[key] = "refused"
@@ -192,7 +192,7 @@ def test_an_explanation_says_what_enforcing_does_and_touches_no_state(rules: Non
         response = handler.get_response(request)
         visit = request._ratewindow  # type: ignore[attr-defined]
         decisions = visit.decision.decisions
-        told = {(part.rule, part.made_by.beside_code): part.outcome for part in decisions if part.reason != "block"}
+        told = {(part.rule, part.made_by.is_beside): part.outcome for part in decisions if part.reason != "block"}
         blocked = any(part.reason == "block" for part in decisions)
         assert found.passes == (response.status_code != 429), spelling
         assert any(line.effect == Effect.BLOCKED for line in found.lines) <= blocked
@@ -213,13 +213,13 @@ def used_then(found: Explanation) -> dict[tuple[str, bool], list[int]]:
         part = line.decision
         if part is not None and part.check is not None and line.rule.count_when is None and not line.rule.count_refused:
             charges = line.effect == Effect.PASSES
-            left[line.rule.name, line.rule.beside_code] = [each.remaining - charges * part.check.cost for each in line.windows]
+            left[line.rule.name, line.rule.is_beside] = [each.remaining - charges * part.check.cost for each in line.windows]
     return left
 
 
 def used_now(decisions: Any) -> dict[tuple[str, bool], list[int]]:
     return {
-        (part.rule, part.made_by.beside_code): [each.remaining for each in part.windows]
+        (part.rule, part.made_by.is_beside): [each.remaining for each in part.windows]
         for part in decisions
         if part.check is not None and part.made_by.count_when is None and not part.made_by.count_refused
     }
