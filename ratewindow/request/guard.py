@@ -108,7 +108,8 @@ class Passage:
         """Keep a refusal, and refund what guards outside have charged, unless the view decides."""
         if self.door.at_view:
             self.request.limited = True  # type: ignore[attr-defined]
-        yield from candidates.judge_refused(decision, self.waited)
+        if decision.parts:  # several rules, or one and its candidate
+            yield from candidates.judge_refused(decision, self.waited)
         if not self.door.block:
             self.keep(decision)
             return

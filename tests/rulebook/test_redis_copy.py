@@ -45,6 +45,7 @@ ODD = Rule(
     response_status=403,
     message="Enough.",
     lease=2,
+    candidate=(Window(5, 60_000), Window(9, 1000, "token_bucket", burst=4)),
 )
 
 

@@ -42,7 +42,7 @@ def typed(rule: RateRule, *numbers: str) -> dict[str, str]:
 
 
 def test_a_limit_is_tried_shown_and_applied(page: Client, rule: RateRule) -> None:
-    assert "Try other limits on the same requests" in said(page.get(change(rule)))
+    assert "Try other limits in shadow" in said(page.get(change(rule)))
     words = said(press(page, rule, "try", **typed(rule, "4", "50"), reason="too many calls"))
     assert "Tried in shadow, beside the limits that are enforced: 4 in 1 hour; 50 in 1 day. Nobody is refused by them." in words
     assert "No request has been judged by both yet." in words
@@ -58,7 +58,7 @@ def test_a_limit_is_tried_shown_and_applied(page: Client, rule: RateRule) -> Non
         "Nothing that passes would be refused. No longer refused: 2 (1 client)."
     )
     assert expected in words
-    assert "user:1 0 2" in words
+    assert re.search(r"user.1.*? 0 2 ", words), words[2000:6000]
     words = said(press(page, rule, "apply", reason="as seen"))
     assert "Now enforced: 4 in 1 hour; 50 in 1 day. The limits until now can be restored from the history." in words
     rule.refresh_from_db()
@@ -126,7 +126,7 @@ def test_there_is_nothing_to_do_without_a_candidate(page: Client, rule: RateRule
 @pytest.mark.parametrize("fields", [{"mode": "shadow"}, {"mode": "off"}, {"enforce_percent": 10}, {"count_refused": True}])
 def test_nothing_is_offered_beside_a_rule_that_could_not_try_it(page: Client, rule: RateRule, fields: dict[str, Any]) -> None:
     RateRule.objects.update(**fields)
-    assert "Try other limits" not in said(page.get(change(rule)))
+    assert "Try other limits in shadow" not in said(page.get(change(rule)))
     RateRule.objects.update(candidate="4/h")
     reason = "the rule counts refused requests, too" if "count_refused" in fields else "as soon as the rule is enforced for all"
     assert reason in said(page.get(change(rule)))
