@@ -207,6 +207,7 @@ _BOUNDS = {"status": (400, 599), "lease": (1, MOST_COST)}
 _BY_THE_CALL = "a call is charged at once, so only a rate at a view can have it"
 _NOT_IN_CODE = {
     "enforce_percent": "a percentage is raised while somebody watches, so add a rule of this name in the admin",
+    "candidate": "other limits are tried beside a rule, so add one of this name in the admin",
     "count_when": _BY_THE_CALL,
     "hold": _BY_THE_CALL,
 }

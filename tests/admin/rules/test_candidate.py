@@ -63,8 +63,8 @@ def test_a_limit_is_tried_shown_and_applied(page: Client, rule: RateRule) -> Non
     assert "Now enforced: 4 in 1 hour; 50 in 1 day. The limits until now can be restored from the history." in words
     rule.refresh_from_db()
     assert (limits(rule), rule.candidate) == (["4/h", "50/d"], "")
-    applied = Edit.objects.filter(subject="login").first()
-    assert applied is not None and (applied.by, applied.reason) == ("boss", "as seen")
+    applied = Edit.objects.filter(subject="login").latest("pk")
+    assert (applied.by, applied.reason) == ("boss", "as seen")
 
 
 def test_a_lower_limit_says_who_would_be_refused_in_addition(page: Client, rule: RateRule) -> None:
