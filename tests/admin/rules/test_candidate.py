@@ -41,6 +41,7 @@ def typed(rule: RateRule, *numbers: str) -> dict[str, str]:
     return {f"limit-{row.pk}": number for row, number in zip(rule.windows.all(), numbers, strict=True)}
 
 
+@pytest.mark.django_db(transaction=True)  # each request is an edit of its own
 def test_a_limit_is_tried_shown_and_applied(page: Client, rule: RateRule) -> None:
     assert "Try other limits in shadow" in said(page.get(change(rule)))
     words = said(press(page, rule, "try", **typed(rule, "4", "50"), reason="too many calls"))
@@ -58,12 +59,12 @@ def test_a_limit_is_tried_shown_and_applied(page: Client, rule: RateRule) -> Non
         "Nothing that passes would be refused. No longer refused: 2 (1 client)."
     )
     assert expected in words
-    assert re.search(r"user.1.*? 0 2 ", words), words[2000:6000]
+    assert re.search(r"user.1 .*? 0 2 ", words)
     words = said(press(page, rule, "apply", reason="as seen"))
     assert "Now enforced: 4 in 1 hour; 50 in 1 day. The limits until now can be restored from the history." in words
     rule.refresh_from_db()
     assert (limits(rule), rule.candidate) == (["4/h", "50/d"], "")
-    applied = Edit.objects.filter(subject="login").latest("pk")
+    applied = Edit.objects.filter(subject="login").latest("at")
     assert (applied.by, applied.reason) == ("boss", "as seen")
 
 
