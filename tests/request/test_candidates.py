@@ -10,11 +10,17 @@ import redis
 from django.test import override_settings
 
 import ratewindow
-from ratewindow import ratelimit
-from ratewindow.models import RateRule
-from ratewindow.reporting import counters
+from ratewindow import conf, ratelimit
+from ratewindow.conf import time_zone
+from ratewindow.models import RateRule, TotalStat
+from ratewindow.reporting import counters, totals
+from ratewindow.reporting.collecting import collect_stats
 from ratewindow.reporting.compared import is_line
+from ratewindow.reporting.offenders import offenders
+from ratewindow.reporting.periods import last
+from ratewindow.reporting.report import report
 from ratewindow.rulebook import current, reading
+from ratewindow.store import process_clients
 from tests.support.doors import behind_middleware, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -168,3 +174,17 @@ def test_nobody_is_answered_by_a_candidate() -> None:
     response = [get(behind_middleware(plain(False)), "/x") for _ in range(2)][-1]
     assert response["RateLimit"] == '"login";r=1;t=3600'
     assert "x-ratelimit-would" not in {name.lower() for name in response.headers}
+
+
+def test_the_figures_of_all_rules_leave_comparisons_out(redis_client: redis.Redis) -> None:
+    define("4/h", "2/h")
+    statuses(behind_middleware(plain(False)), 6, "/x")
+    counters.flush()
+    collect_stats()
+    total = TotalStat.objects.get(resolution="minute")
+    assert (total.passed, total.refused, total.other) == (2, 4, 0)
+    period = last("1h", time_zone.now(), conf.current().retention)
+    found = report(period)
+    assert (set(found.rules), found.total.passed, found.total.refused) == ({"login"}, 2, 4)
+    assert offenders(period).total == (4, 0, 6)
+    assert totals.read(process_clients.patient_client()).numbers["refused"] == {"login": 4}

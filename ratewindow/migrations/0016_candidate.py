@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ratewindow', '0014_digests'),
+        ('ratewindow', '0015_totals'),
     ]
 
     operations = [
