@@ -19,7 +19,6 @@ from ratewindow import conf
 from ratewindow.admin.banner import glance
 from ratewindow.admin.masking import display
 from ratewindow.admin.post_button import post_button
-from ratewindow.admin.report.offenders import clients
 from ratewindow.admin.wording import limit_in_words
 from ratewindow.conf import time_zone
 from ratewindow.conf.translation import translated
@@ -28,6 +27,7 @@ from ratewindow.models import Mode, RateRule
 from ratewindow.models.candidate import candidate_rows, candidate_windows
 from ratewindow.models.origin import MOST_REASON
 from ratewindow.reporting.compared import line_name
+from ratewindow.reporting.how_many import clients
 from ratewindow.reporting.offenders import HowMany, Offenders, offenders
 from ratewindow.reporting.periods import last
 from ratewindow.reporting.report import report
