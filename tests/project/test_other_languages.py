@@ -104,6 +104,8 @@ PAGES = (
     "override_changelist",
     "override_add",
     "override_release",
+    "alertchannel_changelist",
+    "alertchannel_add",
 )
 
 

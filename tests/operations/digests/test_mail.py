@@ -1,5 +1,7 @@
 """A digest as a mail: what stands around its picture, and what is too large for it."""
 
+import html
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from ratewindow.operations.digests.content import digest, read
 from ratewindow.operations.digests.mail import bar_height, mail
 from ratewindow.operations.digests.spans import DAILY, WEEKLY, newest
 from tests.support.made_yesterday import NOW, make
+from tests.support.pseudo_locale import untranslated, wide_letters
 
 pytestmark = pytest.mark.django_db
 
@@ -41,6 +44,16 @@ def test_without_a_picture_nothing_is_left_of_its_place() -> None:
     types = [part.get_content_type() for part in made().message().walk()]
     assert types[:4] == ["multipart/mixed", "multipart/alternative", "text/plain", "multipart/related"]
     assert "image/png" not in types
+
+
+@pytest.mark.parametrize("kind", [DAILY, WEEKLY])
+def test_every_word_of_it_can_be_translated(kind: str) -> None:
+    make()
+    data = re.compile(r"login|search|forgotten|ops|Redis|ip:|user:\S+|UTC|ratewindow-\S+|https\S+")
+    with wide_letters():
+        message = made(kind)
+    assert untranslated(message.alternatives[0][0], data) == []
+    assert untranslated(html.escape(f"{message.subject}\n{message.body}"), data) == []
 
 
 @pytest.mark.parametrize(("kind", "first", "count"), [(DAILY, "00:00", 4), (WEEKLY, "4 Jan", 7)])
