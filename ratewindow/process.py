@@ -20,7 +20,7 @@ from ratewindow.operations import shared_prefix
 from ratewindow.operations.history import recording
 from ratewindow.reporting import counters
 from ratewindow.request import count_by_answer, local_counts, without_redis
-from ratewindow.rulebook import announce, current, edits, kill_switch, reading
+from ratewindow.rulebook import announce, current, edits, kill_switch, reading, recordings
 from ratewindow.rules import matching
 from ratewindow.store import breaker, leasing, malformed, outage, process_clients, state_keys, stores
 
@@ -69,7 +69,7 @@ def _renew() -> None:
         drop()
     for reset in (counters.reset, processes.reset, announce.reset):
         reset()
-    for renew in (site_functions.renew, current.renew, kill_switch.renew, background.renew):
+    for renew in (site_functions.renew, current.renew, kill_switch.renew, recordings.renew, background.renew):
         renew()
 
 
@@ -91,7 +91,7 @@ def _follow_settings(*, setting: str, **_: Any) -> None:
 
 def reset() -> None:
     """As in a process that has just started and read no rules: for tests."""
-    for part in (current, reading, kill_switch, edits, outage, counters):
+    for part in (current, reading, kill_switch, recordings, edits, outage, counters):
         part.reset()
     malformed.forget()
     site_functions.failing.clear()

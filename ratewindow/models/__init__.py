@@ -4,6 +4,7 @@ from ratewindow.models.alert_channels import AlertChannel
 from ratewindow.models.cleaning_runs import CleaningRun
 from ratewindow.models.edits import Edit
 from ratewindow.models.overrides import Override
+from ratewindow.models.recordings import RecordedHour, Recording
 from ratewindow.models.rules import AppliesTo, Mode, OnError, OnMissing, RateRule
 from ratewindow.models.stats import OffenderStat, ThrottleStat, TotalStat
 from ratewindow.models.switch import LimitSwitch
@@ -21,6 +22,8 @@ __all__ = [
     "OnMissing",
     "Override",
     "RateRule",
+    "RecordedHour",
+    "Recording",
     "RuleWindow",
     "ThrottleStat",
     "TotalStat",

@@ -17,19 +17,24 @@ class EditManager(models.Manager["Edit"]):
 
 
 class Edit(models.Model):
-    """One edit: what one transaction did to one rule with its limits, one override or the switch; or one release."""
+    """One edit: what one transaction did to one rule with its limits, one override or the switch; or one release,
+    or the beginning or another end of a recording."""
 
     class Kind(models.TextChoices):
         RULE = "rule", _("Rule")
         OVERRIDE = "override", _("Block or exemption")
         SWITCH = "switch", _("Switch of all limits")
         RELEASE = "release", _("Release")
+        RECORDING = "record", _("Recording")
 
     class Action(models.TextChoices):
         ADDED = "added", _("Added")
         CHANGED = "changed", _("Changed")
         DELETED = "deleted", _("Deleted")
         RELEASED = "released", _("Released")
+
+    # What happened once. Of the other kinds an edit says what there was before and after, which can be restored.
+    EVENTS = (Kind.RELEASE, Kind.RECORDING)
 
     at = MomentField(_("time"), db_index=True)
     kind = models.CharField(_("kind"), max_length=8, choices=Kind.choices)

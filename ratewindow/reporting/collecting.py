@@ -11,7 +11,7 @@ from django.db.models import Q, Sum
 
 from ratewindow import conf
 from ratewindow.models import OffenderStat, ThrottleStat, TotalStat
-from ratewindow.reporting import minutes, offender_rows
+from ratewindow.reporting import minutes, offender_rows, recorded_rows
 from ratewindow.reporting.offender_rows import EVERY_RULE
 from ratewindow.reporting.report import of_rules
 from ratewindow.reporting.stored import SPANS, Resolution, minute_start, rows_as_sums, set_rows, span_start
@@ -62,6 +62,7 @@ def collect_stats(now_s: float | None = None) -> Collected:
             _fold(start, finer, resolution) for start in sorted({span_start(minute_start(m), resolution) for m in waiting})
         )
     _join_days(sorted({span_start(minute_start(minute), Resolution.DAY) for minute in waiting}), now_s)
+    rows_set += recorded_rows.collect(now_s)
     minutes.settle(waiting, quiet_since_s=now_s - QUIET_S)
     return Collected(len(waiting), rows_set, _prune(now_s), malformed.total() - odd)
 
@@ -121,4 +122,4 @@ def _prune(now_s: float) -> int:
     for resolution, kept in conf.current().retention.items():
         for model in (ThrottleStat, TotalStat, OffenderStat):
             deleted += model.objects.filter(resolution=resolution, start__lt=now - kept).delete()[0]
-    return deleted
+    return deleted + recorded_rows.prune(now - conf.current().retention[Resolution.HOUR])

@@ -14,12 +14,14 @@ from django.utils.functional import LazyObject, empty
 from ratewindow import conf
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import Decision
-from ratewindow.reporting import codes, latency, minutes, tallies, totals
+from ratewindow.reporting import codes, hours, latency, minutes, tallies, totals
 from ratewindow.reporting.about_request import MOST_AGENT, Facts, about
 from ratewindow.reporting.codes import Codes, Refusal
+from ratewindow.reporting.peak_counts import PeakCounts
 from ratewindow.reporting.sums import NUMBERS, Sums
 from ratewindow.reporting.who import CLIENT, MOST_REFUSED, Counted, Who
 from ratewindow.reporting.who_counts import REFUSING, Copy, WhoCounts
+from ratewindow.rulebook import recordings
 from ratewindow.store import process_clients
 
 logger = logging.getLogger("ratewindow")
@@ -126,6 +128,7 @@ class Counters:
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._token, self._serial = secrets.token_hex(6), itertools.count()
         self._sheets: dict[int, _Sheet] = {}
+        self._peaks = PeakCounts()
         self._logged: set[str] = set()
         self._causes: dict[str, int] = {}
         self._dropped = 0  # changes of minutes that are no longer kept
@@ -134,16 +137,19 @@ class Counters:
     def forget(self) -> None:
         """Drop the counts that have not been sent."""
         with self._lock:
-            self._sheets = {}
+            self._sheets, self._peaks = {}, PeakCounts()
 
-    def record(self, decisions: Collection[Decision], stats: bool = True, who: HttpRequest | str | None = None) -> None:
+    def record(
+        self, decisions: Collection[Decision], stats: bool = True, who: HttpRequest | str | None = None, status: int = 0
+    ) -> None:
         """Count the decisions about one request, or about an identity; without `stats` only what was decided without the
-        store."""
+        store. `status` is that of the answer, if there is one."""
         if not stats:
             self._record_causes(decisions)
             return
         facts: Facts | str | None = None
-        minute = int(self._clock_s()) // minutes.MINUTE_S
+        now_s = self._clock_s()
+        minute = int(now_s) // minutes.MINUTE_S
         with self._lock:
             sheet = self._sheets.get(minute) or self._open(minute)
             for decision in decisions:
@@ -179,6 +185,8 @@ class Counters:
                 sheet.changes += 1
             if len(sheet.waiting) >= MOST_WAITING:
                 sheet.count_waiting()
+            if recordings.held:
+                self._peaks.add(recordings.held, decisions, now_s, status)
 
     def _record_causes(self, decisions: Collection[Decision]) -> None:
         """Count decisions without the store even if statistics are off, for `health.status`."""
@@ -206,8 +214,9 @@ class Counters:
         line = sheet.lines[rule] = _Line()
         return line
 
-    def flush(self) -> None:
-        """Send the sums of all minutes that have changed. If that fails, nothing is lost: the next call repeats it."""
+    def flush(self, ending: bool = False) -> None:
+        """Send the sums of all minutes that have changed, and the peaks that are due or, if the process is `ending`, all. If
+        that fails, nothing is lost: the next call repeats it."""
         if process_clients.in_memory():
             return
         with self._sending:  # otherwise older sums could overwrite newer ones
@@ -238,6 +247,11 @@ class Counters:
                 for minute, sheet in list(self._sheets.items()):
                     if minute < now_s // minutes.MINUTE_S and sheet.changes <= sheet.sent:
                         self._drop(minute)
+                peaks = self._peaks.unsent(recordings.held, now_s, ending)
+            if peaks:
+                hours.send(peaks)
+                with self._lock:
+                    self._peaks.note_sent(peaks, now_s)
 
     def held(self) -> dict[int, dict[str, Sums]]:
         """The counts of this process by minute and rule; with memory://, these are all counts."""
@@ -345,6 +359,6 @@ def flush_last() -> None:
     """`flush` when the process ends; a failure is logged."""
     forks.notice()  # the parent sends its own counts
     try:
-        flush()
+        flush(ending=True)
     except Exception as error:
         logger.warning("ratewindow: the last counts of this process could not be sent: %s", error)

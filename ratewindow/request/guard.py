@@ -136,13 +136,14 @@ class Passage:
         if self.outermost and isinstance(response, HttpResponseBase):  # else Django says what a view must return
             decision = self.visit.decision
             headers.write(response, decision, self.settings.headers)
+            self.visit.status = response.status_code
             if not decision.allowed and not self.refused and response.status_code == 429:  # by REST framework, or by the view
                 refusal.leave_log_to_ours(response)
         return response
 
     def leave(self) -> None:
         if self.outermost:
-            counters.record(self.visit.end(), self.settings.stats, self.request)
+            counters.record(self.visit.end(), self.settings.stats, self.request, self.visit.status)
 
 
 def guarded(handler: Handler, door: Door) -> Handler:

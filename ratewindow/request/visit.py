@@ -24,6 +24,7 @@ class Visit:
     decision = NOTHING_DECIDED  # on all rules that the request has met by now
     is_open = False  # while a guard will count the request and write its headers
     is_over = False
+    status = 0  # of the answer, once there is one
     optional: tuple[Decision, ...] = ()  # decisions that refuse nobody, since the view decides (``block=False``)
     by_code: tuple[Decision, ...] = ()  # those of code that has named the rule, not of a guard
     replaced: tuple[Decision, ...] = ()  # those that a later one of the same rule has replaced

@@ -34,7 +34,7 @@ REREAD_SPARING = 20  # a reading is repeated after so many times the time that i
 CHECK_S = 1.5  # how soon the kill switch acts at most, however long REFRESH is
 
 _SWITCH = "ratewindow.limitswitch"
-_EDITED = frozenset({"ratewindow.raterule", "ratewindow.rulewindow", _SWITCH, "ratewindow.override"})
+_EDITED = frozenset({"ratewindow.raterule", "ratewindow.rulewindow", _SWITCH, "ratewindow.override", "ratewindow.recording"})
 
 
 class _State:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from ratewindow.conf.translation import in_english, translated
 from ratewindow.identity import custom_keys
 from ratewindow.limiter.problem import Problem, translatable
-from ratewindow.rulebook import announce, current, kill_switch, override_rows
+from ratewindow.rulebook import announce, current, kill_switch, override_rows, recordings
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rulebook.rule_rows import read_switch, readings
 from ratewindow.rules.matching import TOO_MANY, without_room
@@ -67,6 +67,8 @@ def reload(after_edit: bool = False, listeners_wait: bool = False) -> None:
             _readings.took_s = time.monotonic() - began_s
         with contextlib.suppress(Exception):  # Redis may know, and the database's error has been logged
             kill_switch.learn(read_switch())
+        with contextlib.suppress(Exception):  # nothing but a recording would begin later
+            recordings.hold(recordings.read(), number)
     finally:
         with in_english():
             _log_once(_error(), error)

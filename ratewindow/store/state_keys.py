@@ -14,6 +14,7 @@ name                                   type    what
 ``rw:{minutes}``                       zset    the minutes that have counts, for the collector; expires
 ``rw:{minutes}:<minute>``              hash    counts of one minute: field process|rule, value sums; expires
 ``rw:{minutes}:<minute>:who``            hash    clients, networks, routes and agents of one minute: as above; expires
+``rw:{minutes}:hour:<hour>``             hash    peaks of one hour: field process|recording, value clients; expires
 ``rw:{minutes}:totals``                  hash    totals since counting began: count|rule -> number; expires
 ``rw:sites``                           hash    which sites use this prefix: fingerprint -> last seen
 =====================================  ======  ==========================================================
@@ -77,6 +78,11 @@ def minute_who(number: int) -> str:
 
 def minute_codes(number: int) -> str:
     return f"{minute(number)}:codes"
+
+
+def hour_peaks(number: int) -> str:
+    """`number` is the hour since the epoch. In the slot of the minutes."""
+    return f"{minutes()}:hour:{number}"
 
 
 def sites() -> str:

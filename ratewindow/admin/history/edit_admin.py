@@ -144,9 +144,8 @@ def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
     if not model_admin.has_view_or_change_permission(request, row):
         raise PermissionDenied
     is_rule = isinstance(row, RateRule)
-    edits = Edit.objects.filter(
-        kind=Edit.Kind.RULE if is_rule else Edit.Kind.OVERRIDE, subject=row.name if is_rule else str(row.pk)
-    )
+    kinds = [Edit.Kind.RULE, Edit.Kind.RECORDING] if is_rule else [Edit.Kind.OVERRIDE]
+    edits = Edit.objects.filter(kind__in=kinds, subject=row.name if is_rule else str(row.pk))
     shown = Paginator(edits, ON_A_PAGE).get_page(request.GET.get(PAGE_VAR))
     context = {
         **model_admin.admin_site.each_context(request),
@@ -167,7 +166,7 @@ def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
 
 def _object_url(request: HttpRequest, edit: Edit) -> str:
     """The page of what was edited, if it is there."""
-    if edit.kind == Edit.Kind.RULE:
+    if edit.kind in (Edit.Kind.RULE, Edit.Kind.RECORDING):
         row: Any = RateRule.objects.filter(name=edit.subject).first()
     elif edit.kind == Edit.Kind.OVERRIDE:
         row = Override.objects.get_queryset().filter(pk=edit.subject).first()

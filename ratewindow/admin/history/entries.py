@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -33,10 +34,10 @@ class Entry:
     why: str
     lines: tuple[Line, ...]
     url: str
+    restores: bool
 
 
 def entry(edit: Edit, request: HttpRequest) -> Entry:
-    is_release = edit.kind == Edit.Kind.RELEASE
     return Entry(
         clock=clock(edit.at),
         ago=ago(edit.at),
@@ -46,8 +47,9 @@ def entry(edit: Edit, request: HttpRequest) -> Entry:
         who=edit.by,
         way=way_in_words(edit.way),
         why=edit.reason,
-        lines=tuple(_of_release(edit) if is_release else changes_in_words.lines(_change(edit))),
+        lines=tuple(_lines(edit)),
         url=reverse("admin:ratewindow_edit_change", args=[edit.pk]),
+        restores=edit.kind not in Edit.EVENTS,
     )
 
 
@@ -59,6 +61,8 @@ def title(edit: Edit, request: HttpRequest) -> str:
     """``Rule login``, ``Block: ip:203.0.113.9``; an identity as the user of this request may see it."""
     if edit.kind == Edit.Kind.RELEASE:
         return gettext("Client %s") % display(request, edit.subject)
+    if edit.kind == Edit.Kind.RECORDING:
+        return gettext("Recording of %s") % edit.subject
     return changes_in_words.title(request, _change(edit))
 
 
@@ -83,6 +87,28 @@ _WAYS = {
 
 def _change(edit: Edit) -> Change:
     return Change(edit.kind, edit.before, edit.after)
+
+
+def _lines(edit: Edit) -> Iterable[Line]:
+    match edit.kind:
+        case Edit.Kind.RELEASE:
+            return _of_release(edit)
+        case Edit.Kind.RECORDING:
+            return _of_recording(edit)
+        case _:
+            return changes_in_words.lines(_change(edit))
+
+
+def _of_recording(edit: Edit) -> Iterator[Line]:
+    was, now = edit.before or {}, edit.after or {}
+    if edit.before is None:
+        yield Line(gettext("Limit"), _NOTHING, now.get("limit", ""))
+    yield Line(gettext("Ends"), _moment(was.get("until", "")), _moment(now.get("until", "")))
+
+
+def _moment(text: str) -> str:
+    moment = parse_datetime(text)
+    return clock(moment) if moment is not None else _NOTHING
 
 
 def _of_release(edit: Edit) -> Iterator[Line]:

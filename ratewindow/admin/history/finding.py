@@ -57,4 +57,4 @@ def search(edits: "QuerySet[Edit]", term: str) -> "QuerySet[Edit]":
 
 
 def _of_rules(**subject: str) -> Q:
-    return Q(kind=Edit.Kind.RULE, **subject)
+    return Q(kind__in=(Edit.Kind.RULE, Edit.Kind.RECORDING), **subject)

@@ -57,7 +57,7 @@ class ReasonForm(forms.Form):
 
 def links(request: HttpRequest, edit: Edit) -> list[Link]:
     """The states around this edit that can be restored, each a link to its preview."""
-    if edit.kind == Edit.Kind.RELEASE:
+    if edit.kind in Edit.EVENTS:
         return []
     return [
         Link(label, reverse("admin:ratewindow_history_restore", args=[edit.pk, to]))
@@ -115,8 +115,8 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest, edit: Edit, to: s
 
 
 def _wanted(edit: Edit, to: str) -> State:
-    if edit.kind == Edit.Kind.RELEASE:
-        raise Http404("A release cannot be taken back: its counts are deleted.")
+    if edit.kind in Edit.EVENTS:
+        raise Http404("A release cannot be taken back, nor can a recording: neither is a state to return to.")
     match to:
         case "before":
             return restoring.before(edit)

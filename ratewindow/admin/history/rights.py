@@ -12,7 +12,7 @@ def viewable(request: HttpRequest) -> list[str]:
     overrides = any(has_perm(f"ratewindow.{each}_override") for each in ("view", "change"))
     switch = any(has_perm(f"ratewindow.{each}") for each in ("switch_limits", "view_throttlestat"))
     return [
-        *([Edit.Kind.RULE] if rules else []),
+        *([Edit.Kind.RULE, Edit.Kind.RECORDING] if rules else []),
         *([Edit.Kind.OVERRIDE, Edit.Kind.RELEASE] if overrides else []),
         *([Edit.Kind.SWITCH] if switch else []),
     ]

@@ -29,6 +29,7 @@ from ratewindow.admin.rules import (
     code_rates,
     first_steps,
     opening,
+    recording,
     rollout,
     rollout_actions,
     said_at_once,
@@ -78,6 +79,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
     def get_urls(self) -> list[URLPattern]:
         validate = changes_nothing(self.admin_site.admin_view(self.validate_view))
         pages = [path("validate/", validate, name="ratewindow_raterule_validate"), *rollout.urls(self), *candidate.urls(self)]
+        pages += recording.urls(self)
         return [*pages, *explain_page.urls(self), *documents_page.urls(self), *first_steps.urls(self), *super().get_urls()]
 
     def validate_view(self, request: HttpRequest) -> HttpResponse:
@@ -121,6 +123,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         rule = kwargs.get("obj")
         context |= {"limits_before": limits_before, "rollout": rollout.box(self, request, rule) if rule is not None else None}
         context["candidate"] = candidate.box(self, request, rule) if rule is not None else None
+        context["recording"] = recording.box(self, request, rule) if rule is not None else {}
         context["overrides"] = override_links.of_rule(request, rule) if rule is not None else {}
         context["explain_url"] = explain_links.of_rule(rule) if rule is not None else ""
         return super().render_change_form(request, context, *args, **kwargs)

@@ -14,8 +14,8 @@ from ratewindow.overrides.subjects import in_words
 
 NAME = "history"
 HELP = (
-    "List the edits of rules, blocks and the switch, and releases, the newest first: the number, when, who, by which way, why, "
-    "and each field before and after."
+    "List the edits of rules, blocks and the switch, releases and recordings, the newest first: the number, when, who, by "
+    "which way, why, and each field before and after."
 )
 
 
@@ -28,7 +28,7 @@ def add_arguments(parser: CommandParser) -> None:
 def run(options: dict[str, Any], stdout: Any) -> None:
     edits = Edit.objects.all()
     if options["rule"]:
-        edits = edits.filter(kind=Edit.Kind.RULE, subject=options["rule"])
+        edits = edits.filter(kind__in=(Edit.Kind.RULE, Edit.Kind.RECORDING), subject=options["rule"])
     try:
         found = list(edits[: max(0, options["limit"])])
     except (DatabaseError, ImproperlyConfigured) as error:
@@ -42,12 +42,17 @@ def run(options: dict[str, Any], stdout: Any) -> None:
 def _in_text(edit: Edit) -> str:
     """A line of who and when, then a line for each field."""
     change = Change(edit.kind, edit.before, edit.after)
-    is_release = edit.kind == Edit.Kind.RELEASE
-    title = f"client {in_words(edit.subject)}" if is_release else change.title
+    is_event = edit.kind in Edit.EVENTS
+    if edit.kind == Edit.Kind.RELEASE:
+        title = f"client {in_words(edit.subject)}"
+    elif edit.kind == Edit.Kind.RECORDING:
+        title = f"recording of {edit.subject}, {(edit.after or {}).get('limit')}, until {(edit.after or {}).get('until')}"
+    else:
+        title = change.title
     when = f"{time_zone.local(edit.at):%Y-%m-%d %H:%M:%S %Z}"
     by = f", by {edit.by}" if edit.by else ""
     head = f"{edit.pk}  {when}  {title} {edit.action}{by} ({edit.way}){f': {edit.reason}' if edit.reason else ''}"
-    return head if is_release else "\n".join([head, *str(change).splitlines()[1:]])
+    return head if is_event else "\n".join([head, *str(change).splitlines()[1:]])
 
 
 def _as_json(edit: Edit) -> str:

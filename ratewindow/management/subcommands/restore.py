@@ -62,6 +62,8 @@ def _wanted(options: dict[str, Any]) -> State:
         edit = Edit.objects.filter(pk=options["point"]).first()
         if edit is None:
             raise CommandError(f"There is no edit {options['point']}: manage.py ratewindow history lists them.")
+        if edit.kind == Edit.Kind.RECORDING:
+            raise CommandError(f"Edit {edit.pk} is of a recording: end it, or go on, on the page of the rule.")
         if edit.kind == Edit.Kind.RELEASE:
             raise CommandError(f"Edit {edit.pk} is a release, which cannot be taken back: its counts are deleted.")
         return restoring.after(edit) if options["after"] else restoring.before(edit)

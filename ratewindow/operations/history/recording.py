@@ -201,6 +201,14 @@ def record_release(identity: str, done: Values) -> None:
     edit.save()
 
 
+def record_recording(rule: str, before: Values | None, after: Values) -> None:
+    """Record that the clients of a rule are recorded, and until when."""
+    edit = Edit(at=time_zone.now(), kind=Edit.Kind.RECORDING, subject=rule, before=before, after=after)
+    edit.action = _action(edit)
+    _sign(edit)
+    edit.save()
+
+
 def _is_migrated(using: str) -> bool:
     """Whether the tables are as the models expect: a migration may save rows before the history has its table."""
     connection = connections[using]

@@ -25,7 +25,7 @@ def at(moment: datetime) -> State:
 
     That is what the latest edit until then left, or what the earliest one after it found.
     """
-    edits = Edit.objects.using(_database()).exclude(kind=Edit.Kind.RELEASE).order_by()
+    edits = Edit.objects.using(_database()).exclude(kind__in=Edit.EVENTS).order_by()
     others = edits.filter(kind=OuterRef("kind"), subject=OuterRef("subject"))
     latest = edits.filter(~Exists(others.filter(at__gt=OuterRef("at"), at__lte=moment)), at__lte=moment)
     first = edits.filter(~Exists(others.filter(at__lt=OuterRef("at"))), at__gt=moment)

@@ -1,6 +1,6 @@
 """Finding and erasing a client's data, everywhere."""
 
-from ratewindow.operations.subject import keys, rows
+from ratewindow.operations.subject import keys, recordings, rows
 from ratewindow.operations.subject.found import Found
 from ratewindow.operations.subject.named import Named
 from ratewindow.reporting import counters, minutes
@@ -16,6 +16,7 @@ def find(named: Named) -> list[Found]:
 
 def erase(named: Named) -> None:
     """Erase it. What processes still hold of the minute in progress comes later: call it again `SETTLED_S` seconds after."""
+    recordings.leave_out(named)
     counters.flush()
     keys.erase(named)  # before the rows: what is collected meanwhile has the stand-in already
     rows.erase(named)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ratewindow.identity import parse_identity
 from ratewindow.operations import client_rules
+from ratewindow.operations.subject import recordings
 from ratewindow.operations.subject.found import Found
 from ratewindow.operations.subject.named import Named
 from ratewindow.reporting import codes, minutes, who
@@ -24,6 +25,7 @@ def find(named: Named) -> Iterator[Found]:
     yield Found("counts in Redis", sum(client.exists(key) for key in _states(named)))
     fields = [(minute, field) for minute, field, _ in _who(named)]
     yield _found("clients of the last hours in Redis", [minute for minute, _ in fields])
+    yield Found("recordings in Redis", len(recordings.fields(named)))
     yield _found("codes of refusals in Redis", [minute for minute, _ in _codes(named)])
 
 
@@ -36,6 +38,7 @@ def erase(named: Named) -> None:
         client.unlink(key)
     for minute, field, value in _who(named):
         client.hset(state_keys.minute_who(minute), field, _renamed(value, stand_in.of).to_text())
+    recordings.erase_fields(named)
     for minute, code in _codes(named):
         client.hdel(state_keys.minute_codes(minute), code)
 

@@ -10,6 +10,7 @@ from django.apps import apps
 from django.db import models, transaction
 
 from ratewindow.models import Edit, OffenderStat, Override
+from ratewindow.operations.subject import recordings
 from ratewindow.operations.subject.found import Found
 from ratewindow.operations.subject.named import Named
 
@@ -24,6 +25,7 @@ def find(named: Named) -> Iterator[Found]:
     rows = _offenders(named)
     sums = f"{sum(each.met for each in rows)} requests, {sum(each.refused for each in rows)} refused" if rows else ""
     yield _found("statistics", [each.start for each in rows], sums)
+    yield _found("recordings", [row.start for row, _ in recordings.rows(named)])
     mentions = [each.changed_at for each in _reasons(named)] + [each.at for each in _edits_that_mention(named)]
     yield _found("mentioned in reasons", mentions)
     yield _found("log of the admin", [each.action_time for each in _log(named)])
@@ -42,6 +44,7 @@ def erase(named: Named) -> None:
         edit.before, edit.after = _without(edit.before, named), _without(edit.after, named)
     Edit.objects.bulk_update(edits, ["reason", "before", "after"], batch_size=AT_ONCE)
     transaction.on_commit(lambda: _delete(Edit, _edits(named)))  # also those of the deletion, which are written with the commit
+    recordings.erase_rows(named)
     stand_in, rows = named.stand_in(), _offenders(named)
     for row in rows:
         row.value = stand_in.of(row.value)

@@ -1,6 +1,7 @@
 """What is stored about one client is found, whatever form it has, and nothing of it is left after its erasure."""
 
 import io
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,10 +15,11 @@ from django.core import serializers
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 
+from ratewindow.conf import time_zone
 from ratewindow.identity import forms
-from ratewindow.models import Edit, OffenderStat, Override, RateRule
+from ratewindow.models import Edit, OffenderStat, Override, RateRule, RecordedHour, Recording, RuleWindow
 from ratewindow.operations import release
-from ratewindow.operations.subject import Named, erase, find
+from ratewindow.operations.subject import Named, erase, find, recordings
 from ratewindow.reporting import counters
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.rulebook import reading
@@ -58,7 +60,8 @@ def fill() -> None:
     """A busy client with a block, a history, statistics, a code and a mention; beside it another one, much alike."""
     RateRule.objects.define("api", "2/h", path="/", mode="enforce")
     RateRule.objects.define("joined", "2/h", path="/", key="ip+header:x-team", mode="shadow")
-    reading.reload()
+    window, now = RuleWindow.objects.get(rule__name="api").freeze(), time_zone.now()
+    Recording.objects.create(rule="api", window=window.tag, rate=window.text, since=now, until=now + timedelta(days=1))
     for client in (CLIENT, OTHER):
         ask(client)
     counters.flush()
@@ -92,14 +95,28 @@ def test_nothing_is_left_of_it(anonymize: str) -> None:
         assert {"blocks and exemptions", "history", "statistics", "mentioned in reasons", "log of the admin"} <= set(before)
         assert {"counts in Redis", "clients of the last hours in Redis", "codes of refusals in Redis"} <= set(before)
         full = stored_everywhere()
+        assert {"recordings", "recordings in Redis"} <= set(before)
         assert all(tag in full for tag in state_keys.client_tags(f"ip:{CLIENT}")), "counts by both peppers"
         erase(named)
         left = stored_everywhere()
         assert f"as [erased], and {CLIENT}0." in left
-        for text in (*forms(f"ip:{CLIENT}"), *state_keys.client_tags(f"ip:{CLIENT}")):
+        for text in (*forms(f"ip:{CLIENT}"), *state_keys.client_tags(f"ip:{CLIENT}"), *recordings.names(named)):
             assert text.rpartition("#")[2] not in left.replace(f"{CLIENT}0", ""), text
         assert CLIENT not in left.replace(f"{CLIENT}0", "")
         assert find(named) == []
+
+
+def test_what_a_process_has_recorded_of_it_is_not_sent_again() -> None:
+    fill()
+    named = Named(CLIENT)
+    erase(named)
+    ask(CLIENT)
+    counters.flush(ending=True)
+    collect_stats()
+    (row,) = RecordedHour.objects.all()
+    (mine,), others = recordings.names(named), recordings.names(Named(OTHER))
+    assert {mine} | others != others
+    assert {*row.clients} == others
 
 
 def test_sums_stay_what_they_are_and_others_keep_theirs() -> None:
