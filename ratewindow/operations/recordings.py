@@ -81,7 +81,7 @@ def _values(recording: Recording) -> dict[str, str]:
 
 
 def is_going_on(recording: Recording) -> bool:
-    return recording.until > time_zone.now()
+    return bool(recording.until > time_zone.now())
 
 
 def latest(rule: str) -> Recording | None:

@@ -17,11 +17,12 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 
 from ratewindow.admin.post_button import post_button
+from ratewindow.admin.rules.recording_figures import Figures, figures
 from ratewindow.conf import time_zone
 from ratewindow.conf.translation import translated
 from ratewindow.models import RateRule, Recording, RuleWindow
 from ratewindow.models.origin import MOST_REASON
-from ratewindow.operations import recordings
+from ratewindow.operations import recorded_peaks, recordings
 
 _URL = "admin:ratewindow_raterule_record"
 
@@ -41,11 +42,18 @@ def box(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule) ->
         "recording": recording,
         "is_going_on": recording is not None and recordings.is_going_on(recording),
         "state": _state(recording, rows) if recording is not None else "",
+        "figures": _figures(rule, recording, rows) if recording is not None else None,
         "limits": [(row.freeze().tag, row.freeze().text) for row in rows],
         "days": [(days, ngettext("%d day", "%d days", days) % days) for days in recordings.DAYS],
         "url": reverse(_URL, args=[rule.pk]) if may_change else "",
         "most_reason": MOST_REASON,
     }
+
+
+def _figures(rule: RateRule, recording: Recording, rows: list[RuleWindow]) -> Figures | None:
+    window = next((row.freeze() for row in rows if row.freeze().tag == recording.window), None)
+    found = recorded_peaks.found(recording) if window is not None else None
+    return figures(rule, window, found) if window is not None and found is not None and found.clients else None
 
 
 def _state(recording: Recording, rows: list[RuleWindow]) -> str:

@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from ratewindow.conf import time_zone
-from ratewindow.models import Edit, RateRule, Recording
+from ratewindow.limiter.keys import digest
+from ratewindow.models import Edit, RateRule, RecordedHour, Recording
 from ratewindow.operations import recordings
+from ratewindow.reporting.recorded_hours import BAD, GOOD, is_in
 from tests.support.rule_pages import ADD, change, define, said
 
 pytestmark = pytest.mark.django_db
@@ -134,3 +138,58 @@ def test_a_new_rule_and_one_of_buckets_have_no_box(page: Client) -> None:
     rule = define()
     rule.windows.update(algorithm="token_bucket")
     assert "What should the limit be?" not in said(page.get(change(rule))) + said(page.get(ADD))
+
+
+class TestFigures:
+    @pytest.fixture
+    def rule(self) -> RateRule:
+        return define(rate="10/m", mode="enforce")
+
+    def record(self, rule: RateRule, clients: int = 300, refused: int = 0, level: int = 0) -> Recording:
+        """A week in which clients take at most three units an hour, and one takes forty."""
+        start = time_zone.now().replace(minute=0, second=0, microsecond=0) - timedelta(days=7)
+        window = recordings.windows(rule)[0].freeze()
+        values = {"rule": rule.name, "window": window.tag, "rate": window.text}
+        recording = Recording.objects.create(**values, since=start, until=start + timedelta(days=7))
+        names = [digest(f"client {number}", 9) for number in range(clients * 3 << level)]
+        names = [name for name in names if is_in(name, level)][:clients]
+        for hour in (0, 50, 100, 160):
+            peaks = {name: [1 + number % 3, 0, 5, 0, GOOD] for number, name in enumerate(names)}
+            peaks[names[0]] = [10, 30, 60, refused, BAD]
+            RecordedHour.objects.create(recording=recording, start=start + timedelta(hours=hour), level=level, clients=peaks)
+        return recording
+
+    def test_they_say_what_was_seen_what_the_limit_did_and_what_it_should_be(self, page: Client, rule: RateRule) -> None:
+        self.record(rule, refused=20)
+        words = said(page.get(change(rule)))
+        assert "Recorded are 6,220 requests of 300 clients. The limit refused 80 of them (1.3 %), of 1 client, 0 likely" in words
+        assert re.search(r"Suggested: \d+/m\.", words)
+        assert "Above the limit, a peak is an upper bound" in words
+
+    def test_of_a_sample_they_say_so(self, page: Client, rule: RateRule) -> None:
+        rule.mode = "shadow"
+        rule.save()
+        self.record(rule, level=3)
+        words = said(page.get(change(rule)))
+        assert "requests of 300 clients, one of 8 of all, always the same ones: all figures here are of these." in words
+        assert "The limit would have refused none of them." in words
+
+    def test_of_few_clients_nothing_is_suggested_and_the_reason_given(self, page: Client, rule: RateRule) -> None:
+        self.record(rule, clients=20)
+        words = said(page.get(change(rule)))
+        assert "Suggested:" not in words and "to suggest a limit takes at least 200" in words
+
+    def test_before_anything_is_collected_they_say_what_to_wait_for(self, page: Client, rule: RateRule) -> None:
+        press(page, rule, days="7", limit=tag(rule))
+        assert "Nothing is collected yet" in said(page.get(change(rule)))
+
+    def test_they_ask_the_database_as_often_for_many_hours_as_for_one(self, page: Client, rule: RateRule) -> None:
+        recording = self.record(rule, clients=20)
+        page.get(change(rule))
+        with CaptureQueriesContext(connection) as few:
+            page.get(change(rule))
+        for hour in range(1, 40):
+            RecordedHour.objects.create(recording=recording, start=recording.since + timedelta(hours=hour), clients={})
+        with CaptureQueriesContext(connection) as many:
+            page.get(change(rule))
+        assert len(many) == len(few)
