@@ -51,20 +51,28 @@ class Curve:
 
 def curve_of(clients: Iterable[ClientPeak], period_ms: int, also: Iterable[int] = ()) -> Curve:
     """The curve, with a point for each limit of `also`: the present one, and the suggested one."""
-    known = list(clients)
-    everybody, innocent = _Tally(known), _Tally([each for each in known if each.likely_innocent])
-    limits = {*_limits(everybody.peaks), *also}
-    return Curve(
-        period_ms,
-        tuple(
-            Point(limit, everybody.above(limit), innocent.above(limit), everybody.refused(limit), innocent.refused(limit))
-            for limit in sorted(limits)
-        ),
-        tuple(heapq.nlargest(MOST_SHOWN, known, key=lambda each: (each.peak, each.requests))),
-        len(known),
-        len(innocent.peaks),
-        sum(each.requests for each in known),
-    )
+    [curve] = curves_of([clients], period_ms, also)
+    return curve
+
+
+def curves_of(times: Iterable[Iterable[ClientPeak]], period_ms: int, also: Iterable[int] = ()) -> list[Curve]:
+    """The curves of several times, as of an ordinary day and one with an attack, with points for the same limits."""
+    tallies = [(known, _Tally(known), _Tally([each for each in known if each.likely_innocent])) for known in map(list, times)]
+    limits = sorted({*also}.union(*(_limits(everybody.peaks) for _, everybody, _ in tallies)))
+    return [
+        Curve(
+            period_ms,
+            tuple(
+                Point(limit, everybody.above(limit), innocent.above(limit), everybody.refused(limit), innocent.refused(limit))
+                for limit in limits
+            ),
+            tuple(heapq.nlargest(MOST_SHOWN, known, key=lambda each: (each.peak, each.requests))),
+            len(known),
+            len(innocent.peaks),
+            sum(each.requests for each in known),
+        )
+        for known, everybody, innocent in tallies
+    ]
 
 
 def gaps(peaks: Iterable[int]) -> list[tuple[int, int]]:

@@ -1,6 +1,6 @@
 """The curve of limits against clients caught and requests refused."""
 
-from ratewindow.operations.backtest.curve import MOST_SHOWN, curve_of
+from ratewindow.operations.backtest.curve import MOST_SHOWN, curve_of, curves_of
 from ratewindow.operations.backtest.peaks import ClientPeak, Peaks
 
 MINUTE_MS = 60_000
@@ -62,3 +62,9 @@ def test_those_caught_are_named_the_highest_first_and_not_without_bound() -> Non
 def test_without_any_client_the_curve_catches_nobody() -> None:
     curve = curve_of([], MINUTE_MS)
     assert [(point.limit, point.caught, point.refused) for point in curve.points] == [(1, 0, 0)]
+
+
+def test_curves_of_two_times_have_the_same_limits() -> None:
+    ordinary, attacked = curves_of([recorded(3, 8), recorded(3, 8, 5000)], MINUTE_MS, also=[64])
+    assert [point.limit for point in ordinary.points] == [point.limit for point in attacked.points]
+    assert (ordinary.at(64).caught, attacked.at(64).caught) == (0, 1)
