@@ -44,6 +44,12 @@ class Curve:
         limits = [point.limit for point in self.points]
         return self.points[max(0, bisect_right(limits, limit) - 1)]
 
+    def refused_between(self, limit: int) -> tuple[int, int] | None:
+        """The least and the most requests that a limit refuses, by the limits around it whose refusals are known."""
+        above = [point.refused for point in self.points if point.limit >= limit and point.refused is not None]
+        below = [point.refused for point in self.points if point.limit <= limit and point.refused is not None]
+        return (above[0], below[-1]) if above and below else None
+
     def caught(self, limit: int) -> tuple[ClientPeak, ...]:
         """Those of `highest` that a limit catches."""
         return tuple(each for each in self.highest if each.peak > limit)

@@ -86,7 +86,7 @@ class Suggestion:
 
     @property
     def rate(self) -> str:
-        return Window(self.limit, self.period_ms, "sliding_log").text if self.limit is not None else ""
+        return Window(self.limit, self.period_ms).text if self.limit is not None else ""
 
 
 def suggest(clients: Iterable[ClientPeak], period_ms: int, span_ms: int, whole_seconds: bool = False) -> Suggestion:

@@ -1,0 +1,124 @@
+"""The curve of limits in a real browser: dragged, moved by keys, under a strict policy, in both themes and on a phone."""
+
+from typing import Any
+
+import pytest
+
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, sync_api
+from tests.support.curve_page import ATTACKER, days
+
+pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.curve_page")]
+
+CURVE, COMPARED = "/admin/curve/", "/admin/curve/?compare"
+CHOSEN_ROW = "tr[data-rate][aria-current]"
+SLIDER = "input[type=range]"
+
+
+def chosen(page: Any) -> str:
+    """The rate of the row that is marked."""
+    rate = page.locator(CHOSEN_ROW).get_attribute("data-rate")
+    assert isinstance(rate, str)
+    return rate
+
+
+def caught(page: Any) -> list[str]:
+    return [row.inner_text().split("\t")[0].strip() for row in page.locator("tr[data-peak]:not([hidden])").all()]
+
+
+def test_it_begins_with_the_suggested_limit_and_who_it_catches(open_page: Any) -> None:
+    suggestion = days()[2]
+    page = open_page(CURVE)
+    page.wait_for_selector(".rw-curve-plot canvas")
+    assert chosen(page) == suggestion.rate
+    assert caught(page) == [ATTACKER]
+    sync_api.expect(page.locator(".rw-curve-said")).to_have_text(
+        f"{suggestion.limit} in 1 minute: 1 client is caught, 0 of them likely innocent"
+    )
+
+
+def test_the_line_can_be_dragged_and_all_follows(open_page: Any) -> None:
+    page = open_page(CURVE)
+    over = page.locator(".rw-curve-plot .u-over")
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 2, box["y"] + 60, steps=5)
+    page.mouse.up()
+    assert chosen(page) == "1/m"
+    assert page.locator(SLIDER).input_value() == "0"
+    assert page.input_value("#rate") == "1/m"
+    assert len(caught(page)) > 100
+    page.mouse.move(box["x"] + box["width"] - 2, box["y"] + 60)  # the button is up: nothing follows
+    assert chosen(page) == "1/m"
+    page.mouse.click(box["x"] + box["width"] - 2, box["y"] + 60)
+    assert caught(page) == []
+    sync_api.expect(page.locator(".rw-curve-nobody")).to_be_visible()
+
+
+def test_arrow_keys_move_it_and_a_screen_reader_hears_the_sentence(open_page: Any) -> None:
+    page = open_page(CURVE)
+    slider = page.get_by_label("Limit", exact=True)
+    before = int(slider.input_value())
+    slider.press("ArrowLeft")
+    slider.press("ArrowLeft")
+    assert int(slider.input_value()) == before - 2
+    assert slider.get_attribute("aria-valuetext") == page.locator(".rw-curve-said").inner_text()
+    assert page.input_value("#rate") == chosen(page) != days()[2].rate
+    slider.press("End")
+    assert caught(page) == []
+
+
+def test_the_chosen_row_is_in_view_inside_its_table_and_the_page_stays(open_page: Any) -> None:
+    page = open_page(CURVE, viewport={"width": 1280, "height": 700})
+    page.locator(SLIDER).focus()
+    before = page.evaluate("scrollY")
+    page.keyboard.press("Home")
+    inside = """(row) => {
+        const [outer, inner] = [row.closest(".rw-curve-table"), row].map((each) => each.getBoundingClientRect());
+        return inner.top >= outer.top && inner.bottom <= outer.bottom + 1;
+    }"""
+    assert page.locator(CHOSEN_ROW).evaluate(inside)
+    assert page.evaluate("scrollY") == before
+
+
+def test_two_times_stand_side_by_side(open_page: Any) -> None:
+    page = open_page(COMPARED)
+    heads = page.locator(".rw-curve-table").first.locator("thead th").all_inner_texts()
+    assert [head.lower() for head in heads[1:3]] == ["clients caught, 21 november", "clients caught, 14 november"]
+    first, second = page.locator(".rw-curve-who").all()
+    assert ATTACKER in first.inner_text()
+    assert second.is_hidden()  # the limit catches nobody of the ordinary day
+    assert page.locator(CHOSEN_ROW).locator("td").nth(1).inner_text() == "0"
+
+
+def test_the_curves_have_the_colours_of_the_legend_in_each_theme(open_page: Any, look: Any) -> None:
+    page = open_page(COMPARED, **look)
+    page.wait_for_selector(".rw-curve-plot canvas")
+    found = page.evaluate("""() => {
+        const canvas = document.querySelector(".rw-curve-plot canvas");
+        const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+        const found = new Set();
+        for (let i = 0; i < data.length; i += 4)
+            if (data[i + 3] === 255) found.add(`rgb(${data[i]}, ${data[i + 1]}, ${data[i + 2]})`);
+        return [...document.querySelectorAll(".rw-curve-legend .rw-swatch")]
+            .map((swatch) => found.has(getComputedStyle(swatch).backgroundColor));
+    }""")
+    assert found == [True, True, True]
+
+
+def test_it_can_be_read_and_nothing_is_wider_than_the_page(open_page: Any, look: Any) -> None:
+    page = open_page(COMPARED, **look)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for selector in (".rw-curve-about", ".rw-curve-suggestion p", ".rw-curve-said", ".rw-curve .help", "tr[data-peak] > *"):
+        for each in page.locator(selector).all():
+            if each.is_visible():
+                assert each.evaluate(CONTRAST) >= 4.5, selector
+
+
+def test_without_javascript_it_is_a_table_of_all_limits_and_clients(open_page: Any) -> None:
+    page = open_page(CURVE, java_script_enabled=False)
+    assert page.locator(".rw-curve-chosen").is_hidden()
+    assert page.locator(CHOSEN_ROW).get_attribute("data-rate") == days()[2].rate
+    assert page.locator("tr[data-rate]").count() == len(days()[1].points)
+    assert page.locator("tr[data-peak]").count() == 200
