@@ -20,7 +20,7 @@ MINUTE_MS, DAY_MS = 60_000, 86_400_000
 
 def request_of(is_superuser: bool = True) -> HttpRequest:
     request = HttpRequest()
-    request.user = get_user_model().objects.create(username="ann", is_staff=True, is_superuser=is_superuser)
+    request.user, _ = get_user_model().objects.get_or_create(username="ann", is_staff=True, is_superuser=is_superuser)
     return request
 
 
