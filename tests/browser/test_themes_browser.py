@@ -129,6 +129,12 @@ def test_each_page_is_there_legible_and_as_wide_as_the_window(page: Any, site: d
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
 
 
+def test_each_list_has_a_button_that_adds(page: Any, site: dict[str, str]) -> None:
+    for path in (RULES, f"{OURS}/override/", f"{OURS}/alertchannel/"):
+        page.goto(site["url"] + path, wait_until="load")
+        assert page.locator(f"a[href^='{path}add/']:visible").count() > 0, path
+
+
 def test_the_chart_draws_three_colours_that_can_be_told_apart(page: Any, site: dict[str, str]) -> None:
     page.goto(site["url"] + REPORT, wait_until="load")
     page.wait_for_function(f"({COLOURS})().length === 3")
