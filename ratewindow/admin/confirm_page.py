@@ -16,7 +16,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.admin import last_hour
+from ratewindow.admin import last_hour, own_page
 from ratewindow.admin.masking import display
 from ratewindow.admin.recorded import RecordedAdmin
 from ratewindow.admin.switch_page import may_switch
@@ -116,10 +116,7 @@ def _questions(request: HttpRequest, before: edit_check.Before) -> list[Question
 def page(model_admin: Any, request: HttpRequest, questions: Sequence[Question]) -> HttpResponse:
     """A form that submits the same POST data again, with the checkbox."""
     context = {
-        **model_admin.admin_site.each_context(request),
-        "title": _TITLES[_only_others(questions)],
-        "app": model_admin.opts.app_config,
-        "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
+        **own_page.context(model_admin, request, _TITLES[_only_others(questions)]),
         "list_name": model_admin.opts.verbose_name_plural,
         "list_url": reverse(f"admin:{model_admin.opts.app_label}_{model_admin.opts.model_name}_changelist"),
         "post_data": posted(request),

@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow import conf
+from ratewindow.admin import own_page
 from ratewindow.admin.banner import OFF_TAG, SWITCH, off_message
 from ratewindow.admin.post_button import post_button
 from ratewindow.conf.translation import translated
@@ -77,10 +78,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
         _report(model_admin, request, switch_off.turn_off(form.cleaned_data["length"], form.cleaned_data["reason"], by))
         return _back(request)
     context = {
-        **model_admin.admin_site.each_context(request),
-        "title": gettext("Switch all limits off"),
-        "app": model_admin.opts.app_config,
-        "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
+        **own_page.context(model_admin, request, gettext("Switch all limits off")),
         "form": form,
         "is_off": bool(off_message()),
         "by_setting": not conf.current().enabled,

@@ -22,6 +22,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.admin import own_page
 from ratewindow.admin.confirm_page import changes_nothing
 from ratewindow.admin.documents.rights import forbidden, may_export, may_export_overrides, may_import
 from ratewindow.admin.history import restore_page
@@ -242,9 +243,6 @@ def _digest(changes: Sequence[Change]) -> str:
 
 def _page(model_admin: Any, request: HttpRequest, title: str, template: str, context: dict[str, Any]) -> HttpResponse:
     common = {
-        **model_admin.admin_site.each_context(request),
-        "title": title,
-        "app": model_admin.opts.app_config,
-        "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
+        **own_page.context(model_admin, request, title),
     }
     return TemplateResponse(request, f"admin/ratewindow/raterule/{template}.html", {**common, **context})

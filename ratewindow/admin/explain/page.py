@@ -13,6 +13,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.admin import own_page
 from ratewindow.admin.confirm_page import changes_nothing
 from ratewindow.admin.explain.form import ExplainForm
 from ratewindow.admin.masking import display, may_see
@@ -59,10 +60,7 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     if form.is_valid() and request.method == "POST" and (query := form.query()):
         return HttpResponseRedirect(f"{request.path}?{query}")
     context = {
-        **model_admin.admin_site.each_context(request),
-        "title": gettext("Explain"),
-        "app": model_admin.opts.app_config,
-        "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
+        **own_page.context(model_admin, request, gettext("Explain")),
         "form": form,
         "then": _then(request, form.refusal) if form.refusal is not None else None,
         "has_no_link": request.method == "POST" and form.result is not None,

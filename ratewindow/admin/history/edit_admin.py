@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.admin import few_rows
+from ratewindow.admin import few_rows, own_page
 from ratewindow.admin.confirm_page import AskingAdmin
 from ratewindow.admin.history import finding, restore_page
 from ratewindow.admin.history.changes_in_words import clock
@@ -116,10 +116,7 @@ class EditAdmin(AskingAdmin):
         if request.method != "GET":
             return HttpResponseNotAllowed(["GET"])
         context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("Edit"),
-            "app": self.opts.app_config,
-            "model_admin": self,  # Unfold builds its breadcrumbs from it
+            **own_page.context(self, request, gettext("Edit")),
             "entry": entry(edit, request),
             "links": restore_page.links(request, edit),
             "object_url": _object_url(request, edit),

@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.admin import code_keys
+from ratewindow.admin import code_keys, own_page
 from ratewindow.admin.history import changes_in_words, entries
 from ratewindow.admin.rights import may_enforce, may_not
 from ratewindow.admin.switch_page import may_switch
@@ -98,10 +98,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest, edit: Edit, to: s
             except DocumentError as error:
                 problems = [*error.problems, gettext("So these values can no longer be saved. Nothing was restored.")]
     context = {
-        **model_admin.admin_site.each_context(request),
-        "title": gettext("Restore"),
-        "app": model_admin.opts.app_config,
-        "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
+        **own_page.context(model_admin, request, gettext("Restore")),
         "edit_url": reverse("admin:ratewindow_edit_change", args=[edit.pk]),
         "entry": entries.entry(edit, request),
         "heading": _labels(request, edit)[to],

@@ -15,6 +15,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.admin import own_page
 from ratewindow.admin.masking import may_see
 from ratewindow.admin.overrides import links, standing_now, who
 from ratewindow.conf.translation import translated
@@ -72,10 +73,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     if form.is_valid() and _release(request, form):
         return HttpResponseRedirect(request.path)
     context = {
-        **model_admin.admin_site.each_context(request),
-        "title": gettext("See and release a client"),
-        "app": model_admin.opts.app_config,
-        "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
+        **own_page.context(model_admin, request, gettext("See and release a client")),
         "form": form,
         "standing": standing_now.context(request) if request.method == "GET" else {},
         "rules": RateRule.objects.exclude(mode="off").values_list("name", flat=True),

@@ -16,7 +16,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from ratewindow.admin import explain_links, switch_page
+from ratewindow.admin import explain_links, own_page, switch_page
 from ratewindow.admin.masking import display, may_see
 from ratewindow.admin.overrides import quick
 from ratewindow.admin.overrides.release_page import may_release
@@ -165,10 +165,7 @@ def press(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         return quick.save(overrides, request, form, back)
     context = {
-        **model_admin.admin_site.each_context(request),
-        "title": gettext("Block or exempt"),
-        "app": model_admin.opts.app_config,
-        "model_admin": model_admin,
+        **own_page.context(model_admin, request, gettext("Block or exempt")),
         "media": overrides.media,
         "quick_form": form,
         "back": back,

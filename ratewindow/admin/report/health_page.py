@@ -14,6 +14,7 @@ from django.utils.formats import localize
 from django.utils.translation import gettext, pgettext
 
 from ratewindow import conf
+from ratewindow.admin import own_page
 from ratewindow.admin.banner import off_message
 from ratewindow.admin.reasons import in_words
 from ratewindow.admin.report import cleaning
@@ -49,10 +50,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     status = overview.status()
     latency = _latency() if status.get("store", {}).get("reachable") else None
     context = {
-        **model_admin.admin_site.each_context(request),
-        "title": gettext("State"),
-        "app": model_admin.opts.app_config,
-        "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
+        **own_page.context(model_admin, request, gettext("State")),
         "status": status,
         "facts": facts(status.get("store", {})),
         "error": in_words(status.get("store", {}).get("error", "")),

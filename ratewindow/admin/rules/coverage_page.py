@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.admin import own_page
 from ratewindow.admin.banner import glance
 from ratewindow.conf.in_words import in_clauses, listed
 from ratewindow.models import RateRule
@@ -70,10 +71,7 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     shown = lines if "all" in request.GET else lines[:MOST_ROUTES]
     asked = {"q": query, "show": show, **({"admin": "1"} if with_admin else {})}
     context = {
-        **model_admin.admin_site.each_context(request),
-        "title": gettext("Coverage"),
-        "app": model_admin.opts.app_config,
-        "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
+        **own_page.context(model_admin, request, gettext("Coverage")),
         "summary": summary(found),
         "is_quiet": not found.count(Urgency.LOGIN, Urgency.WRITES),
         "lines": [_route_line(line, found, urls) for line in shown],

@@ -13,6 +13,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext
 
+from ratewindow.admin import own_page
 from ratewindow.admin.wording import sentence
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import RateRule
@@ -81,10 +82,7 @@ class _View:
         if request.method == "POST":
             return self._save(request)
         context = {
-            **self.page.admin_site.each_context(request),
-            "title": gettext("Ready rules"),
-            "app": self.page.opts.app_config,
-            "model_admin": self.page,  # Unfold builds its breadcrumbs from it
+            **own_page.context(self.page, request, gettext("Ready rules")),
             "ready": sections(),
         }
         return TemplateResponse(request, "admin/ratewindow/raterule/ready.html", context)

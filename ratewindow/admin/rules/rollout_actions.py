@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.admin import confirm_page
+from ratewindow.admin import confirm_page, own_page
 from ratewindow.admin.rules import rollout, rollout_figures
 from ratewindow.admin.rules.rollout_figures import Stage
 from ratewindow.admin.wording import mode_in_words, sentence
@@ -130,10 +130,7 @@ def _page(model_admin: "ModelAdmin[Any]", request: HttpRequest, chosen: list[Rat
         questions = confirm_page.foreseen(request, moving)
     list_url = reverse("admin:ratewindow_raterule_changelist")
     context = {
-        **model_admin.admin_site.each_context(request),
-        "title": _QUESTIONS[kind],
-        "app": model_admin.opts.app_config,
-        "model_admin": model_admin,  # Unfold builds its breadcrumbs from it
+        **own_page.context(model_admin, request, _QUESTIONS[kind]),
         "list_url": list_url,
         "cancel_url": _report_url(request) if REPORT in request.POST else list_url,
         "lines": lines,
