@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -71,6 +71,8 @@ def picture(hours: list[Sums]) -> SafeString:
             if tall:
                 bottom -= tall
                 parts.append((kind, place * (WIDTH + GAP), bottom, WIDTH, tall))
-    bars = format_html_join("", '<rect class="rw-bar-{}" x="{}" y="{}" width="{}" height="{}"/>', parts)
+    # Our own words and numbers need no escaping, which would take longer than all else here.
+    rect = '<rect class="rw-bar-{}" x="{}" y="{}" width="{}" height="{}"/>'
+    bars = SafeString("".join(rect.format(*each) for each in parts))
     template = '<svg class="rw-sparkline" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>'
     return format_html(template, len(hours) * (WIDTH + GAP) - GAP, HEIGHT, label, label, bars)
