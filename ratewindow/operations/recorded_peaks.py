@@ -55,7 +55,7 @@ def found(recording: Recording) -> Found:
     refused = [one for one in clients.values() if one.refused]
     return Found(
         [
-            ClientPeak(name, max(one.halves), one.requests, one.likely_innocent, one.halves[0], one.halves[1])
+            ClientPeak(f"#{name}", max(one.halves), one.requests, one.likely_innocent, one.halves[0], one.halves[1])
             for name, one in clients.items()
             if any(one.halves)  # else nothing was counted for it
         ],

@@ -35,9 +35,9 @@ def test_a_client_s_peak_is_that_of_its_highest_hour_and_of_both_halves(recordin
     hour(recording, 96, {ONE: [9, 0, 9, 0, GOOD | BAD], THREE: [1, 0, 1, 0, SIGNED_IN | BAD]})
     here = found(recording)
     assert here.clients == [
-        ClientPeak(ONE, 9, 34, False, 7, 9),
-        ClientPeak(TWO, 15, 30, True, 15, 0),
-        ClientPeak(THREE, 1, 1, True, 0, 1),
+        ClientPeak(f"#{ONE}", 9, 34, False, 7, 9),
+        ClientPeak(f"#{TWO}", 15, 30, True, 15, 0),
+        ClientPeak(f"#{THREE}", 1, 1, True, 0, 1),
     ]
     assert (here.requests, here.refused, here.refused_clients, here.refused_innocent) == (65, 9, 1, 1)
     assert (here.share, here.span) == (1, timedelta(days=8))
@@ -59,7 +59,7 @@ def test_hours_of_other_shares_are_read_at_the_smallest(recording: Recording) ->
     hour(recording, 1, {name: [1, 0, 1, 0, GOOD] for name in names if is_in(name, 2)}, level=2)
     here = found(recording)
     assert here.share == 4
-    assert [each.client for each in here.clients] == [name for name in names if is_in(name, 2)]
+    assert [each.client for each in here.clients] == [f"#{name}" for name in names if is_in(name, 2)]
     assert {each.requests for each in here.clients} == {2}
 
 
@@ -71,7 +71,7 @@ def test_of_too_many_clients_of_all_hours_a_smaller_share_is_read(recording: Rec
     here = found(recording)
     level = here.share.bit_length() - 1
     assert 50 <= len(here.clients) <= 100
-    assert [each.client for each in here.clients] == [name for day in names for name in day if is_in(name, level)]
+    assert [each.client for each in here.clients] == [f"#{name}" for day in names for name in day if is_in(name, level)]
 
 
 def test_clients_of_whom_nothing_was_counted_have_no_peak(recording: Recording) -> None:

@@ -42,7 +42,7 @@ def box(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule) ->
         "recording": recording,
         "is_going_on": recording is not None and recordings.is_going_on(recording),
         "state": _state(recording, rows) if recording is not None else "",
-        "figures": _figures(rule, recording, rows) if recording is not None else None,
+        "figures": _figures(request, rule, recording, rows) if recording is not None else None,
         "limits": [(row.freeze().tag, row.freeze().text) for row in rows],
         "days": [(days, ngettext("%d day", "%d days", days) % days) for days in recordings.DAYS],
         "url": reverse(_URL, args=[rule.pk]) if may_change else "",
@@ -50,10 +50,10 @@ def box(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule) ->
     }
 
 
-def _figures(rule: RateRule, recording: Recording, rows: list[RuleWindow]) -> Figures | None:
+def _figures(request: HttpRequest, rule: RateRule, recording: Recording, rows: list[RuleWindow]) -> Figures | None:
     window = next((row.freeze() for row in rows if row.freeze().tag == recording.window), None)
     found = recorded_peaks.found(recording) if window is not None else None
-    return figures(rule, window, found) if window is not None and found is not None and found.clients else None
+    return figures(request, rule, window, found) if window is not None and found is not None and found.clients else None
 
 
 def _state(recording: Recording, rows: list[RuleWindow]) -> str:

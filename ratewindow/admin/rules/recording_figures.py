@@ -1,13 +1,15 @@
 """What a recording has found, in sentences: how much of the traffic it is, what the limit did, and what it should be."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 
+from ratewindow.admin import curve
+from ratewindow.admin.curve import ShownCurve
 from ratewindow.limiter.types import Window
 from ratewindow.models import Mode, RateRule
-from ratewindow.operations.backtest import suggestion_in_words
-from ratewindow.operations.backtest.curve import Curve, curve_of
+from ratewindow.operations.backtest.curve import curve_of
 from ratewindow.operations.backtest.suggestion import suggest
 from ratewindow.operations.recorded_peaks import Found
 from ratewindow.reporting.summary import number, percent
@@ -15,28 +17,18 @@ from ratewindow.reporting.summary import number, percent
 
 @dataclass(frozen=True)
 class Figures:
-    """The sentences, and the curve behind them."""
+    """The sentences, and the curve with the suggestion."""
 
     seen: str
     did: str
-    rate: str  # that is suggested, or empty
-    reason: str
-    cautions: list[str]
-    curve: Curve
+    curve: ShownCurve
 
 
-def figures(rule: RateRule, window: Window, found: Found) -> Figures:
-    span_ms = int(found.span.total_seconds() * 1000)
-    suggested = suggest(found.clients, window.period_ms, span_ms)
+def figures(request: HttpRequest, rule: RateRule, window: Window, found: Found) -> Figures:
+    suggested = suggest(found.clients, window.period_ms, int(found.span.total_seconds() * 1000))
     also = [window.limit, *([suggested.limit] if suggested.limit is not None else [])]
-    return Figures(
-        _seen(found),
-        _did(rule, found),
-        suggested.rate,
-        suggestion_in_words.reason(suggested),
-        [*suggestion_in_words.cautions(suggested), *_caution(found)],
-        curve_of(found.clients, window.period_ms, also),
-    )
+    shown = curve.shown(request, curve_of(found.clients, window.period_ms, also), suggestion=suggested, now=window.limit)
+    return Figures(_seen(found), _did(rule, found), replace(shown, cautions=[*shown.cautions, *_caution(found)]))
 
 
 def _seen(found: Found) -> str:

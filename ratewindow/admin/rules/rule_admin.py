@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.admin import explain_links, last_hour
+from ratewindow.admin import curve, explain_links, last_hour
 from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.documents import page as documents_page
 from ratewindow.admin.documents.rights import may_export, may_import
@@ -124,6 +124,8 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         context |= {"limits_before": limits_before, "rollout": rollout.box(self, request, rule) if rule is not None else None}
         context["candidate"] = candidate.box(self, request, rule) if rule is not None else None
         context["recording"] = recording.box(self, request, rule) if rule is not None else {}
+        if context["recording"].get("figures"):
+            context["media"] += curve.MEDIA
         context["overrides"] = override_links.of_rule(request, rule) if rule is not None else {}
         context["explain_url"] = explain_links.of_rule(rule) if rule is not None else ""
         return super().render_change_form(request, context, *args, **kwargs)
