@@ -15,7 +15,7 @@ pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 def test_a_rule_goes_from_shadow_to_ten_percent_to_all_and_back(open_page: Any, look: Any) -> None:
     rule = RateRule.objects.define("search", "5/m", path="/search/")[0]
     page = open_page(**look)
-    box = page.locator(".rw-rollout")
+    box = page.locator("[aria-labelledby=rw-rollout]")
 
     def stands(words: str, mode: str, percent: int = 100) -> None:
         sync_api.expect(box.locator(".rw-mode")).to_have_text(words)
@@ -28,7 +28,7 @@ def test_a_rule_goes_from_shadow_to_ten_percent_to_all_and_back(open_page: Any, 
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for each in box.locator(".rw-mode, p, .rw-button, label, .rw-rollout-since").all():
         assert each.evaluate(CONTRAST) >= 4.5, each.inner_text()
-    page.get_by_label("Reason, if you like").press("Enter")  # presses none of the buttons
+    box.get_by_label("Reason, if you like").press("Enter")  # presses none of the buttons
     stands("In shadow", "shadow")
     page.get_by_label("% of clients").fill("10")
     box.get_by_role("button", name="Enforce for", exact=True).click()
