@@ -22,7 +22,7 @@ def test_a_rule_is_recorded_and_its_limit_read_from_the_curve(open_page: Any, lo
     page.goto(change(rule))
     page.get_by_text("What should the limit be?").click()
     page.get_by_role("button", name="7 days").click()
-    page.get_by_text("What the clients use of 10/m is recorded until").first.wait_for()
+    page.get_by_text("what the clients use of 10/m is recorded").first.wait_for()
     page.wait_for_load_state("networkidle")  # the preview reads rows, which an edit would lock in this database in memory
     page.get_by_role("button", name="End recording now").click()
     page.get_by_text("Recording ended.").wait_for()

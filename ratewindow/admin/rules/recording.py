@@ -59,12 +59,12 @@ def _figures(request: HttpRequest, rule: RateRule, recording: Recording, rows: l
 def _state(recording: Recording, rows: list[RuleWindow]) -> str:
     values = {"limit": recording.rate, "since": _clock(recording.since), "until": _clock(recording.until), "who": recording.by}
     if not recordings.is_going_on(recording):
-        return gettext("What the clients used of %(limit)s was recorded from %(since)s to %(until)s.") % values
+        return gettext("From %(since)s to %(until)s, what the clients used of %(limit)s was recorded.") % values
     if recording.window not in {row.freeze().tag for row in rows}:
         return gettext("The rule no longer has the limit %(limit)s that is recorded, so nothing more comes.") % values
     if recording.by:
-        return gettext("What the clients use of %(limit)s is recorded until %(until)s, since %(since)s by %(who)s.") % values
-    return gettext("What the clients use of %(limit)s is recorded until %(until)s, since %(since)s.") % values
+        return gettext("Until %(until)s, what the clients use of %(limit)s is recorded, since %(since)s by %(who)s.") % values
+    return gettext("From %(since)s to %(until)s, what the clients use of %(limit)s is recorded.") % values
 
 
 def _clock(moment: Any) -> str:
@@ -100,7 +100,7 @@ def _start(request: HttpRequest, rule: RateRule) -> None:
         raise ValueError(gettext("the rule no longer has this limit: choose another one"))
     recording = recordings.start(rule, window, time_zone.now() + timedelta(days=int(days)))
     values = {"limit": recording.rate, "until": _clock(recording.until)}
-    text = gettext("What the clients use of %(limit)s is recorded until %(until)s.") % values
+    text = gettext("Until %(until)s, what the clients use of %(limit)s is recorded.") % values
     button = _button(request, rule, recording, gettext("End it"), {"to": "end"})
     messages.success(request, format_html("{} {}", text, button))
 
@@ -122,7 +122,7 @@ def _go_on(request: HttpRequest, rule: RateRule) -> None:
     if until is None:
         raise ValueError(gettext("no end is given: use the buttons"))
     recordings.go_on(recording, time_zone.aware(until))
-    messages.success(request, gettext("Recording goes on until %s.") % _clock(recording.until))
+    messages.success(request, gettext("Until %s, recording goes on.") % _clock(recording.until))
 
 
 def _posted(request: HttpRequest, rule: RateRule) -> Recording:

@@ -47,13 +47,13 @@ def test_from_the_button_to_the_end_and_back_again(page: Client) -> None:
     recording = Recording.objects.get()
     assert (recording.rule, recording.rate, recording.by) == ("login", "5/m", "boss")
     assert timedelta(days=6.9) < recording.until - time_zone.now() <= timedelta(days=7)
-    assert "What the clients use of 5/m is recorded until" in said(started) and "End recording now" in said(started)
+    assert "what the clients use of 5/m is recorded, since" in said(started) and "End recording now" in said(started)
     assert Edit.objects.get(kind="record").reason == "is 5 enough?"
     ended = press_in_message(page, started, "End it")
     assert "Recording ended. What was recorded is kept, and shown here." in said(ended)
-    assert "What the clients used of 5/m was recorded from" in said(ended) and "Record again for" in said(ended)
+    assert "what the clients used of 5/m was recorded." in said(ended) and "Record again for" in said(ended)
     again = press_in_message(page, ended, "Go on")
-    assert "Recording goes on until" in said(again)
+    assert ", recording goes on." in said(again)
     assert recordings.is_going_on(Recording.objects.get()) and Recording.objects.get().until == recording.until
 
 
@@ -125,7 +125,7 @@ def test_who_may_only_look_sees_a_recording_and_no_button() -> None:
     assert "What should the limit be?" not in said(client.get(change(rule)))
     recordings.start(rule, recordings.windows(rule)[0].freeze(), time_zone.now() + timedelta(days=1))
     words = said(client.get(change(rule)))
-    assert "What the clients use of 5/m is recorded until" in words and "End recording now" not in words
+    assert "what the clients use of 5/m is recorded." in words and "End recording now" not in words
     assert client.post(url(rule), {"to": "end"}).status_code == 403
 
 
