@@ -8,7 +8,7 @@ import pytest
 from ratewindow.operations.backtest.plan import of_rates
 from ratewindow.operations.backtest.result import Bounds
 from ratewindow.operations.backtest.run import backtest
-from tests.operations.backtest.logs import Heard, Logged, asked, nasa
+from tests.support.backtest_logs import Heard, Logged, asked, nasa
 from tests.support.oracle import Limit, Oracle, Question
 
 
