@@ -14,7 +14,7 @@ from ratewindow.operations.logs.merging import AT_S, merged
 Source = str | Path | IO[bytes]
 MOST_UNREADABLE = 0.1  # of all lines
 SHOWN = 3
-_FIRST_JUDGED = 1000  # lines, before the share of unreadable ones says anything
+_FIRST_JUDGED = 10_000  # lines, before the share of unreadable ones says anything
 _GUESSED_BY = 200  # lines
 _TEXT = 100  # characters of a line that are shown
 
