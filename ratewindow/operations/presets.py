@@ -10,12 +10,14 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from ratewindow.models import RateRule
-from ratewindow.operations.login_routes import is_login, is_reset, is_sign_up, login_key
+from ratewindow.operations.known_views import is_about_accounts, is_of_a_package
+from ratewindow.operations.login_routes import is_code, is_login, is_reset, is_sign_up, login_key
 from ratewindow.rules import code_rates
 from ratewindow.rules.site_routes import Route, routes
 
 MOST_PREFIXES = 3  # of an API that is in several places
 _SEARCH = re.compile(r"(^|[-_/:])search([-_/]|$)", re.IGNORECASE)
+_EXPORT = re.compile(r"(^|[-_/:])(exports?|csv|xlsx)([-_/]|$)|\.(csv|xlsx)$", re.IGNORECASE)
 _API = re.compile(r".*?/api/", re.IGNORECASE)
 _API_VIEW = "rest_framework.views.APIView"
 
@@ -77,13 +79,21 @@ def _named(is_one: Callable[[Route], bool], key: Callable[[Route], str] | None =
     return find
 
 
-def _is_search(route: Route) -> bool:
-    return "admin" not in route.way.namespaces and bool(_SEARCH.search(route.name) or _SEARCH.search(route.path))
+def _is_named_like(pattern: re.Pattern[str]) -> Callable[[Route], bool]:
+    """Whether name or path say so, of a view that is the site's own."""
+
+    def is_one(route: Route) -> bool:
+        own = "admin" not in route.way.namespaces and not is_of_a_package(route.way.view)
+        return own and bool(pattern.search(route.name) or pattern.search(route.path))
+
+    return is_one
 
 
 def _apis(known: Sequence[Route]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """The beginnings of the paths below which the site answers programs."""
-    answers = {route: _answers_programs(route) for route in known if not is_login(route)}
+    answers = {
+        route: _answers_programs(route) for route in known if not is_login(route) and not is_about_accounts(route.way.view)
+    }
     mixed = {route.section for route, answering in answers.items() if not answering}
     prefixes = Counter(filter(None, (_prefix(route, mixed) for route, answering in answers.items() if answering)))
     for prefix, __ in prefixes.most_common():
@@ -137,6 +147,15 @@ KINDS = (
         _("No page to sign up was found among this site's URLs."),
     ),
     Kind(
+        "one-time-code",
+        _("One-time codes"),
+        _("Keeps others from trying every code, and from having you send codes by mail or SMS."),
+        "5/m; 20/h",
+        _named(is_code),
+        {"methods": "POST"},
+        _("No page that takes or sends a code was found among this site's URLs."),
+    ),
+    Kind(
         "api",
         _("API"),
         _("Keeps one client from taking the share of the others."),
@@ -151,9 +170,18 @@ KINDS = (
         pgettext_lazy("pages", "Search"),
         _("A search costs more than most pages, and is what programs that copy sites ask for."),
         "30/m",
-        _named(_is_search),
+        _named(_is_named_like(_SEARCH)),
         {},
         _("No search was found among this site's URLs."),
+    ),
+    Kind(
+        "export",
+        _("Exports"),
+        _("An export reads and sends more than any page. A few of them are what one person needs."),
+        "10/h",
+        _named(_is_named_like(_EXPORT)),
+        {"key": "user_or_ip"},
+        _("No export was found among this site's URLs."),
     ),
     Kind(
         "everything",
@@ -217,8 +245,9 @@ def _preset(kind: Kind, applies_to: str, pattern: str, fields: Mapping[str, Any]
 
 
 def _free(ready: Preset, taken: set[str]) -> str:
-    """A name that is not taken: ``login``, ``login.admin`` for the second one, ``login.admin-2``."""
-    place = re.sub(r"[^a-z0-9]+", "-", ready.fields["pattern"].lower().partition(":")[0]).strip("-")
-    longer = f"{ready.kind}.{place}"[:60] if place else ready.kind
-    names = [ready.kind, longer, *(f"{longer}-{number}" for number in range(2, len(taken) + 3))]
+    """A name that is not taken: ``login``, ``login.admin`` for the second one, ``login.admin-login``, ``login.admin-login-2``."""
+    pattern = ready.fields["pattern"].lower()
+    places = [re.sub(r"[^a-z0-9]+", "-", part).strip("-") for part in (pattern.partition(":")[0], pattern)]
+    longer = [f"{ready.kind}.{place}"[:60] if place else ready.kind for place in places]
+    names = [ready.kind, *longer, *(f"{longer[-1]}-{number}" for number in range(2, len(taken) + 3))]
     return next(name for name in names if name not in taken)

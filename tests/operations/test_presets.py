@@ -114,6 +114,15 @@ class TestOthers:
         ):
             assert places("search") == [("route", "product-search"), ("route", "in")]
 
+    def test_an_export_is_found_by_name_or_path(self) -> None:
+        with site(
+            path("out/", view, name="orders-export"),
+            path("orders.csv", view),
+            path("orders/<int:order>/xlsx/", view, name="sheet"),
+            path("exporters/", view),
+        ):
+            assert places("export") == [("route", "orders-export"), ("path", "/orders.csv"), ("route", "sheet")]
+
     def test_everything_is_offered_to_each_site(self) -> None:
         with site():
             (ready,) = found("everything")
@@ -139,7 +148,7 @@ class TestWhatIsProposed:
     def test_what_is_not_found_is_said_and_can_be_filled_in(self) -> None:
         with site(path("about/", view)):
             missing = {group.kind.name: group.to_fill_in for group in presets.groups() if group.to_fill_in}
-        assert list(missing) == ["login", "password-reset", "sign-up", "api", "search"]
+        assert list(missing) == ["login", "password-reset", "sign-up", "one-time-code", "api", "search", "export"]
         for ready in missing.values():
             assert ready is not None
             assert not ready.is_complete
@@ -152,7 +161,9 @@ class TestWhatIsProposed:
                 assert created
                 rule.full_clean()
                 assert rule.mode == "shadow"
-        assert set(RateRule.objects.values_list("name", flat=True)) == {"login", "login.admin", "api", "search", "everything"}
+        assert set(RateRule.objects.values_list("name", flat=True)) == {
+            *("login", "login.admin", "api", "search", "export", "everything")
+        }
 
     def test_one_whose_requests_have_a_rule_names_it_and_is_not_saved_again(self) -> None:
         RateRule.objects.define("mine", "5/m", route="login")
@@ -173,5 +184,5 @@ class TestWhatIsProposed:
         RateRule.objects.define("login.admin", "5/m", path="/elsewhere/")
         ready = presets.preset(slug)
         assert ready is not None
-        assert (ready.fields["pattern"], ready.name) == ("admin:login", "login.admin-2")
+        assert (ready.fields["pattern"], ready.name) == ("admin:login", "login.admin-login")
         assert presets.preset("login:route:nowhere") is None

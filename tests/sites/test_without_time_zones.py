@@ -83,6 +83,7 @@ def test_every_command_runs(rows: None, recorder: Any, tmp_path: Any) -> None:
         "subject": [ME],
         "check": [],
         "rules": [],
+        "suggest": ["--create"],
         "mode": ["login", "enforce"],
         "block": ["user:42", "--for", "1h"],
         "allow": ["ip:198.51.100.7", "--for", "1h"],

@@ -25,6 +25,7 @@ from ratewindow.management.subcommands import (
     rules,
     show,
     subject,
+    suggest,
 )
 from ratewindow.management.subcommands.block_and_allow import ALLOW, BLOCK
 from ratewindow.management.subcommands.off import who
@@ -33,6 +34,7 @@ from ratewindow.models import origin
 SUBCOMMANDS: tuple[Any, ...] = (
     check,
     rules,
+    suggest,
     mode,
     BLOCK,
     ALLOW,

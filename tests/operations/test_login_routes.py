@@ -1,0 +1,122 @@
+"""Where the packages that most sites use log in, reset passwords, sign up and take codes: found by view, none made up."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
+from django.views import View
+
+from ratewindow.operations import presets
+from ratewindow.operations.login_routes import is_code, is_login, is_reset, is_sign_up, login_key
+from ratewindow.rules.site_routes import Route, routes
+from tests.support.urlconfs import site
+
+RECORDED = (Path(__file__).parent / "account_views.txt").read_text("utf-8").splitlines()[2:]
+LOGINS = {
+    "admin-login": "ip",
+    "login": "ip+post:username",
+    "account_login": "ip+post:login",
+    "mfa_login_webauthn": "ip",
+    "headless-browser-account-login": "ip",
+    "headless-browser-mfa-login_webauthn": "ip",
+    "t1": "ip+body:username",
+    "/ts/": "ip+body:username",
+    "rest_login": "ip+body:username",
+    "two_factor-login": "ip+post:auth-username",
+    "wagtailadmin_login": "ip+post:username",
+    "wagtailcore_login": "ip+post:username",
+}
+RESETS = {
+    *("password_reset", "account_reset_password", "headless-browser-account-request_password_reset", "rest_password_reset"),
+    "wagtailadmin_password_reset",
+}
+SIGN_UPS = {
+    *("account_signup", "account_signup_by_passkey", "mfa_signup_webauthn", "socialaccount_signup", "rest_register"),
+    *(
+        "headless-browser-account-signup",
+        "headless-browser-socialaccount-provider_signup",
+        "headless-browser-mfa-signup_webauthn",
+    ),
+}
+CODES = {
+    *("account_confirm_login_code", "account_confirm_password_reset_code", "account_request_login_code", "mfa_authenticate"),
+    *(f"headless-browser-account-{verb}" for verb in ("confirm_login_code", "request_login_code", "resend_login_code")),
+    *(f"headless-browser-account-{verb}" for verb in ("verify_email", "resend_email_verification_code", "verify_phone")),
+    *("headless-browser-account-resend_phone_verification_code", "headless-browser-mfa-authenticate", "two_factor-login"),
+}
+
+
+def recorded() -> Iterator[Any]:
+    for line in RECORDED:
+        places, name, where, methods = (part.strip() for part in line.split("|"))
+        view = _view(places.split(), methods.split())
+        yield path(where.lstrip("/"), view, name=None if name == "-" else name.replace(":", "-"))
+
+
+def _view(places: list[str], methods: list[str]) -> Any:
+    if methods == ["-"]:
+
+        def view(request: HttpRequest) -> HttpResponse:
+            return HttpResponse()
+
+        view.__module__, _, view.__qualname__ = _parts(places[0])
+        return view
+    made: type[View] = View
+    for place in reversed(places):
+        module, name, qualname = _parts(place)
+        made = type(name, (made,), {"__module__": module, "__qualname__": qualname})
+    for method in methods:
+        setattr(made, method.lower(), lambda self, request: HttpResponse())
+    return made.as_view()
+
+
+def _parts(place: str) -> tuple[str, str, str]:
+    outer, _, name = place.rpartition(".")
+    module, _, inside = outer.partition(".views.") if ".<locals>" in outer else (outer, "", "")
+    if not inside:
+        return outer, name, name
+    return f"{module}.views", name, f"{inside}.{name}"
+
+
+@pytest.fixture
+def known() -> Iterator[tuple[Route, ...]]:
+    with site(*recorded()):
+        yield routes()
+
+
+def labels(known: tuple[Route, ...], is_one: Any) -> list[str]:
+    return [route.label for route in known if is_one(route)]
+
+
+def test_each_login_of_the_packages_is_found_with_the_field_of_its_name(known: tuple[Route, ...]) -> None:
+    assert {route.label: login_key(route) for route in known if is_login(route)} == LOGINS
+
+
+@pytest.mark.parametrize("is_one, expected", [(is_reset, RESETS), (is_sign_up, SIGN_UPS), (is_code, CODES)])
+def test_each_reset_sign_up_and_code_of_the_packages_is_found_and_none_is_made_up(
+    known: tuple[Route, ...], is_one: Any, expected: set[str]
+) -> None:
+    found = labels(known, is_one)
+    assert set(found) == expected
+    assert len(found) == len(expected)
+
+
+@pytest.mark.django_db
+def test_what_serves_accounts_and_editors_is_neither_an_api_nor_a_search(known: tuple[Route, ...]) -> None:
+    found = {group.kind.name: group.found for group in presets.groups()}
+    assert [found[kind] for kind in ("api", "search", "export")] == [(), (), ()]
+
+
+@pytest.mark.parametrize("name", ["otp", "verify_code", "login_code", "two-factor", "user_mfa_verify", "send-sms", "request-otp"])
+def test_a_code_of_the_sites_own_is_found_by_its_name(name: str) -> None:
+    with site(path("x/", _view(["site.views.Mine"], ["POST"]), name=name)):
+        assert labels(routes(), is_code) == [name]
+
+
+@pytest.mark.parametrize("name", ["promo_code", "code", "source-code", "laptops", "postcode", "otp_help", "country-codes"])
+def test_other_codes_are_none(name: str) -> None:
+    with site(path("x/", _view(["site.views.Mine"], ["POST"]), name=name)):
+        assert labels(routes(), is_code) == []
