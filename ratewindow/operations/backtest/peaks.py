@@ -12,6 +12,7 @@ with the highest peaks, and as many that may become one of them, have a sample o
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 
 from ratewindow.operations.backtest.samples import Sample, Sampling
 from ratewindow.operations.backtest.tried_limits import TriedLimits
@@ -99,7 +100,7 @@ class Peaks:
                 one.requests,
                 one.likely_innocent,
                 *one.halves(round(middle)),
-                refused=tuple(one.tried.refused),
+                refused=tuple(one.tried.refused) if one.tried is not None else (),
                 did=one.sampling.sample() if one.sampling else None,
             )
 
@@ -130,11 +131,11 @@ class _Client:
         self.requests = self.peak = self.used = self.faults = self.signed_in = 0
         self.never = False
         self.times = array("q")  # of the newest period, oldest first, from `first` on
-        self.units = array("q")  # at each time
+        self.units: array[int] | None = None  # at each time; None: one
         self.first = 0
         self.grain_ms = 1
-        self.spans = array("q")  # each span in which it was there, followed by the peak in it
-        self.tried = TriedLimits()
+        self.spans: tuple[int, ...] = ()  # each span in which it was there, followed by the peak in it
+        self.tried: TriedLimits | None = None
         self.sampling: Sampling | None = None
 
     @property
@@ -142,57 +143,85 @@ class _Client:
         return self.never or not self.faults or 2 * self.signed_in > self.requests
 
     def count(self, at_ms: int, cost: int, period_ms: int, span: int) -> None:
-        times, units = self.times, self.units
+        times = self.times
         if times:
             at_ms = max(at_ms, times[-1] - self.grain_ms + 1)  # a clock that goes back stands still, as in the limiter
             self._forget(at_ms - period_ms)
-        if self.tried.refused:
+        if self.tried is not None:
             self.tried.decide(at_ms, cost, period_ms)
         self.used += cost
         if self.used > self.peak:
             self.peak = self.used
-            if self.tried.next < self.used:
-                self.tried.begin(self.used, zip(times[self.first :], self.units[self.first :], strict=True))
-        kept_ms = at_ms - at_ms % self.grain_ms + self.grain_ms - 1
-        if times and times[-1] == kept_ms:
-            units[-1] += cost
-        else:
-            times.append(kept_ms)
-            units.append(cost)
-            if len(times) - self.first > MOST_TIMES:
-                self._coarsen(period_ms)
+            if self.used > 1:
+                self._try_limits()
+        self._keep(at_ms - at_ms % self.grain_ms + self.grain_ms - 1, cost)
+        if len(self.times) - self.first > MOST_TIMES:
+            self._coarsen(period_ms)
         if not self.spans or self.spans[-2] < span:
-            self.spans.extend((span, self.used))
+            self.spans += (span, self.used)
         elif self.used > self.spans[-1]:
-            self.spans[-1] = self.used
+            self.spans = (*self.spans[:-1], self.used)
+
+    def _keep(self, at_ms: int, cost: int) -> None:
+        times, units = self.times, self.units
+        is_known = bool(times) and times[-1] == at_ms
+        if units is None and (is_known or cost != 1):
+            units = self.units = array("q", [1]) * len(times)
+        if is_known and units is not None:
+            units[-1] += cost
+            return
+        times.append(at_ms)
+        if units is not None:
+            units.append(cost)
 
     def _forget(self, edge_ms: int) -> None:
         """Forget what has left the window."""
-        times, first = self.times, self.first
+        times, units, first = self.times, self.units, self.first
         while first < len(times) and times[first] <= edge_ms:
-            self.used -= self.units[first]
+            self.used -= 1 if units is None else units[first]
             first += 1
         if first > 32 and first > len(times) // 2:
-            del times[:first], self.units[:first]
+            del times[:first]
+            if units is not None:
+                del units[:first]
             first = 0
         self.first = first
+
+    def _window(self) -> Iterator[tuple[int, int]]:
+        """The times of the window, and the units at each."""
+        units = repeat(1) if self.units is None else self.units[self.first :]
+        return zip(self.times[self.first :], units, strict=False)
+
+    def _try_limits(self) -> None:
+        if self.tried is None:
+            self.tried = TriedLimits()
+        if self.tried.next < self.used:
+            self.tried.begin(self.used, self._window())
 
     def _coarsen(self, period_ms: int) -> None:
         """Join times within steps of a 2048th of the period, each to the end of its step."""
         self.grain_ms = grain_ms = max(1, period_ms // (MOST_TIMES // 2))
         joined: dict[int, int] = {}
-        for time_ms, count in zip(self.times[self.first :], self.units[self.first :], strict=True):
+        for time_ms, count in self._window():
             kept_ms = time_ms - time_ms % grain_ms + grain_ms - 1
             joined[kept_ms] = joined.get(kept_ms, 0) + count
         self.times, self.units, self.first = array("q", joined), array("q", joined.values()), 0
 
     def widen_spans(self) -> None:
         peaks: dict[int, int] = {}
-        for span, peak in zip(self.spans[::2], self.spans[1::2], strict=True):
+        for span, peak in self._span_peaks():
             peaks[span // 2] = max(peak, peaks.get(span // 2, 0))
-        self.spans = array("q", [number for each in peaks.items() for number in each])
+        self.spans = tuple(number for each in peaks.items() for number in each)
 
     def halves(self, middle: int) -> tuple[int, int]:
-        peaks = list(zip(self.spans[::2], self.spans[1::2], strict=True))
-        first, second = ([peak for span, peak in peaks if (span >= middle) == later] for later in (False, True))
-        return max(first, default=0), max(second, default=0)
+        """The peaks before a span, and from it on."""
+        first = second = 0
+        for span, peak in self._span_peaks():
+            if span < middle:
+                first = max(first, peak)
+            else:
+                second = max(second, peak)
+        return first, second
+
+    def _span_peaks(self) -> Iterator[tuple[int, int]]:
+        return zip(self.spans[::2], self.spans[1::2], strict=True)
