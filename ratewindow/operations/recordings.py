@@ -1,12 +1,13 @@
 """The switch of recordings: what the clients of a rule use is recorded until a time, and then ends by itself."""
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from ratewindow import conf
 from ratewindow.conf import time_zone
 from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.types import Window
-from ratewindow.models import Mode, RateRule, Recording, RuleWindow, origin
+from ratewindow.models import Mode, RateRule, Recording, origin
 from ratewindow.operations.history import recording as history
 from ratewindow.store import process_clients
 
@@ -15,9 +16,13 @@ MOST_DAYS = max(DAYS)
 MOST_AT_ONCE = 10  # rules: what bounds the memory of processes and of Redis
 
 
-def windows(rule: RateRule) -> list[RuleWindow]:
+def windows(rule: RateRule) -> list[Window]:
     """The limits that can be recorded: those that count over a period. What is left in a bucket says no such number."""
-    return [row for row in rule.windows.all() if row.freeze().burst is None]
+    found = []
+    for row in rule.windows.all():
+        with suppress(ValueError):  # an invalid row, written by raw SQL, counts nothing
+            found.append(row.freeze())
+    return [window for window in found if window.burst is None]
 
 
 def start(rule: RateRule, window: Window, until: datetime) -> Recording:

@@ -22,7 +22,7 @@ def soon(days: float = 7) -> Any:
 
 
 def window(rule: RateRule) -> Window:
-    return recordings.windows(rule)[0].freeze()
+    return recordings.windows(rule)[0]
 
 
 def test_it_is_in_the_history_with_who_and_why_and_is_no_state_to_restore() -> None:
@@ -77,7 +77,7 @@ def test_so_many_rules_and_no_more_are_recorded_at_once() -> None:
 def test_only_limits_that_count_over_a_period_can_be_recorded() -> None:
     rule = define(rate="5/m; 20/h")
     rule.windows.filter(limit=20).update(algorithm="token_bucket")
-    assert [row.limit for row in recordings.windows(rule)] == [5]
+    assert [each.limit for each in recordings.windows(rule)] == [5]
     with pytest.raises(ValueError, match="20/h admits bursts"):
         recordings.start(rule, Window(20, 3_600_000, algorithm="token_bucket"), soon())
 

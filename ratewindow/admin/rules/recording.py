@@ -20,7 +20,8 @@ from ratewindow.admin.post_button import post_button
 from ratewindow.admin.rules.recording_figures import Figures, figures
 from ratewindow.conf import time_zone
 from ratewindow.conf.translation import translated
-from ratewindow.models import RateRule, Recording, RuleWindow
+from ratewindow.limiter.types import Window
+from ratewindow.models import RateRule, Recording
 from ratewindow.models.origin import MOST_REASON
 from ratewindow.operations import recorded_peaks, recordings
 
@@ -34,33 +35,33 @@ def urls(model_admin: "ModelAdmin[Any]") -> list[URLPattern]:
 
 def box(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule) -> dict[str, Any]:
     """What ``recording.html`` shows: since when and until when, what was found, and the buttons."""
-    rows, recording = recordings.windows(rule), recordings.latest(rule.name)
+    windows, recording = recordings.windows(rule), recordings.latest(rule.name)
     may_change = model_admin.has_change_permission(request, rule)
-    if recording is None and not (may_change and rows):
+    if recording is None and not (may_change and windows):
         return {}
     return {
         "recording": recording,
         "is_going_on": recording is not None and recordings.is_going_on(recording),
-        "state": _state(recording, rows) if recording is not None else "",
-        "figures": _figures(request, rule, recording, rows) if recording is not None else None,
-        "limits": [(row.freeze().tag, row.freeze().text) for row in rows],
+        "state": _state(recording, windows) if recording is not None else "",
+        "figures": _figures(request, rule, recording, windows) if recording is not None else None,
+        "limits": [(window.tag, window.text) for window in windows],
         "days": [(days, ngettext("%d day", "%d days", days) % days) for days in recordings.DAYS],
         "url": reverse(_URL, args=[rule.pk]) if may_change else "",
         "most_reason": MOST_REASON,
     }
 
 
-def _figures(request: HttpRequest, rule: RateRule, recording: Recording, rows: list[RuleWindow]) -> Figures | None:
-    window = next((row.freeze() for row in rows if row.freeze().tag == recording.window), None)
+def _figures(request: HttpRequest, rule: RateRule, recording: Recording, windows: list[Window]) -> Figures | None:
+    window = next((each for each in windows if each.tag == recording.window), None)
     found = recorded_peaks.found(recording) if window is not None else None
     return figures(request, rule, window, found) if window is not None and found is not None and found.clients else None
 
 
-def _state(recording: Recording, rows: list[RuleWindow]) -> str:
+def _state(recording: Recording, windows: list[Window]) -> str:
     values = {"limit": recording.rate, "since": _clock(recording.since), "until": _clock(recording.until), "who": recording.by}
     if not recordings.is_going_on(recording):
         return gettext("From %(since)s to %(until)s, what the clients used of %(limit)s was recorded.") % values
-    if recording.window not in {row.freeze().tag for row in rows}:
+    if recording.window not in {each.tag for each in windows}:
         return gettext("The rule no longer has the limit %(limit)s that is recorded, so nothing more comes.") % values
     if recording.by:
         return gettext("Until %(until)s, what the clients use of %(limit)s is recorded, since %(since)s by %(who)s.") % values
@@ -95,7 +96,7 @@ def _start(request: HttpRequest, rule: RateRule) -> None:
     days, tag = request.POST.get("days", ""), request.POST.get("limit", "")
     if days not in map(str, recordings.DAYS):
         raise ValueError(gettext("%r is not a number of days that is offered: use the buttons") % days[:20])
-    window = next((row.freeze() for row in recordings.windows(rule) if row.freeze().tag == tag), None)
+    window = next((each for each in recordings.windows(rule) if each.tag == tag), None)
     if window is None:
         raise ValueError(gettext("the rule no longer has this limit: choose another one"))
     recording = recordings.start(rule, window, time_zone.now() + timedelta(days=int(days)))

@@ -26,7 +26,7 @@ def url(rule: RateRule) -> str:
 
 
 def tag(rule: RateRule, number: int = 0) -> str:
-    return str(recordings.windows(rule)[number].freeze().tag)
+    return str(recordings.windows(rule)[number].tag)
 
 
 def press(page: Client, rule: RateRule, **fields: Any) -> Any:
@@ -123,7 +123,7 @@ def test_who_may_only_look_sees_a_recording_and_no_button() -> None:
     client = Client()
     client.force_login(reader)
     assert "What should the limit be?" not in said(client.get(change(rule)))
-    recordings.start(rule, recordings.windows(rule)[0].freeze(), time_zone.now() + timedelta(days=1))
+    recordings.start(rule, recordings.windows(rule)[0], time_zone.now() + timedelta(days=1))
     words = said(client.get(change(rule)))
     assert "what the clients use of 5/m is recorded." in words and "End recording now" not in words
     assert client.post(url(rule), {"to": "end"}).status_code == 403
@@ -148,7 +148,7 @@ class TestFigures:
     def record(self, rule: RateRule, clients: int = 300, refused: int = 0, level: int = 0) -> Recording:
         """A week in which clients take at most three units an hour, and one takes forty."""
         start = time_zone.now().replace(minute=0, second=0, microsecond=0) - timedelta(days=7)
-        window = recordings.windows(rule)[0].freeze()
+        window = recordings.windows(rule)[0]
         values = {"rule": rule.name, "window": window.tag, "rate": window.text}
         recording = Recording.objects.create(**values, since=start, until=start + timedelta(days=7))
         names = [digest(f"client {number}", 9) for number in range(clients * 3 << level)]
