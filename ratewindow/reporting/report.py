@@ -54,7 +54,7 @@ def report(
     rows, opened = ThrottleStat.objects.filter(of_rules(rules)), opened_in(period, rules, known)
     settled = open_spans.settled(period, opened)
     by_rule = _by_rule(rows.filter(settled))
-    by_start, tallied = (None if rules else _of_all_rules(settled, by_rule)) or (
+    by_start, tallied = (_of_all_rules(settled, by_rule) if rules == "" else None) or (
         {start: Sums.of(numbers) for start, *numbers in _added_up(rows.filter(settled), "start")},
         _tallied(rows.filter(open_spans.settled_coarsely(period, opened)).order_by().values_list(*_TEXTS)),
     )
@@ -115,7 +115,7 @@ def of_rules(rules: Rules) -> Q:
 
 def concerns(rules: Rules, name: str) -> bool:
     """Whether a rule of that name is one of `rules`."""
-    if not rules:
+    if rules == "":
         return not compared.is_line(name)
     return name == rules if isinstance(rules, str) else name in rules
 
