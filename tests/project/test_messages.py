@@ -12,7 +12,7 @@ TEMPLATES = sorted((PACKAGE / "templates").rglob("*.html"))
 MODULES = sorted((PACKAGE / "admin").rglob("*.py"))
 TRANSLATING = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy", "pgettext", "pgettext_lazy"}
 STAY = {  # texts of modules that look like words and are none that anybody reads, or stay in English, with the reason
-    r"^Switched |^Released|^Restored: |^Imported\.$": "in the log of Django's admin, which has one text for all",
+    r"^Switched |^Released|^Restored: |^Imported\.$|^Limits to try$": "in the log of Django's admin, which has one text for all",
     r"^A release cannot be taken back|^There is no state ": "Http404, whose text only developers see",
     r"^manage\.py |^MIDDLEWARE \+= ": "code to type",
     r"^(ip|path) [a-z_ ]+$": "values of fields, for scripts",

@@ -13,6 +13,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 PUBLIC = {
     "ratewindow",
+    "ratewindow.admin.alerts",
     "ratewindow.admin.overrides",
     "ratewindow.admin.report",
     "ratewindow.admin.rules",
