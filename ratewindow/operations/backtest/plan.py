@@ -54,6 +54,11 @@ def of_rules(rules: Iterable[Rule]) -> Plan:
     return Plan(Rulebook(map(_enforced, rules), alone=True))
 
 
+def side_by_side(rules: Iterable[Rule]) -> Plan:
+    """These rules in shadow, so that none keeps a request from another."""
+    return Plan(Rulebook((replace(rule, mode="shadow") for rule in rules), alone=True))
+
+
 def of_site() -> Plan:
     """All rules of the site in their modes, with its rates in code, blocks and exemptions."""
     reading.reload()

@@ -80,3 +80,19 @@ def test_the_same_as_one_object_for_programs():
         *("in", "ip+post:username"),
     )
     assert first["reason"].startswith("Slows down")
+
+
+def test_a_log_shows_what_each_would_have_refused_beside_the_others(tmp_path):
+    log = tmp_path / "access.log"
+    lines = [f'203.0.113.{number % 2} - - [20/Nov/2026:09:00:00 +0000] "GET /find/ HTTP/1.1" 200 1\n' for number in range(100)]
+    log.write_text("".join(lines))
+    said = suggest("--log", str(log))
+    assert "met 100, would refuse 40 of 2 clients" in said  # more than 30 in a minute of each
+    assert "met 100, would refuse 0 of 0 clients" in said  # everything: fewer than 600
+    rules = {each["name"]: each["in_log"] for each in json.loads(suggest("--json", "--log", str(log)))["rules"]}
+    assert (rules["search"]["would_refuse"], rules["everything"]["would_refuse"]) == (40, 0)
+
+
+def test_a_log_that_is_not_there_is_named():
+    with pytest.raises(CommandError, match=r"nowhere\.log cannot be read"):
+        suggest("--log", "nowhere.log")
