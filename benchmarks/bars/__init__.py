@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from benchmarks.bars import (
+    backtest,
     counting,
     earlier,
     growth_clients,
@@ -51,4 +52,5 @@ BARS: dict[str, Callable[[], Section]] = {
     "growth-windows": growth_windows.measure,
     "growth-rules": growth_rules.measure,
     "year": year.measure,
+    "backtest": backtest.measure,
 }

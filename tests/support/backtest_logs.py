@@ -1,9 +1,15 @@
 """Logs for backtests: a real one, and made ones."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from ratewindow.operations.backtest.course import Course
+import pytest
+
+from ratewindow.limiter.types import Check
+from ratewindow.operations.backtest.course import Course, Judged
+from ratewindow.operations.backtest.moments import Moment
+from ratewindow.operations.backtest.run import _Backtest
 from ratewindow.operations.logs.entry import Entry
 from ratewindow.operations.logs.log import Log, open_logs
 
@@ -32,23 +38,36 @@ def asked(at_s: float, client: str = "203.0.113.9", target: str = "/", method: s
 
 
 class Heard:
-    """The decisions of each course, in the order in which they were made: whether each request was refused."""
+    """Whether each request is refused, as each course of a backtest decides it; one that no rule meets passes."""
 
-    def __init__(self, monkeypatch) -> None:
-        self.courses: dict[int, list[bool]] = {}
-        judge = Course.judge
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+        self._refused: dict[int, set[int]] = {}  # ids of requests by that of the course
+        self._now: Entry | None = None
+        take, judge, refuses = _Backtest._take, Course.judge, Course.refuses
 
-        def hearing(course, *arguments):
+        def taking(backtest: _Backtest, moment: Moment) -> None:
+            self._now = moment.entry
+            take(backtest, moment)
+
+        def refusing(course: Course, check: Check, now_ms: int) -> bool:
+            found = refuses(course, check, now_ms)
+            refused = self._refused.setdefault(id(course), set())
+            if found and check.enforce:
+                refused.add(id(self._now))
+            return found
+
+        def judging(course: Course, *arguments: Any) -> Judged:
             judged = judge(course, *arguments)
-            self.courses.setdefault(id(course), []).append(judged.refused)
+            refused = self._refused.setdefault(id(course), set())
+            if judged.refused:
+                refused.add(id(self._now))
             return judged
 
-        monkeypatch.setattr(Course, "judge", hearing)
+        monkeypatch.setattr(_Backtest, "_take", taking)
+        monkeypatch.setattr(Course, "refuses", refusing)
+        monkeypatch.setattr(Course, "judge", judging)
 
-    @property
-    def start(self) -> list[bool]:
-        return next(iter(self.courses.values()))
-
-    @property
-    def spread(self) -> list[bool]:
-        return list(self.courses.values())[-1]
+    def __getitem__(self, course: int) -> list[bool]:
+        refused = list(self._refused.values())[course]
+        return [id(entry) in refused for entry in self._entries]

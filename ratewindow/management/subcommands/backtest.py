@@ -2,17 +2,18 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.management.progress import ProgressLine
+from ratewindow.management.subcommands import backtest_as_page, backtest_as_text
 from ratewindow.management.subcommands.quiet_log import quiet_log
-from ratewindow.management.subcommands.table import table
 from ratewindow.operations.backtest import as_values
 from ratewindow.operations.backtest.plan import Plan, of_rates, of_rule, of_site
-from ratewindow.operations.backtest.result import Bounds, Numbers, Result
+from ratewindow.operations.backtest.result import Result
 from ratewindow.operations.backtest.run import backtest
 from ratewindow.operations.logs.log import open_logs
 from ratewindow.rules.rule import ON_MISSING
@@ -24,7 +25,6 @@ HELP = (
     "whole seconds each request is decided at the beginning of its second, and spread over it: where that differs, the "
     "answer is the least and the most."
 )
-LISTED = 10  # clients
 OPTIONS = ("path", "prefix", "regex", "route", "methods", "cost", "normalise")  # of a rule that is given by its rates
 RATE_OPTIONS = ("algorithm", "burst", "buckets", "aligned_to", "on_missing", "count_when", "hold", "count_refused", "penalty")
 
@@ -41,7 +41,10 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--never", action="append", default=[], metavar="CLIENT", help="who is never to be refused; may be repeated"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--suggest", action="store_true", help="also a limit for one rule, with its reason and the curve")
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help="one JSON object")
+    output.add_argument("--html", type=Path, metavar="FILE", help="one page in one file, with the curve of limits")
     given = parser.add_argument_group("a rule by its rates", "as the fields of a rule in the admin")
     given.add_argument("--key", help="who is counted together, such as ip, user_or_ip or header:x-api-key; default ip")
     given.add_argument("--algorithm", choices=[name for name, _ in algorithm_choices()], help="default sliding_window")
@@ -77,11 +80,25 @@ def run(options: dict[str, Any], stdout: Any) -> None:
             other = _backtest(options["compare"], plan, options) if options["compare"] else None
     except ValueError as error:
         raise CommandError(str(error)) from None
-    if options["json"]:
-        values = as_values.of(found) | ({"compare": as_values.of(other)} if other is not None else {})
-        stdout.write(json.dumps(values, ensure_ascii=False))
+    if options["html"]:
+        _write(options["html"], backtest_as_page.of(found, other))
+        stdout.write(f"Written to {options['html']}.")
+    elif options["json"]:
+        stdout.write(json.dumps(_values(found, other, options["suggest"])))
     else:
-        stdout.write(_in_text(found, other))
+        stdout.write(backtest_as_text.of(found, other))
+
+
+def _values(found: Result, other: Result | None, suggests: bool) -> dict[str, Any]:
+    values = as_values.of(found) | (as_values.of_periods(found.periods) if suggests else {})
+    return values | ({"compare": _values(other, None, suggests)} if other is not None else {})
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _plan(options: dict[str, Any]) -> Plan:
@@ -90,6 +107,8 @@ def _plan(options: dict[str, Any]) -> Plan:
     asked = [name for name in ("rule", "all", "rates") if options[name]]
     if asked not in (["rule"], ["all"], ["rates"], ["rule", "rates"]):
         raise ValueError("say which rules decide: --rule NAME, --all, or --rates '10/m' --key ip")
+    if options["suggest"] and options["all"]:
+        raise ValueError("--suggest is about one rule: name it by --rule, or give its rates")
     if asked == ["rates"]:
         return of_rates(options["rates"], **given)
     if given:
@@ -105,57 +124,6 @@ def _backtest(paths: list[str], plan: Plan, options: dict[str, Any]) -> Result:
         line.show(f"{requests:,} requests", share or None)
 
     try:
-        return backtest(log, plan, options["never"], progress)
+        return backtest(log, plan, options["never"], progress, with_peaks=options["suggest"] or bool(options["html"]))
     finally:
         line.end()
-
-
-HEADS = ("RULE", "MODE", "LIMITS", "REQUESTS", "CLIENTS", "REFUSED", "CLIENTS REFUSED")
-
-
-def _in_text(found: Result, other: Result | None) -> str:
-    parts = [_log(found), table(HEADS, _rows(found))]
-    if other is not None:
-        parts += [f"Compared: {_log(other)}", table(HEADS, _rows(other))]
-    if found.never:
-        parts.append("Refused, and never to be: " + ", ".join(f"{who} ({said(count)})" for who, count in found.never.items()))
-    if found.caught:
-        rows = [
-            (
-                each.name or each.client,
-                f"{each.requests:,}",
-                said(each.refused),
-                ", ".join(list(each.did.paths)[:2]),
-                ", ".join(str(status) for status in each.did.statuses),
-            )
-            for each in found.caught[:LISTED]
-        ]
-        parts.append(table(("CLIENT", "REQUESTS", "REFUSED", "PATHS", "STATUSES"), rows))
-    return "\n\n".join([*parts, "\n".join(str(note) for note in found.notes)])
-
-
-def _log(found: Result) -> str:
-    log = found.log
-    lines = [f"{log.requests:,} requests, format {log.format or 'unknown'}"]
-    if log.unreadable:
-        lines += [f"{log.unreadable:,} lines cannot be read:", *(f"  {each}" for each in log.examples)]
-    return "\n".join(lines)
-
-
-def _rows(found: Result) -> list[tuple[str, ...]]:
-    rows = [(each.name, each.rule.mode if each.rule else "", each.rate, *_numbers(each.numbers)) for each in found.rules]
-    return rows if len(rows) == 1 else [*rows, ("all together", "", "", *_numbers(found.total))]
-
-
-def _numbers(found: Numbers) -> tuple[str, ...]:
-    refused = said(found.refused)
-    if found.would_refuse.most:
-        refused += (
-            f", would refuse {said(found.would_refuse)}" if found.refused.most else f"would refuse {said(found.would_refuse)}"
-        )
-    return f"{found.requests:,}", f"{found.clients:,}", refused, said(found.clients_refused)
-
-
-def said(found: Bounds) -> str:
-    """``4,211``, or ``4,180 to 4,211``."""
-    return f"{found.least:,} to {found.most:,}" if found.is_open else f"{found.least:,}"

@@ -1,9 +1,11 @@
 """A result as plain values, for JSON."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ratewindow.operations.backtest.result import Bounds, Caught, Numbers, OfLog, OfRule, Result
+from ratewindow.operations.backtest import curve_json
+from ratewindow.operations.backtest.result import Bounds, Caught, Numbers, OfLog, OfPeriod, OfRule, Result
 
 
 def of(found: Result) -> dict[str, Any]:
@@ -15,6 +17,22 @@ def of(found: Result) -> dict[str, Any]:
         "never": {client: bounds(refused) for client, refused in found.never.items()},
         "notes": [str(note) for note in found.notes],
     }
+
+
+def of_periods(periods: Sequence[OfPeriod]) -> dict[str, Any]:
+    """The suggestion for all limits of a rule together, or None if one of them has none, with its reason; and the curves."""
+    found = [curve_json.of_suggestion(each.suggestion) for each in periods]
+    missing = next((each for each in found if each["suggestion"] is None), None)
+    if not found:
+        together: dict[str, Any] = {"suggestion": None, "reason": "The log has no request."}
+    elif missing is not None or len(found) == 1:
+        together = missing or found[0]
+    else:
+        rates = "; ".join(each["suggestion"]["rate"] for each in found)
+        reason = " ".join(each["reason"] for each in found)
+        stable = all(each["suggestion"]["stable"] for each in found)
+        together = {"suggestion": {"rate": rates, "reason": reason, "stable": stable}, "reason": reason}
+    return together | {"suggestions": found, "curves": [curve_json.of_curve(each.curve) for each in periods]}
 
 
 def bounds(found: Bounds) -> int | list[int]:

@@ -6,7 +6,7 @@ from copy import copy
 from typing import NamedTuple
 
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Check, Decision
 from ratewindow.operations.backtest.as_request import Place
 from ratewindow.operations.backtest.asking import Stage
 from ratewindow.operations.backtest.known import Known
@@ -30,6 +30,10 @@ class Course:
         self._known = known
         self._store = MemoryStore(sys.maxsize)
         self._sweep_at = FIRST_SWEEP
+
+    def refuses(self, check: Check, now_ms: int) -> bool:
+        """Whether one check refuses a request, or would in shadow: `judge` for a rule alone that counts every request."""
+        return self._store.run([check], "hit", now_ms)[0].refuses
 
     def judge(self, stages: Sequence[Stage], request: Place, now_ms: int, status: int) -> Judged:
         """Decide a request that was answered with this status when it passed."""

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ratewindow.operations.backtest.curve import Curve, curve_of
 from ratewindow.operations.backtest.notes import Note
-from ratewindow.operations.backtest.peaks import Peaks
+from ratewindow.operations.backtest.peaks import ClientPeak
 from ratewindow.operations.backtest.samples import Sample
+from ratewindow.operations.backtest.suggestion import Suggestion
 from ratewindow.rules.rule import Rule
 
 
@@ -81,6 +83,22 @@ class OfLog:
 
 
 @dataclass(frozen=True)
+class OfPeriod:
+    """The peaks of all clients in one period of a rule, its limit there, and what that should be."""
+
+    period_ms: int
+    limit: int
+    clients: Sequence[ClientPeak]  # as the log names them
+    suggestion: Suggestion
+
+    @property
+    def curve(self) -> Curve:
+        """With points for the limit and for the suggested one."""
+        suggested = self.suggestion.limit
+        return curve_of(self.clients, self.period_ms, [self.limit, *([suggested] if suggested is not None else [])])
+
+
+@dataclass(frozen=True)
 class Result:
     """The numbers of all rules together, of each, and of the clients that were refused most."""
 
@@ -90,4 +108,4 @@ class Result:
     caught: Sequence[Caught]
     never: Mapping[str, Bounds]  # refusals of clients who are never to be refused
     notes: Sequence[Note]
-    peaks: Sequence[Peaks]  # of a rule alone, by its periods, if they were asked for
+    periods: Sequence[OfPeriod]  # of a rule alone, if they were asked for, the shortest first

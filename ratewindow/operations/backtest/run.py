@@ -2,21 +2,24 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 
 from ratewindow.conf import site_functions
 from ratewindow.identity import ip
 from ratewindow.identity.request_attributes import user_or_ip
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Check, Decision
 from ratewindow.operations.backtest.as_request import Place, Places
 from ratewindow.operations.backtest.asking import Asking, Stage
 from ratewindow.operations.backtest.course import Course
 from ratewindow.operations.backtest.known import BY_USER, Known, headers_of, parts_of
 from ratewindow.operations.backtest.moments import Moment, Moments
 from ratewindow.operations.backtest.notes import Note
-from ratewindow.operations.backtest.peaks import Peaks
+from ratewindow.operations.backtest.peaks import ClientPeak, Peaks
 from ratewindow.operations.backtest.plan import Plan
-from ratewindow.operations.backtest.result import Caught, OfLog, OfRule, Result
+from ratewindow.operations.backtest.quick import Quick, is_quick
+from ratewindow.operations.backtest.result import Caught, OfLog, OfPeriod, OfRule, Result
 from ratewindow.operations.backtest.seen import Seen
+from ratewindow.operations.backtest.suggestion import suggest
 from ratewindow.operations.backtest.tally import SHOWN, Details, Tally
 from ratewindow.operations.backtest.users import Users
 from ratewindow.operations.logs.log import Log
@@ -56,23 +59,47 @@ class _Backtest:
         self._never = Overrides((parse_subject(as_subject(each)), Ruling(ALLOW)) for each in never) if never else None
         self._never_met: set[str] = set()
         self._alone = plan.rules[0] if len(plan.rules) == 1 and not plan.is_site else None  # its numbers are those of all
-        periods_ms = {window.period_ms for window in self._alone.windows} if self._alone is not None and with_peaks else ()
-        self._peaks = [Peaks(period_ms) for period_ms in sorted(periods_ms)]
+        windows = self._alone.windows if self._alone is not None and with_peaks else ()
+        self._limits = {each.period_ms: each.limit for each in sorted(windows, key=lambda each: each.limit, reverse=True)}
+        self._quick = Quick() if self._alone is not None and not never and is_quick(self._alone) else None
+        self._peaks = [Peaks(period_ms) for period_ms in sorted(self._limits)]
 
     def run(self, progress: Progress | None) -> Result:
         for batch in self._moments.batches():
             if self._users is not None:
                 self._users.learn(moment.entry.user for moment in batch)
             for moment in batch:
-                request = self._places.of(moment.entry)
-                if stages := self._asking.stages(request):
-                    self._decide(moment, request, stages)
+                self._take(moment)
             self._seen.add(batch)
             for course, now_ms in zip(self._courses, batch[-1].times_ms, strict=True):
                 course.sweep(now_ms)
             if progress is not None:
                 progress(self._log.share_read, self._seen.requests)
         return self._result()
+
+    def _take(self, moment: Moment) -> None:
+        """Decide a request, if a rule meets it."""
+        entry, quick = moment.entry, self._quick
+        is_known, check = quick.knows(entry) if quick is not None else (False, None)
+        if check is not None:
+            self._decide_quickly(moment, check)
+        elif not is_known:
+            request = self._places.of(entry)
+            stages = self._asking.stages(request)
+            if stages:
+                self._decide(moment, request, stages)
+            if quick is not None:
+                quick.learn(entry, stages)
+
+    def _decide_quickly(self, moment: Moment, check: Check) -> None:
+        """Decide by one check."""
+        total, who, caught = self._total, check.identity, False
+        total.add(who)
+        for number, course in enumerate(self._courses):
+            if course.refuses(check, moment.times_ms[number]):
+                total.refuse(number, who, check.enforce)
+                caught = True
+        self._follow(moment, who, caught)
 
     def _decide(self, moment: Moment, request: Place, stages: Sequence[Stage]) -> None:
         entry, who, caught = moment.entry, "", False
@@ -87,16 +114,16 @@ class _Backtest:
                 for part in () if self._alone is not None else parts:
                     if part.outcome in ("refused", "would_refuse"):
                         self._of_rule(part.rule).refuse(number, _identity(part, request), part.outcome == "refused")
-        self._details.add(who, entry, self._total.requests, caught)
         never = self._never is not None and bool(self._never.of_request(request))
         if never:
             self._never_met.add(who)
-        if self._peaks:
-            self._add_peaks(moment, who, never)
+        self._follow(moment, who, caught, never)
 
-    def _add_peaks(self, moment: Moment, who: str, never: bool) -> None:
+    def _follow(self, moment: Moment, who: str, caught: bool, never: bool = False) -> None:
+        """Keep what the request says of its client."""
         entry, rule = moment.entry, self._alone
-        if rule is None or not self._known.counts(rule, entry.status):
+        self._details.add(who, entry, self._total.requests, caught)
+        if not self._peaks or rule is None or not self._known.counts(rule, entry.status):
             return
         for peaks in self._peaks:
             peaks.add(
@@ -149,7 +176,7 @@ class _Backtest:
             caught=caught,
             never=never,
             notes=tuple(self._notes()),
-            peaks=self._peaks,
+            periods=tuple(self._periods()),
         )
 
     def _caught(self, client: str) -> Caught:
@@ -165,6 +192,20 @@ class _Backtest:
             tallies = dict.fromkeys(rules, Tally(len(self._courses))) | self._by_rule
         for name, tally in tallies.items():
             yield OfRule(name, rules.get(name), tally.numbers())
+
+    def _periods(self) -> Iterator[OfPeriod]:
+        if not self._seen.requests:
+            return
+        start_ms, end_ms = int(self._seen.first_s * 1000), int(self._seen.last_s * 1000)
+        for peaks in self._peaks:
+            clients = [self._named(each) for each in peaks.clients(start_ms, end_ms)]
+            limit = self._limits[peaks.period_ms]
+            found = suggest(clients, peaks.period_ms, end_ms - start_ms, self._moments.whole_seconds)
+            yield OfPeriod(peaks.period_ms, limit, clients, found)
+
+    def _named(self, client: ClientPeak) -> ClientPeak:
+        name = self._places.addresses.name_in(client.client)
+        return replace(client, client=name) if name else client
 
     def _notes(self) -> Iterator[Note]:
         requests = Counter({each.name: each.numbers.requests for each in self._rules()})

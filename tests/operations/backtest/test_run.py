@@ -28,11 +28,12 @@ def expected(entries, limit, spread=False, key=lambda entry: entry.client):
     "rates, limit", [("10/m", Limit("sliding_log", 10, 60_000)), ("30/h", Limit("sliding_log", 30, 3_600_000))]
 )
 def test_a_sliding_log_refuses_of_a_real_log_what_the_oracle_refuses_line_by_line(rates, limit, monkeypatch):
-    heard, entries = Heard(monkeypatch), list(nasa())
-    found = backtest(nasa(), of_rates(rates, algorithm="sliding_log"))
+    entries = list(nasa())
+    heard = Heard(monkeypatch, entries)
+    found = backtest(Logged(entries), of_rates(rates, algorithm="sliding_log"))
     at_start, spread = expected(entries, limit), expected(entries, limit, spread=True)
-    assert heard.start == at_start
-    assert heard.spread == spread
+    assert heard[0] == at_start
+    assert heard[1] == spread
     assert found.total.refused == Bounds(sum(at_start), sum(spread))
     assert found.total.requests == len(entries)
     assert found.total.clients == len({entry.client for entry in entries})
@@ -47,10 +48,11 @@ def test_a_sliding_log_refuses_of_a_real_log_what_the_oracle_refuses_line_by_lin
     "rates, limit", [("10/m", Limit("sliding_window", 10, 60_000)), ("300/h", Limit("sliding_window", 300, 3_600_000))]
 )
 def test_a_sliding_window_refuses_what_its_oracle_refuses_line_by_line(rates, limit, monkeypatch):
-    heard, entries = Heard(monkeypatch), list(nasa())[:1500]
+    entries = list(nasa())[:1500]
+    heard = Heard(monkeypatch, entries)
     key = "global" if limit.limit == 300 else "ip"
     backtest(Logged(entries), of_rates(rates, key))
-    assert heard.start == expected(entries, limit, key=lambda entry: entry.client if key == "ip" else "all")
+    assert heard[0] == expected(entries, limit, key=lambda entry: entry.client if key == "ip" else "all")
 
 
 def test_a_log_with_fractions_of_seconds_is_decided_once():

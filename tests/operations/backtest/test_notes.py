@@ -1,0 +1,154 @@
+"""What a log cannot say of a request is said beside the numbers, and holds as the rule says of requests without it."""
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import override_settings
+from django.urls import path
+
+from ratewindow import conf, ratelimit
+from ratewindow.models import RateRule
+from ratewindow.operations.backtest.plan import of_rates, of_rule, of_site
+from ratewindow.operations.backtest.result import Bounds
+from ratewindow.operations.backtest.run import backtest
+from tests.support.backtest_logs import Logged, asked
+from tests.support.urlconfs import site
+
+TEN = [asked(number / 10) for number in range(10)]
+
+
+def kinds(found):
+    return [note.kind for note in found.notes]
+
+
+@pytest.mark.parametrize("key", ["post:username", "session", "ip+json:user.email", "tests.support.doors.get", "jwt:tenant"])
+@pytest.mark.parametrize("on_missing, refused", [("ip", 8), ("allow", 0), ("refuse", 10)])
+def test_a_key_that_no_log_has(key, on_missing, refused):
+    found = backtest(Logged(TEN), of_rates("2/m", key, on_missing=on_missing))
+    assert found.total.refused == Bounds(refused, refused)
+    [note] = [note for note in found.notes if note.kind == "unknowable"]
+    assert key.removeprefix("ip+") in str(note)
+
+
+def test_a_header_that_this_log_lacks_and_one_that_it_has():
+    log = [asked(number / 10, headers={"x-api-key": f"key{number % 2}"}) for number in range(10)]
+    found = backtest(Logged(log), of_rates("2/m", "header:x-api-key"))
+    assert found.total.refused == Bounds(6, 6)
+    assert "nowhere" not in kinds(found)
+    found = backtest(Logged(log), of_rates("2/m", "header:x-other"))
+    assert (found.total.refused, found.total.clients) == (Bounds(8, 8), 1)
+    assert "nowhere" in kinds(found)
+
+
+def test_keys_that_the_line_of_a_request_has():
+    log = [
+        asked(number / 10, target=f"/?token={number % 2}", agent="curl", headers={"cookie": "basket=7"}) for number in range(10)
+    ]
+    for key, refused in {"query:token": 6, "header:user-agent": 8, "cookie:basket": 8, "global": 8, "method": 8}.items():
+        assert backtest(Logged(log), of_rates("2/m", key)).total.refused == Bounds(refused, refused), key
+
+
+@pytest.mark.django_db
+def test_users_are_found_by_the_names_that_they_log_in_with():
+    ann = get_user_model().objects.create(username="ann")
+    log = [asked(number / 10, f"203.0.113.{number}", user=("ann", "", "gone")[number % 3]) for number in range(12)]
+    found = backtest(Logged(log), of_rates("1/m", "user_or_ip"))
+    assert {each.client for each in found.caught} == {f"user:{ann.pk}", "user:gone"}
+    assert found.total.clients == 6
+    found = backtest(Logged([asked(number / 10) for number in range(12)]), of_rates("1/m", "user_or_ip"))
+    assert "nobody" in kinds(found)
+
+
+def test_a_failed_login_is_not_in_a_log_so_every_request_counts():
+    found = backtest(Logged(TEN), of_rates("2/m", count_when="login_failed", hold=True))
+    assert found.total.refused == Bounds(8, 8)
+    assert "login_failed" in kinds(found)
+
+
+def test_statuses_count_where_the_log_has_them():
+    log = [asked(number / 10, status=401 if number % 2 else 200) for number in range(10)]
+    found = backtest(Logged(log), of_rates("2/m", count_when="401"))
+    assert found.total.refused == Bounds(6, 6)  # from the second 401 on
+    found = backtest(Logged([asked(number / 10, status=0) for number in range(10)]), of_rates("2/m", count_when="401"))
+    assert found.total.refused == Bounds(0, 0)
+    assert "no_status" in kinds(found)
+
+
+def test_requests_that_were_refused_already_are_counted():
+    found = backtest(Logged([*TEN, asked(2, status=429)]), of_rates("2/m"))
+    [note] = [note for note in found.notes if note.kind == "refused_before"]
+    assert str(note).startswith("1 of the requests")
+
+
+def test_the_address_is_the_one_that_the_site_would_see(settings):
+    log = [asked(number / 10, "10.0.0.1", headers={"x-forwarded-for": f"203.0.113.{number % 2}"}) for number in range(10)]
+    assert backtest(Logged(log), of_rates("2/m")).total.clients == 1
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "TRUSTED_PROXIES": ["10.0.0.0/8"]}):
+        found = backtest(Logged(log), of_rates("2/m"))
+        assert (found.total.clients, found.total.refused) == (2, Bounds(6, 6))
+        assert "by_proxy" not in kinds(found)
+        found = backtest(Logged([asked(number / 10, "10.0.0.1") for number in range(10)]), of_rates("2/m"))
+        assert (found.total.clients, kinds(found).count("by_proxy")) == (1, 1)
+
+
+def test_names_are_clients_each_whatever_counts_as_one_address(settings):
+    log = [asked(number / 10, f"host{number}.example") for number in range(10)]
+    for prefix in (64, 48, 32):
+        with override_settings(RATEWINDOW={**settings.RATEWINDOW, "IPV6_PREFIX": prefix}):
+            assert conf.current().ipv6_prefix == prefix
+            found = backtest(Logged([*log, *log]), of_rates("1/m"))
+            assert found.total.clients == 10
+            assert {each.name for each in found.caught} == {entry.client for entry in log}
+
+
+@pytest.mark.django_db
+def test_the_scope_and_a_cost_in_code_are_said_to_be_left_out(settings):
+    @ratelimit("dear", "5/m", cost=lambda request: 3)
+    def view(request):
+        raise AssertionError("nobody is asked")
+
+    tenants = {**settings.RATEWINDOW, "SCOPE": "tests.operations.backtest.test_notes.kinds"}
+    with site(path("", view)), override_settings(RATEWINDOW=tenants):
+        found = backtest(Logged(TEN), of_site())
+    assert {"cost", "scope"} <= set(kinds(found))
+    assert next(each.numbers for each in found.rules if each.name == "dear").refused == Bounds(5, 5)
+
+
+@pytest.mark.django_db
+def test_a_rule_that_no_request_meets_is_listed_with_nothing():
+    RateRule.objects.define("elsewhere", "1/m", path="/elsewhere/", mode="shadow")
+    found = backtest(Logged(TEN), of_rule("elsewhere"))
+    [each] = found.rules
+    assert (each.name, each.numbers.requests, each.rule.mode) == ("elsewhere", 0, "enforce")
+
+
+@pytest.mark.django_db
+def test_a_rule_of_the_site_at_other_rates():
+    RateRule.objects.define("tried", "100/m", prefix="/", mode="off", algorithm="sliding_log")
+    found = backtest(Logged(TEN), of_rule("tried", "2/m"))
+    assert found.total.refused == Bounds(8, 8)
+    assert found.rules[0].rule.windows[0].algorithm == "sliding_log"
+
+
+@pytest.mark.parametrize(
+    "given, problem",
+    [
+        ({"rates": ""}, "limits nothing"),
+        ({"rates": "5 a fortnight"}, "is not a rate"),
+        ({"rates": "5/m", "key": "shoe"}, "is not a key"),
+        ({"rates": "5/m", "path": "/a", "prefix": "/b"}, "write one of them"),
+        ({"rates": "5/m", "prefix": "b"}, "is not a path"),
+        ({"rates": "5/m", "methods": "GTE"}, "is not a registered HTTP method"),
+        ({"rates": "5/m", "burst": 3}, "burst"),
+        ({"rates": "5/m", "cost": -1}, "cost"),
+    ],
+)
+def test_what_is_no_rule(given, problem):
+    with pytest.raises(ValueError, match=problem):
+        of_rates(**given)
+
+
+@pytest.mark.django_db
+def test_a_rule_that_nobody_has_defined():
+    RateRule.objects.define("login", "5/m", path="/login/")
+    with pytest.raises(ValueError, match="did you mean login"):
+        of_rule("logn")
