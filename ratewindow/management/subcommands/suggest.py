@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
 from ratewindow.management.progress import ProgressLine
-from ratewindow.management.subcommands.backtest import said
+from ratewindow.management.subcommands.backtest_as_text import said
 from ratewindow.management.subcommands.quiet_log import quiet_log
 from ratewindow.management.subcommands.table import table
 from ratewindow.operations import presets
