@@ -42,6 +42,7 @@ LOOK_AT_BLOCK = [{"view_override"}, {"change_override"}]
 CHANGE_RULE, CHANGE_BLOCK = [{"change_raterule"}], [{"change_override"}]
 ENFORCE = [{"change_raterule", "enforce_raterule"}]
 EXPORT = [{"view_raterule", "export_throttlestat"}, {"change_raterule", "export_throttlestat"}]
+BACKTEST = [{"view_raterule", "view_throttlestat"}, {"change_raterule", "view_throttlestat"}]
 EXPORT_REPORT = [{"view_throttlestat", "export_throttlestat"}]
 SWITCH, RELEASE, REPORT = [{"switch_limits"}], [{"release_identity"}], [{"view_throttlestat"}]
 HISTORY = [*LOOK_AT_RULE, *LOOK_AT_BLOCK, *REPORT, *SWITCH]
@@ -87,6 +88,8 @@ PAGES = [
     Page("raterule_ready", [{"add_raterule"}], [{"add_raterule"}], "ready"),
     Page("coverage", LOOK_AT_RULE, LOOK_AT_RULE),
     Page("explain", LOOK_AT_RULE, LOOK_AT_RULE),
+    Page("backtest", BACKTEST, BACKTEST, "no_log"),
+    Page("backtest_make", [{"add_raterule"}], [{"add_raterule"}], only_post=True),
     Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], LOOK_AT_BLOCK),
     Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], CHANGE_BLOCK, "action end_now"),
     Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], CHANGE_BLOCK, "action extend"),

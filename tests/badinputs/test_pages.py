@@ -113,7 +113,7 @@ def viewer() -> Client:
 
 def test_staff_that_may_only_look_is_forbidden_every_change(viewer: Client, unchanged: None) -> None:
     report = reverse("admin:ratewindow_report")
-    index, pages = reverse("admin:app_list", args=["ratewindow"]), ("coverage", "explain")
+    index, pages = reverse("admin:app_list", args=["ratewindow"]), ("coverage", "explain", "backtest")
     looks = (report, index, *(reverse(f"admin:ratewindow_{page}") for page in pages))
     seen = 0
     for address in addresses():

@@ -29,6 +29,7 @@ PAGES = [
     f"{RULES}ready/",
     f"{RULES}coverage/",
     f"{RULES}explain/?path=/login/&address=203.0.113.9",
+    f"{RULES}backtest/",
     f"{RULES}export/",
     f"{RULES}import/",
     f"{OURS}/edit/",

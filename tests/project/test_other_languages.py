@@ -96,6 +96,7 @@ PAGES = (
     "history",
     "coverage",
     "explain",
+    "backtest",
     "raterule_changelist",
     "raterule_add",
     "raterule_export",

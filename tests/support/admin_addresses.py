@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import URLPattern, reverse
 
 # Addresses that end so take no GET.
-POSTED_TO = tuple(f"/{name}/" for name in "end extend undo validate preview stage candidate record act test digest".split())
+POSTED_TO = tuple(f"/{name}/" for name in "end extend undo validate preview stage candidate record make act test digest".split())
 
 
 def addresses() -> list[str]:

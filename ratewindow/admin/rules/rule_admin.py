@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import curve, explain_links, last_hour
+from ratewindow.admin.backtest import page as backtest_page
 from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.documents import page as documents_page
 from ratewindow.admin.documents.rights import may_export, may_import
@@ -79,7 +80,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
     def get_urls(self) -> list[URLPattern]:
         validate = changes_nothing(self.admin_site.admin_view(self.validate_view))
         pages = [path("validate/", validate, name="ratewindow_raterule_validate"), *rollout.urls(self), *candidate.urls(self)]
-        pages += recording.urls(self)
+        pages += [*recording.urls(self), *backtest_page.urls(self)]
         return [*pages, *explain_page.urls(self), *documents_page.urls(self), *first_steps.urls(self), *super().get_urls()]
 
     def validate_view(self, request: HttpRequest) -> HttpResponse:
@@ -104,6 +105,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
             "ready": first_steps.sections() if may_add and unfiltered and not RateRule.objects.exists() else [],
             "may_export": may_export(self, request),
             "may_import": may_import(self, request),
+            "backtest_url": backtest_page.url(self, request),
         }
         return super().changelist_view(request, {**context, **(extra_context or {})})
 
@@ -128,6 +130,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
             context["media"] += curve.MEDIA
         context["overrides"] = override_links.of_rule(request, rule) if rule is not None else {}
         context["explain_url"] = explain_links.of_rule(rule) if rule is not None else ""
+        context["backtest_url"] = backtest_page.url(self, request, rule.name) if rule is not None else ""
         return super().render_change_form(request, context, *args, **kwargs)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RateRule]:

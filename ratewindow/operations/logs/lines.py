@@ -21,7 +21,8 @@ _ZSTD_MODULES = ("compression.zstd", "backports.zstd")  # of Python 3.14, and fo
 class LogFile:
     """One file of a log: a path, ``-`` for standard input, or a file that is open already."""
 
-    def __init__(self, source: str | Path | IO[bytes]) -> None:
+    def __init__(self, source: str | Path | IO[bytes], most_bytes: int | None = None) -> None:
+        self._most_bytes = most_bytes  # of it unpacked
         self.done_bytes = self.size = 0  # as the file is, packed or not; the size is 0 where nobody knows it
         self._path: Path | None = None
         self._open: IO[bytes] | None = None
@@ -74,8 +75,16 @@ class LogFile:
         elif magic == _ZSTD:
             zstd = self._zstd()
             unpacked, broken = zstd.ZstdFile(source), (EOFError, zstd.ZstdError)
+        unpacked_bytes = 0
         try:
             while chunk := unpacked.read1(_CHUNK):
+                unpacked_bytes += len(chunk)
+                if self._most_bytes is not None and unpacked_bytes > self._most_bytes:
+                    raise LogError(
+                        "{name} is larger than {most} MB once it is unpacked. Cut it, or use manage.py ratewindow backtest.",
+                        name=self.name,
+                        most=self._most_bytes // 1_000_000,
+                    )
                 yield chunk
         except broken as error:
             raise LogError(

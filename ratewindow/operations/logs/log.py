@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import IO
 
 from ratewindow.operations.logs.entry import Entry, LogError, Unreadable
@@ -16,6 +17,7 @@ MOST_UNREADABLE = 0.1  # of all lines
 SHOWN = 3
 _FIRST_JUDGED = 10_000  # lines, before the share of unreadable ones says anything
 _GUESSED_BY = 200  # lines
+_TIMED = 500  # requests, between two looks at the clock
 _TEXT = 100  # characters of a line that are shown
 
 
@@ -32,13 +34,22 @@ class Example:
         return f"{self.file}, line {self.line}: {self.why}"
 
 
-def open_logs(paths: Iterable[Source], format: str | None = None) -> "Log":  # noqa: A002
+@dataclass(frozen=True, slots=True)
+class Most:
+    """How much of a log is read: its first requests, and as many as are taken in this time. A larger file is an error."""
+
+    requests: int
+    seconds: float
+    file_bytes: int  # unpacked
+
+
+def open_logs(paths: Iterable[Source], format: str | None = None, most: Most | None = None) -> "Log":  # noqa: A002
     """The log of these files, ``-`` for standard input, in the format of a name or a string, or in what they seem to have.
 
     Raises LogError, also while it is read.
     """
     given = named(format) if format else None
-    return Log([_Part(LogFile(path), given) for path in paths])
+    return Log([_Part(LogFile(path, most.file_bytes if most else None), given) for path in paths], most)
 
 
 class _Part:
@@ -57,14 +68,15 @@ class _Part:
 class Log:
     """Requests, in the order of time; each iteration reads the files again and counts from nothing."""
 
-    def __init__(self, parts: list[_Part]) -> None:
-        self._parts = parts
+    def __init__(self, parts: list[_Part], most: Most | None = None) -> None:
+        self._parts, self._most = parts, most
         self._begin()
 
     def _begin(self) -> None:
         self.whole_seconds = True  # no request so far had a fraction of a second
         self.read = self.skipped = self.unreadable = 0  # lines; those skipped are about something other than a request
         self.out_of_order = 0  # requests that came after later ones
+        self.is_cut = False  # there is more than was to be read
         self.examples: list[Example] = []  # of unreadable lines, the first ones
 
     @property
@@ -80,6 +92,17 @@ class Log:
 
     def __iter__(self) -> Iterator[Entry]:
         self._begin()
+        return self._entries() if self._most is None else self._first(self._most)
+
+    def _first(self, most: Most) -> Iterator[Entry]:
+        until_s = monotonic() + most.seconds
+        for number, entry in enumerate(self._entries()):
+            if number == most.requests or (number % _TIMED == _TIMED - 1 and monotonic() >= until_s):
+                self.is_cut = True
+                return
+            yield entry
+
+    def _entries(self) -> Iterator[Entry]:
         latest = float("-inf")
         for entry in merged([(part.first_s, self._batches(part)) for part in self._parts]):
             at_s = entry.at_s

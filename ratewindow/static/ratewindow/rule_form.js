@@ -9,11 +9,11 @@ document.addEventListener("DOMContentLoaded", () => {
         const inputs = [...form.querySelectorAll(`[name="${name}"]`)];
         return (inputs[0]?.type === "radio" ? inputs.find((input) => input.checked) : inputs[0])?.value ?? "";
     };
-    // "name=a b" holds for the values a and b of that field, "name!=a b" for all others.
-    const holds = (condition) => {
+    // "name=a b" holds for the values a and b of that field, "name!=a b" for all others; several, joined by ";", together.
+    const holds = (conditions) => conditions.split(";").every((condition) => {
         const [, name, not, values] = condition.match(/^(\w+)(!?)=(.*)$/);
         return values.split(" ").includes(value(name)) === !not;
-    };
+    });
     const rowOf = (input) => input.closest(".form-row, .form-group") ?? input.parentElement;
     const cellOf = (element) => element.closest("td, .grp-td") ?? rowOf(element);
 
@@ -99,6 +99,7 @@ document.addEventListener("DOMContentLoaded", () => {
         if (event.target.matches(".rw-choice > select") && event.target.value === "other")
             return event.target.parentElement.querySelector(".rw-other input").focus(); // nothing is typed yet
         if (!name || event.target.form !== form || event.target.type === "hidden") return;
+        if (!form.querySelector("[data-rw-validate]")) return; // a form that is no rule's
         if (!left.has(name)) left.set(name, placeFor(event.target));
         validate().catch(() => {}); // without an answer, the server says it when the rule is saved
     }

@@ -1,0 +1,85 @@
+"""From a backtest to a rule: the form of a new rule in shadow, with what was tried and the limits that were chosen."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+from django.contrib import messages
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from ratewindow.admin.rules import opening
+from ratewindow.conf.in_words import duration
+from ratewindow.conf.translation import translated
+from ratewindow.limiter.types import Window
+from ratewindow.models import Mode, RateRule
+from ratewindow.operations.backtest import as_row
+from ratewindow.operations.backtest.plan import NAME, Plan
+from ratewindow.operations.backtest.result import OfPeriod
+from ratewindow.rules.rule import Rule
+
+SENT_S = 86_400  # how long a result can be made a rule
+_SALT = "ratewindow.backtest"
+
+
+def offer(model_admin: Any, request: HttpRequest, plan: Plan, periods: Sequence[OfPeriod]) -> Mapping[str, Any] | None:
+    """What the button "Make this a shadow rule" sends: a limit for each period, and the rule; None for those who may not."""
+    if plan.is_site or len(plan.rules) != 1 or not model_admin.has_add_permission(request):
+        return None
+    [rule] = plan.rules
+    by_period = {each.period_ms: each for each in periods}
+    limits = [
+        (
+            gettext("Limit for %(period)s") % {"period": duration(window.period_ms)},
+            f"rw-curve-{window.period_ms}" if window.period_ms in by_period else "",
+            _chosen(window, by_period.get(window.period_ms)),
+        )
+        for window in rule.windows
+    ]
+    return {
+        "url": reverse("admin:ratewindow_backtest_make"),
+        "limits": limits,
+        "token": signing.dumps(_sent(rule), salt=_SALT, compress=True),
+    }
+
+
+def _chosen(window: Window, found: OfPeriod | None) -> str:
+    suggested = found.suggestion.limit if found is not None else None
+    return replace(window, limit=suggested).text if suggested else window.text
+
+
+def make(model_admin: Any, request: HttpRequest) -> HttpResponse:
+    """The form of a new rule."""
+    if not model_admin.has_add_permission(request):
+        raise PermissionDenied
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    try:
+        sent = signing.loads(request.POST.get("token", ""), salt=_SALT, max_age=SENT_S)
+        tried = [Window(**{name: value for name, value in each.items() if value is not None}) for each in sent["windows"]]
+        limits = as_row.limits(tried, "; ".join(text for text in request.POST.getlist("rates") if text.strip()))
+    except signing.BadSignature:
+        return _back(request, gettext("This result can no longer be made a rule. Run the backtest again."))
+    except ValueError as error:
+        return _back(request, gettext("No rule is made: %s.") % translated(error))
+    fields = {**sent["fields"], "mode": Mode.SHADOW, "why": gettext("From a backtest")}
+    opened: Any = copy(request)
+    opened.method = "GET"
+    opened._ratewindow_opening = opening.Opening(fields, limits)
+    return model_admin.changeform_view(opened, None, reverse("admin:ratewindow_raterule_add"))  # type: ignore[no-any-return]
+
+
+def _sent(rule: Rule) -> dict[str, Any]:
+    """A rate that only code has keeps its name, by which code finds it."""
+    is_new = rule.name != NAME and not RateRule.objects.filter(name=rule.name).exists()
+    fields = {**as_row.fields(rule), "name": rule.name if is_new else ""}
+    return {"fields": fields, "windows": [as_row.of_window(window) for window in rule.windows]}
+
+
+def _back(request: HttpRequest, text: str) -> HttpResponse:
+    messages.error(request, text)
+    return HttpResponseRedirect(reverse("admin:ratewindow_backtest"))

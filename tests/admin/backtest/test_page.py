@@ -1,0 +1,189 @@
+"""The page of backtests."""
+
+import gzip
+import re
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from ratewindow.admin.backtest import form as backtest_form
+from ratewindow.operations.logs.log import Most
+from tests.support.log_files import a_day, line, log_file
+from tests.support.rule_pages import LIST, change, define, said
+from tests.support.staff import staff
+
+pytestmark = pytest.mark.django_db
+
+PAGE = reverse("admin:ratewindow_backtest")
+RATES = {"decides": "rates", "rates": "2/m", "applies_to": "path", "pattern": "/login/", "key": "ip"}
+
+
+def sent(page: Client, lines: Any = (), **fields: Any) -> Any:
+    log = fields.pop("log", None) or log_file(lines)
+    response = page.post(PAGE, {**RATES, "log": log, **fields})
+    assert response.status_code == 200
+    return response
+
+
+def test_the_sentence_comes_first(page: Client) -> None:
+    text = said(sent(page, [*(line(each) for each in range(4)), line(5, "198.51.100.7"), line(6, path="/other/")]))
+    assert "It would have refused 2 of the 5 requests that it meets (40 %), of 1 client." in text
+    assert "The log has 6 requests, from" in text and "in the format combined." in text
+    assert "many people stand behind one address" in text
+
+
+def test_whole_seconds_leave_an_interval(page: Client) -> None:
+    text = said(sent(page, [line(0), line(0)], rates="1/500ms"))
+    assert "It would have refused between 0 and 1 of the 2 requests that it meets (50 %), of between 0 and 1 client." in text
+    assert "each request is decided twice" in text
+
+
+def test_a_rule_of_the_site_is_tried_as_if_it_was_enforced_at_its_own_limits_or_at_others(page: Client) -> None:
+    define("login", "2/m", path="/login/")
+    lines = [line(each) for each in range(5)]
+    own = {"decides": "rule", "rule": "login", "rates": "", "applies_to": "", "pattern": ""}
+    assert "It would have refused 3 of the 5 requests" in said(sent(page, lines, **own))
+    assert "It would have refused 1 of the 5 requests" in said(sent(page, lines, **{**own, "rates": "4/m"}))
+
+
+def test_all_rules_decide_in_their_modes_and_each_has_a_row(page: Client) -> None:
+    define("login", "2/m", path="/login/", mode="enforce")
+    define("tried", "1/m", path="/other/")
+    lines = [*(line(each) for each in range(5)), line(6, path="/other/"), line(7, path="/other/")]
+    text = said(sent(page, lines, decides="site"))
+    assert "refused 3 of the 7 requests that they meet (43 %), and those in shadow would refuse 1 more" in text
+    assert "Enforce login 2/m" in text and "Shadow tried 1/m" in text
+    assert "Make this a shadow rule" not in text
+
+
+def test_who_would_be_refused_is_listed_with_paths_statuses_and_agents(page: Client) -> None:
+    text = said(sent(page, [line(each, status=401, agent="evil/1") for each in range(4)]))
+    assert "ip:203.0.113.9 4 2 GET /login/ ×2 401 ×2 evil/1" in text
+
+
+def test_clients_are_masked_for_those_who_may_not_see_them() -> None:
+    page = staff("view_raterule", "view_throttlestat")
+    text = said(sent(page, [line(each) for each in range(4)]))
+    assert "ip:203.0.113.9" not in text and "ip:203.0.113.x" in text
+    assert "Make this a shadow rule" not in text
+
+
+def test_lines_that_cannot_be_read_are_counted_and_shown(page: Client) -> None:
+    text = said(sent(page, [*(line(each) for each in range(30)), "what is this"]))
+    assert "1 line cannot be read, and is left out." in text and "access.log, line 31:" in text
+
+
+def test_a_packed_log_is_unpacked(page: Client) -> None:
+    packed = log_file(name="access.log.gz", content=gzip.compress("\n".join(line(each) for each in range(4)).encode()))
+    assert "It would have refused 2 of the 4" in said(sent(page, log=packed))
+
+
+def test_a_day_has_a_curve_and_a_suggestion(page: Client) -> None:
+    text = said(sent(page, a_day(), rates="30/m"))
+    assert "Suggested: " in text and "/m." in text
+    assert "lies in a gap" in text
+
+
+def test_clients_who_are_never_to_be_refused_are_named_if_they_would_be(page: Client) -> None:
+    text = said(sent(page, [line(each) for each in range(4)], never="203.0.113.9\n"))
+    assert "It would have refused clients who are never to be refused: ip:203.0.113.9 (2)." in text
+
+
+HOSTILE = {
+    "binary": bytes(range(256)) * 300,
+    "half a gzip": gzip.compress(b"x" * 5000 + bytes(range(256)) * 40)[:60],
+    "no gzip": b"\x1f\x8b" + b"nothing" * 20,
+    "a long line": b"a" * 1_000_000,
+    "long lines": (b"a" * 1_000_000 + b"\n") * 3,
+    "no text": b'\xff\xfe - - [21/Sep/2026:13:33:20 +0000] "GET /\xff\x00 HTTP/1.1" 200 1 "-" "\xff"\n' * 4,
+    "no text, met": b'\xff - \xff [21/Sep/2026:13:33:20 +0000] "GET /login/?\xff HTTP/1.1" 200 1 "-" "\xff\x00"\n' * 4,
+    "a far time": b'203.0.113.9 - - [21/Sep/9999:23:59:59 -1200] "GET /login/ HTTP/1.1" 200 1 "-" "x"\n' * 4,
+    "endless JSON": b"[" * 20_000,
+    "JSON of other kinds": b'{"time": 1e400, "client": [], "request": {}}\n[]\nnull\n',
+    "nothing but blanks": b"\n \n",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("log_format", ["", "combined", "json"])
+def test_no_file_breaks_the_page_and_what_was_typed_stays(page: Client, name: str, log_format: str) -> None:
+    response = sent(page, log=log_file(content=HOSTILE[name]), format=log_format)
+    text = response.content.decode()
+    assert 'role="alert"' in text or 'role="status"' in text
+    assert 'value="2/m"' in text and 'value="/login/"' in text
+
+
+def test_an_empty_file_and_no_file_are_errors_at_the_field(page: Client) -> None:
+    assert "The submitted file is empty." in said(sent(page, log=log_file(content=b"")))
+    assert "This field is required." in said(page.post(PAGE, RATES))
+
+
+def test_a_file_that_unpacks_to_too_much_is_an_error_that_names_the_command(page: Client, monkeypatch) -> None:
+    monkeypatch.setattr(backtest_form, "MOST", Most(requests=10, seconds=60, file_bytes=1_000_000))
+    bomb = log_file(name="bomb.gz", content=gzip.compress(bytes(3_000_000)))
+    text = said(sent(page, log=bomb, format="combined"))
+    assert "larger than 1 MB once it is unpacked" in text and "manage.py ratewindow backtest" in text
+
+
+def test_a_file_that_is_too_large_is_an_error_that_names_the_command(page: Client, monkeypatch) -> None:
+    monkeypatch.setattr(backtest_form, "MOST_BYTES", 100)
+    assert "Use manage.py ratewindow backtest access.log instead." in said(sent(page, [line(0)] * 4))
+
+
+def test_the_first_part_of_a_long_log_is_read_and_that_is_said(page: Client, monkeypatch) -> None:
+    monkeypatch.setattr(backtest_form, "MOST", Most(requests=3, seconds=60, file_bytes=1_000_000))
+    text = said(sent(page, [line(each) for each in range(9)]))
+    assert "It would have refused 1 of the 3 requests" in text and "This is the first part of the log" in text
+    assert "use manage.py ratewindow backtest" in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"rates": "often"}, "often"),
+        ({"rates": ""}, "write for example 10/m"),
+        ({"decides": "rule", "rule": ""}, "Choose a rule."),
+        ({"decides": "rule", "rule": "nobody"}, "Select a valid choice."),
+        ({"format": "other", "format_other": "comined"}, "Unknown format"),
+        ({"pattern": "login"}, "login"),
+        ({"never": "ip:nothing"}, "is neither an address nor a network"),
+        ({"applies_to": "regex", "pattern": "(a+)+$"}, "Select a valid choice."),
+    ],
+)
+def test_what_is_typed_wrong_is_said_at_its_field_and_stays(page: Client, fields: dict[str, str], problem: str) -> None:
+    response = sent(page, [line(0)], **fields)
+    alerts = " ".join(re.findall(r'role="alert"[^>]*>(.*?)</p>', response.content.decode(), re.DOTALL))
+    assert problem.replace("'", "&#x27;") in alerts
+
+
+def test_code_as_a_key_takes_a_superuser() -> None:
+    page = staff("view_raterule", "view_throttlestat")
+    assert "which only superusers may use as a key" in said(sent(page, [line(0)], key="other", key_other="os.path.join"))
+
+
+def test_who_may_not_see_the_report_may_not_open_it(page: Client) -> None:
+    rule = define("login", "2/m", path="/login/")
+    looking = staff("view_raterule")
+    assert looking.get(PAGE).status_code == looking.post(PAGE, RATES).status_code == 403
+    assert "backtest/" not in looking.get(LIST).content.decode()
+    assert f'href="{PAGE}"' in page.get(LIST).content.decode()
+    assert f'href="{PAGE}?rule=login"' in page.get(change(rule)).content.decode()
+
+
+def test_a_rule_is_chosen_by_the_address(page: Client) -> None:
+    define("login", "2/m", path="/login/")
+    define("api", "2/m", prefix="/api/")
+    assert '<option value="login" selected>' in page.get(PAGE, {"rule": "login"}).content.decode()
+
+
+def test_the_number_of_queries_does_not_depend_on_the_log(page: Client) -> None:
+    counts = []
+    for lines in ([line(0)] * 3, a_day()):
+        with CaptureQueriesContext(connection) as queries:
+            sent(page, lines)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
