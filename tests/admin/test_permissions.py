@@ -82,6 +82,7 @@ PAGES = [
     Page("raterule_stage", CHANGE_RULE, ENFORCE, "to enforce", only_post=True),
     Page("raterule_stage", CHANGE_RULE, ENFORCE, "to percent", only_post=True),
     Page("raterule_candidate", CHANGE_RULE, CHANGE_RULE, "other_limits", only_post=True),
+    Page("raterule_record", CHANGE_RULE, CHANGE_RULE, only_post=True),
     Page("raterule_stage_undo", CHANGE_RULE, CHANGE_RULE, only_post=True),
     Page("raterule_export", EXPORT, EXPORT, "everything"),
     Page("raterule_import", [{"add_raterule", "change_raterule"}], [{"add_raterule", "change_raterule"}], "document"),
