@@ -14,7 +14,6 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import curve, explain_links, last_hour
-from ratewindow.admin.backtest import page as backtest_page
 from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.documents import page as documents_page
 from ratewindow.admin.documents.rights import may_export, may_import
@@ -37,6 +36,7 @@ from ratewindow.admin.rules import (
     saved,
     sparklines,
 )
+from ratewindow.admin.rules.backtest import page as backtest_page
 from ratewindow.admin.rules.form import BOUNDS, RuleForm
 from ratewindow.admin.rules.limit_rows import RuleWindowInline
 from ratewindow.admin.rules.number_fields import BoundedField

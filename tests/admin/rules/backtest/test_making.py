@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.admin.backtest.test_page import PAGE, RATES, sent
+from tests.admin.rules.backtest.test_page import PAGE, RATES, sent
 from tests.support.log_files import a_day, line
 from tests.support.rule_pages import define, said
 from tests.support.staff import staff

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from ratewindow.admin.backtest import form as backtest_form
+from ratewindow.admin.rules.backtest import form as backtest_form
 from ratewindow.operations.logs.log import Most
 from tests.support.log_files import a_day, line, log_file
 from tests.support.rule_pages import LIST, change, define, said

@@ -11,10 +11,10 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext
 
 from ratewindow.admin import curve, own_page
-from ratewindow.admin.backtest import making
-from ratewindow.admin.backtest.form import COMMAND, BacktestForm
-from ratewindow.admin.backtest.result import context
 from ratewindow.admin.confirm_page import changes_nothing
+from ratewindow.admin.rules.backtest import making
+from ratewindow.admin.rules.backtest.form import COMMAND, BacktestForm
+from ratewindow.admin.rules.backtest.result import context
 
 _PAGE = "admin:ratewindow_backtest"
 
