@@ -3,6 +3,7 @@
 from ratewindow.models.alert_channels import AlertChannel
 from ratewindow.models.cleaning_runs import CleaningRun
 from ratewindow.models.edits import Edit
+from ratewindow.models.evidence import Evidence
 from ratewindow.models.overrides import Override
 from ratewindow.models.recordings import RecordedHour, Recording
 from ratewindow.models.rules import AppliesTo, Mode, OnError, OnMissing, RateRule
@@ -15,6 +16,7 @@ __all__ = [
     "AppliesTo",
     "CleaningRun",
     "Edit",
+    "Evidence",
     "LimitSwitch",
     "Mode",
     "OffenderStat",

@@ -19,6 +19,7 @@ from django.utils import timezone
 from ratewindow.models import (
     AlertChannel,
     Edit,
+    Evidence,
     LimitSwitch,
     OffenderStat,
     Override,
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.django_db
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "staff" / "README.md"
 COUNTS = (ThrottleStat, TotalStat, OffenderStat)
-ROWS = (RateRule, RuleWindow, Override, LimitSwitch, *COUNTS, Edit, AlertChannel, LogEntry, User, Group)
+ROWS = (RateRule, RuleWindow, Override, LimitSwitch, Evidence, *COUNTS, Edit, AlertChannel, LogEntry, User, Group)
 
 VIEW = {"view_raterule", "view_override", "view_throttlestat"}
 LOOK_AT_RULE = [{"view_raterule"}, {"change_raterule"}]

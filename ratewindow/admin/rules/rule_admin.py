@@ -36,6 +36,7 @@ from ratewindow.admin.rules import (
     saved,
     sparklines,
 )
+from ratewindow.admin.rules.backtest import evidence
 from ratewindow.admin.rules.backtest import page as backtest_page
 from ratewindow.admin.rules.form import BOUNDS, RuleForm
 from ratewindow.admin.rules.limit_rows import RuleWindowInline
@@ -126,7 +127,10 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         context |= {"limits_before": limits_before, "rollout": rollout.box(self, request, rule) if rule is not None else None}
         context["candidate"] = candidate.box(self, request, rule) if rule is not None else None
         context["recording"] = recording.box(self, request, rule) if rule is not None else {}
-        if context["recording"].get("figures"):
+        context["evidence"] = evidence.box(request, rule) if rule is not None else None
+        if rule is None:
+            context.setdefault("evidence_token", evidence.sent(request))
+        if context["recording"].get("figures") or context["evidence"]:
             context["media"] += curve.MEDIA
         context["overrides"] = override_links.of_rule(request, rule) if rule is not None else {}
         context["explain_url"] = explain_links.of_rule(rule) if rule is not None else ""
@@ -170,6 +174,8 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         rule = self.model.objects.get(pk=form.instance.pk)
+        if not change:
+            evidence.keep(request, rule)
         with suppress(ValueError):  # an invalid row, written by raw SQL, is reported in the log
             self._warn(request, rule_rows.freeze(rule))
 

@@ -1,9 +1,9 @@
 """From a backtest to a rule: the form of a new rule in shadow, with what was tried and the limits that were chosen."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
 from django.core import signing
@@ -17,21 +17,21 @@ from ratewindow.conf.in_words import duration
 from ratewindow.conf.translation import translated
 from ratewindow.limiter.types import Window
 from ratewindow.models import Mode, RateRule
-from ratewindow.operations.backtest import as_row
+from ratewindow.operations.backtest import as_row, evidence
 from ratewindow.operations.backtest.plan import NAME, Plan
-from ratewindow.operations.backtest.result import OfPeriod
+from ratewindow.operations.backtest.result import OfPeriod, Result
 from ratewindow.rules.rule import Rule
 
 SENT_S = 86_400  # how long a result can be made a rule
-_SALT = "ratewindow.backtest"
+SALT = "ratewindow.backtest"
 
 
-def offer(model_admin: Any, request: HttpRequest, plan: Plan, periods: Sequence[OfPeriod]) -> Mapping[str, Any] | None:
+def offer(model_admin: Any, request: HttpRequest, plan: Plan, log: str, found: Result) -> Mapping[str, Any] | None:
     """What the button "Make this a shadow rule" sends: a limit for each period, and the rule; None for those who may not."""
     if plan.is_site or len(plan.rules) != 1 or not model_admin.has_add_permission(request):
         return None
     [rule] = plan.rules
-    by_period = {each.period_ms: each for each in periods}
+    by_period = {each.period_ms: each for each in found.periods}
     limits = [
         (
             gettext("Limit for %(period)s") % {"period": duration(window.period_ms)},
@@ -43,7 +43,7 @@ def offer(model_admin: Any, request: HttpRequest, plan: Plan, periods: Sequence[
     return {
         "url": reverse("admin:ratewindow_backtest_make"),
         "limits": limits,
-        "token": signing.dumps(_sent(rule), salt=_SALT, compress=True),
+        "token": signing.dumps({**_sent(rule), "evidence": evidence.of(log, found)}, salt=SALT, compress=True),
     }
 
 
@@ -59,7 +59,7 @@ def make(model_admin: Any, request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     try:
-        sent = signing.loads(request.POST.get("token", ""), salt=_SALT, max_age=SENT_S)
+        sent = signing.loads(request.POST.get("token", ""), salt=SALT, max_age=SENT_S)
         tried = [Window(**{name: value for name, value in each.items() if value is not None}) for each in sent["windows"]]
         limits = as_row.limits(tried, "; ".join(text for text in request.POST.getlist("rates") if text.strip()))
     except signing.BadSignature:
@@ -67,10 +67,10 @@ def make(model_admin: Any, request: HttpRequest) -> HttpResponse:
     except ValueError as error:
         return _back(request, gettext("No rule is made: %s.") % translated(error))
     fields = {**sent["fields"], "mode": Mode.SHADOW, "why": gettext("From a backtest")}
-    opened: Any = copy(request)
+    address, opened = reverse("admin:ratewindow_raterule_add"), cast(Any, copy(request))
     opened.method = "GET"
     opened._ratewindow_opening = opening.Opening(fields, limits)
-    return model_admin.changeform_view(opened, None, reverse("admin:ratewindow_raterule_add"))  # type: ignore[no-any-return]
+    return model_admin.changeform_view(opened, None, address, {"evidence_token": request.POST["token"]})  # type: ignore[no-any-return]
 
 
 def _sent(rule: Rule) -> dict[str, Any]:

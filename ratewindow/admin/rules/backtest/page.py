@@ -54,6 +54,6 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
             "found": context(request, form.plan, form.result),
             "is_cut": form.is_cut,
             "command": COMMAND,
-            "make": making.offer(model_admin, request, form.plan, form.result.periods),
+            "make": making.offer(model_admin, request, form.plan, form.cleaned_data["log"].name, form.result),
         }
     return TemplateResponse(request, "admin/ratewindow/backtest/page.html", found)

@@ -1,0 +1,94 @@
+"""Why a rule has its limits: what the backtest found that it was made from, in the box on top of its page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.core import signing
+from django.http import HttpRequest
+from django.utils.formats import date_format
+from django.utils.translation import gettext, ngettext
+
+from ratewindow.admin.curve import ShownCurve, shown
+from ratewindow.admin.rules.backtest.making import SALT, SENT_S
+from ratewindow.conf import time_zone
+from ratewindow.limiter.types import Window
+from ratewindow.models import Evidence, RateRule
+from ratewindow.operations.backtest import evidence
+from ratewindow.reporting.summary import number
+
+FIELD = "evidence"  # in the form of a new rule
+
+
+@dataclass(frozen=True)
+class Shown:
+    sentence: str
+    reasons: list[str]
+    curves: list[ShownCurve]
+
+
+def sent(request: HttpRequest) -> str:
+    """What the form of a new rule sends again while it has errors."""
+    return request.POST.get(FIELD, "") if request.method == "POST" else ""
+
+
+def keep(request: HttpRequest, rule: RateRule) -> None:
+    """Save the evidence that the form of a new rule has sent; what this site has not signed is none."""
+    try:
+        found = signing.loads(sent(request), salt=SALT, max_age=SENT_S)
+    except signing.BadSignature:
+        return
+    evidence.keep(rule, found["evidence"], [row.freeze() for row in rule.windows.all()])
+
+
+def box(request: HttpRequest, rule: RateRule) -> Shown | None:
+    """The newest evidence of a rule, in sentences and curves."""
+    found = rule.evidence.first()
+    if found is None:
+        return None
+    limits = {window.period_ms: window.limit for row in rule.windows.all() for window in [row.freeze()]}
+    return Shown(
+        _sentence(found),
+        [_reason(each) for each in found.periods],
+        [_curve(request, each, limits.get(each["period_ms"])) for each in found.periods],
+    )
+
+
+def _sentence(found: Evidence) -> str:
+    message = ngettext(
+        "%(who)s chose %(chosen)s on %(at)s, by a backtest of %(log)s: %(requests)s requests of %(clients)s client, from "
+        "%(from)s to %(to)s.",
+        "%(who)s chose %(chosen)s on %(at)s, by a backtest of %(log)s: %(requests)s requests of %(clients)s clients, from "
+        "%(from)s to %(to)s.",
+        found.clients,
+    )
+    return message % {
+        "who": found.by or gettext("Somebody"),
+        "chosen": found.chosen,
+        "at": _clock(found.at),
+        "log": found.log,
+        "requests": number(found.requests),
+        "clients": number(found.clients),
+        "from": _clock(found.first),
+        "to": _clock(found.last),
+    }
+
+
+def _reason(period: Mapping[str, Any]) -> str:
+    if period["suggested"] is None:
+        return gettext("No limit was suggested. %(reason)s") % {"reason": period["reason"]}
+    return gettext("Suggested was %(rate)s. %(reason)s") % {"rate": _rate(period), "reason": period["reason"]}
+
+
+def _rate(period: Mapping[str, Any]) -> str:
+    return Window(period["suggested"], period["period_ms"]).text
+
+
+def _curve(request: HttpRequest, period: dict[str, Any], now: int | None) -> ShownCurve:
+    found, suggested = shown(request, evidence.curve(period), now=now), period["suggested"]
+    return replace(found, id=f"rw-evidence-{period['period_ms']}", data={**found.data, "suggested": suggested})
+
+
+def _clock(at: datetime | None) -> str:
+    return date_format(time_zone.local(at), "DATETIME_FORMAT") if at is not None else gettext("an unknown time")

@@ -1,0 +1,79 @@
+"""The evidence of a rule that is made from a backtest: plain values that travel to the browser and back, and the row."""
+
+import math
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from ratewindow.conf import time_zone
+from ratewindow.limiter.types import Window
+from ratewindow.models import Evidence, RateRule, origin
+from ratewindow.models.evidence import MOST_FORMAT, MOST_NAME, MOST_RATES
+from ratewindow.operations.backtest.curve import Curve, Point
+from ratewindow.operations.backtest.result import OfPeriod, Result
+from ratewindow.operations.backtest.suggestion_in_words import reason
+
+MOST_POINTS = 100  # of a curve
+
+
+def of(log: str, found: Result) -> dict[str, Any]:
+    """What is kept of a result: no client."""
+    return {
+        "log": _text(log)[:MOST_NAME],
+        "format": _text(found.log.format)[:MOST_FORMAT],
+        "first_s": found.log.first_s if found.log.requests else None,
+        "last_s": found.log.last_s if found.log.requests else None,
+        "requests": found.total.requests,
+        "clients": found.total.clients,
+        "periods": [_period(each) for each in found.periods],
+    }
+
+
+def _period(found: OfPeriod) -> dict[str, Any]:
+    curve, suggested = found.curve, found.suggestion.limit
+    step = math.ceil(len(curve.points) / MOST_POINTS)
+    points = [point for place, point in enumerate(curve.points) if not place % step or point.limit in (suggested, found.limit)]
+    return {
+        "period_ms": found.period_ms,
+        "suggested": suggested,
+        "reason": reason(found.suggestion),
+        "clients": curve.clients,
+        "innocent": curve.innocent,
+        "requests": curve.requests,
+        "points": [[each.limit, each.caught, each.innocent, each.refused, each.innocent_refused] for each in points],
+    }
+
+
+def curve(period: dict[str, Any]) -> Curve:
+    """The curve of one of the `periods` of a row, without its clients."""
+    points = tuple(Point(*values) for values in period["points"])
+    return Curve(period["period_ms"], points, (), period["clients"], period["innocent"], period["requests"])
+
+
+def keep(rule: RateRule, found: dict[str, Any], windows: Iterable[Window]) -> Evidence:
+    """Save it with the rule that was made from it, and the limits that this has."""
+    return Evidence.objects.create(
+        rule=rule,
+        log=found["log"],
+        format=found["format"],
+        first=_moment(found["first_s"]),
+        last=_moment(found["last_s"]),
+        requests=found["requests"],
+        clients=found["clients"],
+        chosen="; ".join(window.text for window in windows)[:MOST_RATES],
+        periods=found["periods"],
+        by=origin.current().by,
+        at=time_zone.now(),
+    )
+
+
+def _moment(at_s: float | None) -> datetime | None:
+    """None for a time that no clock has."""
+    try:
+        return datetime.fromtimestamp(at_s, UTC) if at_s is not None else None
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "")

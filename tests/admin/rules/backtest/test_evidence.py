@@ -1,0 +1,61 @@
+"""Why a rule has its limits, kept with it and shown at its box."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from ratewindow.models import Evidence, RateRule
+from ratewindow.operations.backtest.evidence import MOST_POINTS
+from tests.admin.rules.backtest.test_making import MAKE, offered
+from tests.admin.rules.backtest.test_page import sent
+from tests.support.log_files import a_day
+from tests.support.rule_pages import ADD, change, define, said, typed
+
+pytestmark = pytest.mark.django_db
+
+
+def made(page: Client, **fields: Any) -> RateRule:
+    offer = offered(sent(page, a_day(), rates="30/m"))
+    form = page.post(MAKE, {**offer, "rates": "12/m"}).content.decode()
+    assert f'<input type="hidden" name="evidence" value="{offer["token"]}">' in form
+    response = page.post(ADD, {**typed(("12", "1m"), name="made"), "evidence": offer["token"], **fields})
+    assert response.status_code == 302
+    return RateRule.objects.get(name="made")
+
+
+def test_whoever_enforces_reads_who_chose_the_limit_from_what_and_why(page: Client) -> None:
+    rule = made(page)
+    text = said(page.get(change(rule)))
+    assert "boss chose 12/m on" in text
+    assert "by a backtest of access.log: 2,290 requests of 301 clients, from" in text
+    assert "Suggested was 8/m. 8 in 1 minute lies in a gap" in text
+    assert "The curve of limits" in text
+
+
+def test_it_names_no_client_and_is_bounded(page: Client) -> None:
+    made(page)
+    [row] = Evidence.objects.values()
+    assert "203.0.113" not in str(row) and "198.51" not in str(row)
+    assert all(len(period["points"]) <= MOST_POINTS + 2 for period in row["periods"])
+
+
+def test_it_stays_in_the_form_while_that_has_errors(page: Client) -> None:
+    offer = offered(sent(page, a_day(), rates="30/m"))
+    response = page.post(ADD, {**typed(("12", "1m"), name=""), "evidence": offer["token"]})
+    assert f'<input type="hidden" name="evidence" value="{offer["token"]}">' in response.content.decode()
+
+
+@pytest.mark.parametrize("token", ["", "forged", "a:b:c"])
+def test_what_this_site_has_not_signed_is_no_evidence(page: Client, token: str) -> None:
+    made(page, evidence=token)
+    assert not Evidence.objects.exists()
+
+
+def test_it_goes_with_its_rule(page: Client) -> None:
+    made(page).delete()
+    assert not Evidence.objects.exists()
+
+
+def test_a_rule_that_was_made_by_hand_has_none(page: Client) -> None:
+    assert "rw-evidence" not in page.get(change(define("login", "5/m", path="/login/"))).content.decode()
