@@ -9,7 +9,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 from django.utils import timezone
 
-from ratewindow.models import AlertChannel, Override, RateRule, RuleWindow, ThrottleStat
+from ratewindow.models import AlertChannel, Evidence, Override, RateRule, RuleWindow, ThrottleStat
 from ratewindow.models.edits import Edit
 from tests.support.worst_strings import WORST
 
@@ -41,6 +41,19 @@ def write(user: User, texts: list[str]) -> None:
         for (number, text), kind in zip(enumerate(texts), kinds, strict=False)
     )
     RuleWindow.objects.bulk_create(RuleWindow(rule=rule, limit=5, period=timedelta(minutes=1)) for rule in rules)
+    period = {"period_ms": 60_000, "suggested": 5, "clients": 1, "innocent": 0, "requests": 9, "points": [[5, 1, 0, 4, 0]]}
+    Evidence.objects.bulk_create(
+        Evidence(
+            rule=rule,
+            log=text[:200],
+            format=text[:100],
+            chosen=text[:300],
+            by=text[:150],
+            periods=[{**period, "reason": text}],
+            at=now,
+        )
+        for rule, text in zip(rules, texts, strict=True)
+    )
     blocks = Override.objects.bulk_create(
         Override(
             action="block",

@@ -47,12 +47,13 @@ def box(request: HttpRequest, rule: RateRule) -> Shown | None:
     found = rule.evidence.first()
     if found is None:
         return None
-    limits = {window.period_ms: window.limit for row in rule.windows.all() for window in [row.freeze()]}
-    return Shown(
-        _sentence(found),
-        [_reason(each) for each in found.periods],
-        [_curve(request, each, limits.get(each["period_ms"])) for each in found.periods],
-    )
+    try:
+        limits = {window.period_ms: window.limit for row in rule.windows.all() for window in [row.freeze()]}
+        reasons = [_reason(each) for each in found.periods]
+        curves = [_curve(request, each, limits.get(each["period_ms"])) for each in found.periods]
+    except (KeyError, TypeError, ValueError, IndexError):  # written by raw SQL
+        return Shown(_sentence(found), [], [])
+    return Shown(_sentence(found), reasons, curves)
 
 
 def _sentence(found: Evidence) -> str:

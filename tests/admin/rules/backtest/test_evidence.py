@@ -52,6 +52,13 @@ def test_what_this_site_has_not_signed_is_no_evidence(page: Client, token: str) 
     assert not Evidence.objects.exists()
 
 
+@pytest.mark.parametrize("periods", [[{}], [None], {"a": 1}, [{"period_ms": 0, "suggested": None, "reason": "", "points": []}]])
+def test_what_another_program_has_written_leaves_the_page_of_the_rule(page: Client, periods: Any) -> None:
+    rule = made(page)
+    Evidence.objects.update(periods=periods)
+    assert "boss chose 12/m on" in said(page.get(change(rule)))
+
+
 def test_it_goes_with_its_rule(page: Client) -> None:
     made(page).delete()
     assert not Evidence.objects.exists()
