@@ -49,7 +49,7 @@ class BacktestForm(forms.Form):
         help_text=format_lazy(
             _(
                 "At most {size} MB, also packed as .gz or .zst. Read are its first {requests} requests, and as many as take "
-                "{seconds} seconds; for more, use {command}. Nothing of it is kept."
+                "{seconds} seconds; for more, use {command}. The log is not kept."
             ),
             size=MOST_BYTES // MB,
             requests=f"{MOST.requests:,}",
