@@ -58,10 +58,10 @@ def box(request: HttpRequest, rule: RateRule) -> Shown | None:
 
 def _sentence(found: Evidence) -> str:
     message = ngettext(
-        "%(who)s chose %(chosen)s on %(at)s, by a backtest of %(log)s: %(requests)s requests of %(clients)s client, from "
-        "%(from)s to %(to)s.",
-        "%(who)s chose %(chosen)s on %(at)s, by a backtest of %(log)s: %(requests)s requests of %(clients)s clients, from "
-        "%(from)s to %(to)s.",
+        "%(who)s chose %(chosen)s on %(at)s, by a backtest of %(log)s: from %(from)s to %(to)s, %(requests)s requests of "
+        "%(clients)s client.",
+        "%(who)s chose %(chosen)s on %(at)s, by a backtest of %(log)s: from %(from)s to %(to)s, %(requests)s requests of "
+        "%(clients)s clients.",
         found.clients,
     )
     return message % {
