@@ -15,6 +15,7 @@ from ratewindow.operations.backtest import as_values
 from ratewindow.operations.backtest.plan import Plan, of_rates, of_rule, of_site
 from ratewindow.operations.backtest.result import Result
 from ratewindow.operations.backtest.run import backtest
+from ratewindow.operations.logs.lines import STANDARD_INPUT
 from ratewindow.operations.logs.log import open_logs
 from ratewindow.rules.rule import ON_MISSING
 
@@ -74,6 +75,8 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(options: dict[str, Any], stdout: Any) -> None:
     try:
+        if [*options["log"], *options["compare"]].count(STANDARD_INPUT) > 1:
+            raise ValueError("standard input can be read only once: name a file, too")
         with quiet_log():
             plan = _plan(options)
             found = _backtest(options["log"], plan, options)

@@ -28,6 +28,7 @@ class Known:
         self._windows: dict[str, Window] = {}  # by the part of their keys that the states of a window share
         self._locks: set[str] = set()
         self.missing: Counter[str] = Counter()  # by rule
+        self._had: set[str] = set()  # the rules whose key some request had
         self.counts_by_answer = False
 
     def of(self, rules: Iterable[Rule]) -> list[Rule]:
@@ -48,7 +49,7 @@ class Known:
                 yield Note("unknowable", {"rule": rule.name, "key": unknown, "holds": holds})
             elif not has_users and not BY_USER.isdisjoint(parts_of(rule.key)):
                 yield Note("nobody", {"rule": rule.name})
-            elif self.missing[rule.name] >= requests[rule.name]:
+            elif self.missing[rule.name] and rule.name not in self._had:
                 yield Note("nowhere", {"rule": rule.name, "key": rule.key, "holds": holds})
             if rule.count_when is not None and rule.count_when.login_failed:
                 yield Note("login_failed", {"rule": rule.name})
@@ -91,6 +92,8 @@ class Known:
             found = None if never else usual.identity(request)
             if found is None:
                 self.missing[name] += 1
+            else:
+                self._had.add(name)
             return found
 
         return Recipe(usual.text, (identity,))

@@ -213,6 +213,13 @@ class _Backtest:
         yield from self._known.notes(requests, self._seen.has_users, self._seen.has_statuses)
         yield from self._asking.notes()
         yield from self._seen.notes(self._places.addresses)
+        if not self._seen.requests:
+            yield Note("empty")
+            return
+        if not requests:
+            yield Note("ruleless")
+        elif self._alone is not None and not requests[self._alone.name] + self._known.missing[self._alone.name]:
+            yield Note("unmet", {"rule": self._alone.name})
         if self._moments.whole_seconds:
             yield Note("seconds")
         if self._log.out_of_order:

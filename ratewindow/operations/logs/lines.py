@@ -5,6 +5,7 @@ import importlib
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
@@ -14,6 +15,8 @@ MOST_BYTES = 64 * 1024  # of one line; a longer one is not held
 TOO_LONG: Final = None
 STANDARD_INPUT = "-"
 _CHUNK = 256 * 1024
+_FIRST_CHUNKS = 64  # in which a line is looked for
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # what programs on Windows begin a text with
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _ZSTD_MODULES = ("compression.zstd", "backports.zstd")  # of Python 3.14, and for those before
 
@@ -35,12 +38,15 @@ class LogFile:
             self._path, self.name = Path(source), str(source)
 
     def first_lines(self) -> list[str | None]:
-        """Those of the first bytes, which can be read again."""
-        chunks = self._chunks()
-        first = next(chunks, b"")
+        """Those of the first bytes that have one which is not too long; they can be read again."""
+        chunks, taken, found = self._chunks(), list[bytes](), list[str | None]()
+        for batch in lines(_noted(islice(chunks, _FIRST_CHUNKS), taken)):
+            found += batch
+            if any(line and line.strip() for line in batch):
+                break
         if self._path is None:
-            self._begun = _after(first, chunks)
-        return next(lines([first]), [])
+            self._begun = chain(taken, chunks)
+        return found
 
     def batches(self) -> Iterator[list[str | None]]:
         """All lines, those longer than `MOST_BYTES` as `TOO_LONG`."""
@@ -78,6 +84,8 @@ class LogFile:
         unpacked_bytes = 0
         try:
             while chunk := unpacked.read1(_CHUNK):
+                if not unpacked_bytes:
+                    chunk = chunk.removeprefix(_BYTE_ORDER_MARK)
                 unpacked_bytes += len(chunk)
                 if self._most_bytes is not None and unpacked_bytes > self._most_bytes:
                     raise LogError(
@@ -130,9 +138,10 @@ class _Source:
     read1 = read
 
 
-def _after(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
+def _noted(chunks: Iterable[bytes], taken: list[bytes]) -> Iterator[bytes]:
+    for chunk in chunks:
+        taken.append(chunk)
+        yield chunk
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[list[str | None]]:

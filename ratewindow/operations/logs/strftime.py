@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 
 from ratewindow.operations.logs.entry import LogError
-from ratewindow.operations.logs.times import MONTHS, no_time
+from ratewindow.operations.logs.times import MONTHS, no_time, seconds
 
 PIECES = {
     "Y": r"\d{4}",
@@ -52,6 +52,6 @@ def moment(letters: tuple[str, ...], texts: tuple[str, ...]) -> float:
         day = int(at["d"] if "d" in at else at["e"])
         second = min(int(at.get("S", "0")), 59)
         start = datetime(int(at["Y"]), month, day, int(at["H"]), int(at["M"]), second, tzinfo=zone)
-        return start.timestamp() + float(f"0.{at.get('fraction', '0')}")
+        return seconds(start) + float(f"0.{at.get('fraction', '0')}")
     except (KeyError, ValueError, OverflowError):
         raise no_time(" ".join(texts)) from None

@@ -11,6 +11,7 @@ _CLF = re.compile(r"(\d{2})/([A-Z][a-z]{2})/(\d{4}):(\d{2}):(\d{2}):(\d{2})([.,]
 MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 # A number this large is not seconds, but thousandths of them, and so on: each unit begins in the year 2286 of the one before.
 _UNITS = ((1e10, 1.0), (1e13, 1e3), (1e16, 1e6), (1e20, 1e9))
+_LAST_YEAR_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
 @lru_cache(maxsize=4096)  # the lines of a second are neighbours
@@ -25,7 +26,7 @@ def clf(text: str) -> float:
         if found[8]:
             zone = timezone((-1 if found[8] == "-" else 1) * timedelta(hours=int(found[9]), minutes=int(found[10])))
         at = datetime(int(year), MONTHS[found[2]], int(day), int(hour), int(minute), min(int(second), 59), tzinfo=zone)
-        return at.timestamp() + (float("0." + found[7][1:]) if found[7] else 0.0)
+        return seconds(at) + (float("0." + found[7][1:]) if found[7] else 0.0)
     except (ValueError, OverflowError):
         raise no_time(text) from None
 
@@ -34,7 +35,7 @@ def iso(text: str) -> float:
     """``2026-11-20T09:00:00.123Z``; without a zone it is UTC."""
     try:
         at = datetime.fromisoformat(text)
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+        return seconds(at if at.tzinfo else at.replace(tzinfo=UTC))
     except (ValueError, OverflowError):
         raise no_time(text) from None
 
@@ -49,6 +50,15 @@ def epoch(value: float | str) -> float:
         if 0 < number < most:
             return number / unit
     raise no_time(str(value))
+
+
+def seconds(at: datetime) -> float:
+    """Seconds since the epoch. Raises ValueError for a time before it, or in the last year that Python knows: in other zones
+    than its own these may have no name."""
+    found = at.timestamp()
+    if not 0 <= found < _LAST_YEAR_S:
+        raise ValueError(at)
+    return found
 
 
 def any_time(value: object) -> float:

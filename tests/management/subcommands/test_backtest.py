@@ -177,3 +177,8 @@ def test_hostile_lines_are_counted_or_shown_harmlessly(tmp_path):
     page = tmp_path / "page.html"
     run("backtest", str(path), "--rates", "5/m", "--html", str(page))
     assert "<script>alert" not in page.read_text()
+
+
+def test_standard_input_is_read_only_once(log):
+    for arguments in (("-", "-"), ("-", "--compare", "-")):
+        assert "standard input can be read only once" in wrong("backtest", *arguments, "--rates", "20/m")

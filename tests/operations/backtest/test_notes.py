@@ -152,3 +152,27 @@ def test_a_rule_that_nobody_has_defined():
     RateRule.objects.define("login", "5/m", path="/login/")
     with pytest.raises(ValueError, match="did you mean login"):
         of_rule("logn")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("on_missing", ["ip", "allow", "refuse"])
+def test_half_of_the_requests_have_the_key(on_missing):
+    log = [asked(number / 10, user="ann" if number % 2 else "") for number in range(10)]
+    assert "nowhere" not in kinds(backtest(Logged(log), of_rates("2/m", "user", on_missing=on_missing)))
+
+
+def test_a_rule_that_applies_to_no_request_says_so():
+    assert "unmet" in kinds(backtest(Logged(TEN), of_rates("2/m", prefix="/api/")))
+    for found in (of_rates("2/m", prefix="/"), of_rates("2/m", "session", on_missing="allow")):
+        assert "unmet" not in kinds(backtest(Logged(TEN), found))
+
+
+@pytest.mark.django_db
+def test_a_site_without_rules_says_so():
+    assert "ruleless" in kinds(backtest(Logged(TEN), of_site()))
+    RateRule.objects.define("api", "2/m", prefix="/api/")
+    assert "ruleless" not in kinds(backtest(Logged(TEN), of_site()))
+
+
+def test_of_a_log_without_requests_no_more_is_said_than_that():
+    assert kinds(backtest(Logged([]), of_rates("2/m"))) == ["people", "empty"]

@@ -164,3 +164,17 @@ def test_standard_input_is_read_once(monkeypatch):
 class Pipe(io.BytesIO):
     def seekable(self):
         return False
+
+
+def test_a_mark_of_byte_order_is_no_part_of_the_first_client(written):
+    text = b"\xef\xbb\xbf" + (line(0) + line(1)).encode()
+    for data, name in ((text, "access.log"), (gzip.compress(text), "access.log.gz")):
+        assert {entry.client for entry in open_logs([written(data, name)])} == {"203.0.113.9"}
+
+
+def test_a_first_line_that_is_too_long_hides_no_format(written, monkeypatch):
+    data = (b"A" * 1_000_000) + b"\n" + (line(0) + line(1)).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Pipe(data)))
+    for log in (open_logs([written(data)]), open_logs(["-"])):
+        assert log.format == "common"
+        assert (len(list(log)), log.unreadable) == (2, 1)
