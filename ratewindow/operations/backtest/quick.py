@@ -1,14 +1,16 @@
-"""The short way for nearly all backtests: one rule that counts by address. What is asked about a request depends on nothing but
-whether the rule meets its method and path, and on the client, so both are remembered."""
+"""The short way for nearly all backtests: one rule, whose check alone decides. If it counts by address, what is asked about a
+request depends on nothing but whether the rule meets its method and path, and on the client, so both are remembered."""
 
 from collections.abc import Sequence
 
 from ratewindow import conf
 from ratewindow.limiter.types import Check
+from ratewindow.operations.backtest.as_request import Place
 from ratewindow.operations.backtest.asking import Stage
 from ratewindow.operations.backtest.known import parts_of
 from ratewindow.operations.logs.entry import Entry
 from ratewindow.request.admin_pages import IN_PATHS
+from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule
 
 BY_ADDRESS = frozenset(("ip", "global"))
@@ -16,9 +18,17 @@ MOST_REMEMBERED = 20_000  # clients, and methods with paths
 
 
 def is_quick(rule: Rule) -> bool:
-    """Whether the checks of a rule that holds by path can be remembered."""
+    """Whether the checks of a rule can be remembered: each place where code names it may have a cost of its own."""
     by_address = BY_ADDRESS.issuperset(parts_of(rule.key)) and not conf.current().trusted_proxies
-    return by_address and rule.count_when is None
+    return by_address and rule.count_when is None and not code_rates.is_used(rule.name)
+
+
+def only_check(stages: Sequence[Stage], request: Place) -> Check | None:
+    """The check that decides a request by itself; None if it takes more than one."""
+    if len(stages) != 1 or not stages[0].blocks or IN_PATHS in request.path_info:
+        return None
+    question = stages[0].question
+    return question.checks[0] if len(question.checks) == 1 and not question.settled else None
 
 
 class Quick:
@@ -36,18 +46,11 @@ class Quick:
         check = self._checks.get(entry.client) if met else None
         return not met or check is not None, check
 
-    def learn(self, entry: Entry, stages: Sequence[Stage]) -> None:
-        """Remember what is asked about a request, unless that takes more than a check."""
-        path = entry.target.partition("?")[0]
-        if (
-            len(stages) > 1
-            or IN_PATHS in path
-            or (stages and (len(stages[0].question.checks) != 1 or stages[0].question.settled))
-        ):
-            return
+    def learn(self, entry: Entry, check: Check | None) -> None:
+        """Remember what is asked about a request."""
         for remembered in (self._met, self._checks):
             if len(remembered) >= MOST_REMEMBERED:
                 remembered.clear()
-        self._met[entry.method, path] = bool(stages)
-        if stages:
-            self._checks[entry.client] = stages[0].question.checks[0]
+        self._met[entry.method, entry.target.partition("?")[0]] = check is not None
+        if check is not None:
+            self._checks[entry.client] = check

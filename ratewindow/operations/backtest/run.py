@@ -16,7 +16,7 @@ from ratewindow.operations.backtest.moments import Moment, Moments
 from ratewindow.operations.backtest.notes import Note
 from ratewindow.operations.backtest.peaks import ClientPeak, Peaks
 from ratewindow.operations.backtest.plan import Plan
-from ratewindow.operations.backtest.quick import Quick, is_quick
+from ratewindow.operations.backtest.quick import Quick, is_quick, only_check
 from ratewindow.operations.backtest.result import Caught, OfLog, OfPeriod, OfRule, Result
 from ratewindow.operations.backtest.seen import Seen
 from ratewindow.operations.backtest.suggestion import suggest
@@ -86,12 +86,15 @@ class _Backtest:
         elif not is_known:
             request = self._places.of(entry)
             stages = self._asking.stages(request)
-            if stages:
+            check = only_check(stages, request) if self._alone is not None and not self._known.counts_by_answer else None
+            if check is not None:
+                self._decide_quickly(moment, check, self._is_never(request))
+            elif stages:
                 self._decide(moment, request, stages)
-            if quick is not None:
-                quick.learn(entry, stages)
+            if quick is not None and (check is not None or not stages):
+                quick.learn(entry, check)
 
-    def _decide_quickly(self, moment: Moment, check: Check) -> None:
+    def _decide_quickly(self, moment: Moment, check: Check, never: bool = False) -> None:
         """Decide by one check."""
         total, who, caught = self._total, check.identity, False
         total.add(who)
@@ -99,7 +102,11 @@ class _Backtest:
             if course.refuses(check, moment.times_ms[number]):
                 total.refuse(number, who, check.enforce)
                 caught = True
-        self._follow(moment, who, caught)
+        self._follow(moment, who, caught, never)
+
+    def _is_never(self, request: Place) -> bool:
+        """Whether the request is by one who is never to be refused."""
+        return self._never is not None and bool(self._never.of_request(request))
 
     def _decide(self, moment: Moment, request: Place, stages: Sequence[Stage]) -> None:
         entry, who, caught = moment.entry, "", False
@@ -114,13 +121,12 @@ class _Backtest:
                 for part in () if self._alone is not None else parts:
                     if part.outcome in ("refused", "would_refuse"):
                         self._of_rule(part.rule).refuse(number, _identity(part, request), part.outcome == "refused")
-        never = self._never is not None and bool(self._never.of_request(request))
+        self._follow(moment, who, caught, self._is_never(request))
+
+    def _follow(self, moment: Moment, who: str, caught: bool, never: bool) -> None:
+        """Keep what the request says of its client."""
         if never:
             self._never_met.add(who)
-        self._follow(moment, who, caught, never)
-
-    def _follow(self, moment: Moment, who: str, caught: bool, never: bool = False) -> None:
-        """Keep what the request says of its client."""
         entry, rule = moment.entry, self._alone
         self._details.add(who, entry, self._total.requests, caught)
         if not self._peaks or rule is None or not self._known.counts(rule, entry.status):

@@ -125,3 +125,29 @@ def test_the_whole_site(monkeypatch):
     assert set(numbers) >= {"everything", "images", "missing", "tried", "history", "front"}
     assert numbers["tried"].refused.most == 0 < numbers["tried"].would_refuse.least
     assert numbers["front"].refused.most > 0
+
+
+@ratelimit("named", cost=5)
+def dear(request):
+    return answer(request)
+
+
+@ratelimit("named", block=False)
+def lenient(request):
+    return answer(request)
+
+
+@ratelimit("named")
+def cheap(request):
+    return answer(request)
+
+
+@site(path("", dear), re_path("^images/", lenient), re_path("^shuttle/", cheap), re_path("", answer))
+def test_a_rule_that_code_names_at_several_views(monkeypatch):
+    define("named", "6/m")
+    entries = log(1000)
+    sent = enforced(entries, 0), enforced(entries, 1)
+    heard = Heard(monkeypatch, entries)
+    backtest(Logged(entries), of_rule("named"))
+    assert any(sent[0])
+    assert (heard[0], heard[1]) == sent
