@@ -11,7 +11,9 @@ from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.management.progress import ProgressLine
 from ratewindow.management.subcommands import backtest_as_page, backtest_as_text
 from ratewindow.management.subcommands.quiet_log import quiet_log
+from ratewindow.models import RateRule
 from ratewindow.operations.backtest import as_values
+from ratewindow.operations.backtest.creating import create
 from ratewindow.operations.backtest.plan import Plan, of_rates, of_rule, of_site
 from ratewindow.operations.backtest.result import Result
 from ratewindow.operations.backtest.run import backtest
@@ -41,6 +43,12 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--compare", action="append", default=[], metavar="LOG", help="the same on another log, side by side")
     parser.add_argument(
         "--never", action="append", default=[], metavar="CLIENT", help="who is never to be refused; may be repeated"
+    )
+    parser.add_argument(
+        "--create",
+        default="",
+        metavar="NAME",
+        help="save the rule in shadow, with the result as its evidence; with --suggest at the suggested limit",
     )
     parser.add_argument("--suggest", action="store_true", help="also a limit for one rule, with its reason and the curve")
     output = parser.add_mutually_exclusive_group()
@@ -81,6 +89,7 @@ def run(options: dict[str, Any], stdout: Any) -> None:
             plan = _plan(options)
             found = _backtest(options["log"], plan, options)
             other = _backtest(options["compare"], plan, options) if options["compare"] else None
+            created = _create(options, plan, found) if options["create"] else None
     except ValueError as error:
         raise CommandError(str(error)) from None
     if options["html"]:
@@ -90,11 +99,25 @@ def run(options: dict[str, Any], stdout: Any) -> None:
         stdout.write(json.dumps(_values(found, other, options["suggest"])))
     else:
         stdout.write(backtest_as_text.of(found, other))
+    if created is not None and not options["json"]:
+        rates = "; ".join(row.freeze().text for row in created.windows.all())
+        stdout.write(
+            f"\nSaved in shadow: {created.name}, {rates}. To enforce it: manage.py ratewindow mode {created.name} enforce"
+        )
+
+
+def _create(options: dict[str, Any], plan: Plan, found: Result) -> RateRule:
+    names = [Path(each).name for each in options["log"]]
+    return create(options["create"], plan.rules[0], ", ".join(names), found, options["suggest"])
 
 
 def _values(found: Result, other: Result | None, suggests: bool) -> dict[str, Any]:
     values = as_values.of(found) | (as_values.of_periods(found.periods) if suggests else {})
     return values | ({"compare": _values(other, None, suggests)} if other is not None else {})
+
+
+def _needs_peaks(options: dict[str, Any]) -> bool:
+    return bool(options["suggest"] or options["html"] or options["create"])
 
 
 def _write(path: Path, text: str) -> None:
@@ -110,6 +133,8 @@ def _plan(options: dict[str, Any]) -> Plan:
     asked = [name for name in ("rule", "all", "rates") if options[name]]
     if asked not in (["rule"], ["all"], ["rates"], ["rule", "rates"]):
         raise ValueError("say which rules decide: --rule NAME, --all, or --rates '10/m' --key ip")
+    if options["create"] and options["all"]:
+        raise ValueError("--create is about one rule: name it by --rule, or give its rates")
     if options["suggest"] and options["all"]:
         raise ValueError("--suggest is about one rule: name it by --rule, or give its rates")
     if asked == ["rates"]:
@@ -127,6 +152,6 @@ def _backtest(paths: list[str], plan: Plan, options: dict[str, Any]) -> Result:
         line.show(f"{requests:,} requests", share or None)
 
     try:
-        return backtest(log, plan, options["never"], progress, with_peaks=options["suggest"] or bool(options["html"]))
+        return backtest(log, plan, options["never"], progress, with_peaks=_needs_peaks(options))
     finally:
         line.end()

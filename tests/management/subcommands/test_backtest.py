@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -182,3 +183,38 @@ def test_hostile_lines_are_counted_or_shown_harmlessly(tmp_path):
 def test_standard_input_is_read_only_once(log):
     for arguments in (("-", "-"), ("-", "--compare", "-")):
         assert "standard input can be read only once" in wrong("backtest", *arguments, "--rates", "20/m")
+
+
+@pytest.mark.django_db
+def test_a_rule_is_made_from_what_was_tried_with_its_evidence(log):
+    fields = ("--path", "/search/", "--methods", "GET", "--penalty", "10m")
+    told = run("backtest", log, "--rates", "5/m; 9/h", *fields, "--create", "search")
+    assert "Saved in shadow: search, 5/m; 9/h. To enforce it: manage.py ratewindow mode search enforce" in told
+    rule = RateRule.objects.get()
+    assert (rule.mode, rule.applies_to, rule.pattern, rule.methods) == ("shadow", "path", "/search/", "GET")
+    assert rule.penalty == timedelta(minutes=10)
+    found = rule.evidence.get()
+    assert (found.log, found.chosen, found.requests, len(found.periods)) == ("access.log", "5/m; 9/h", 60, 2)
+    assert "203.0.113.9" not in json.dumps(found.periods)
+    assert "rule 'search' exists already: choose another name" in wrong("backtest", log, "--rates", "5/m", "--create", "search")
+    assert "'Search!' is not a rule name" in wrong("backtest", log, "--rates", "5/m", "--create", "Search!")
+    assert "--create is about one rule" in wrong("backtest", log, "--all", "--create", "other")
+
+
+@pytest.mark.django_db
+def test_with_a_suggestion_the_rule_is_made_at_that_limit(tmp_path):
+    """Two days of 210 clients with one to nine requests a minute, and one with sixty."""
+    lines = []
+    for hour in range(48):
+        day, clock = 20 + hour // 24, hour % 24
+        for client in range(210):
+            for second in range(60) if client == 0 else range(client % 9 + 1):
+                status = 404 if client == 0 else 200
+                time = f"{day}/Nov/2026:{clock:02d}:{client % 60:02d}:{second:02d}"
+                lines.append(f'10.0.0.{client} - - [{time} +0000] "GET / HTTP/1.1" {status} 1\n')
+    path = tmp_path / "days.log"
+    path.write_text("".join(lines))
+    told = run("backtest", str(path), "--rates", "1000/m", "--suggest", "--create", "everything")
+    limit = RateRule.objects.get().windows.get().limit
+    assert 9 <= limit < 60 and f"Saved in shadow: everything, {limit}/m." in told
+    assert RateRule.objects.get().evidence.get().periods[0]["suggested"] == limit

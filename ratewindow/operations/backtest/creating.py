@@ -1,0 +1,32 @@
+"""A rule in shadow, made from what a backtest has tried, with the evidence for its limits."""
+
+from dataclasses import replace
+
+from django.db import router, transaction
+
+from ratewindow.limiter.problem import Problem
+from ratewindow.models import Mode, RateRule
+from ratewindow.operations.backtest import as_row, evidence
+from ratewindow.operations.backtest.result import Result
+from ratewindow.operations.documents.parsing import parse_rule
+from ratewindow.rules.rule import Rule, check_name
+
+
+def create(name: str, rule: Rule, log: str, found: Result, as_suggested: bool) -> RateRule:
+    """Save it under that name, at the limits that were tried or, `as_suggested`, where there is a suggestion at that. ValueError
+    for a name that is wrong or taken."""
+    check_name(name)
+    if RateRule.objects.filter(name=name).exists():
+        raise Problem("rule {name!r} exists already: choose another name", name=name)
+    suggested = {each.period_ms: each.suggestion.limit for each in found.periods if as_suggested}
+    windows = [replace(window, limit=suggested.get(window.period_ms) or window.limit, burst=None) for window in rule.windows]
+    limits = as_row.limits(rule.windows, "; ".join(window.text for window in windows))
+    fields = {field: value for field, value in as_row.fields(rule).items() if value != ""}
+    parsed = parse_rule({"name": name, "mode": Mode.SHADOW.value, **fields, "limits": limits})
+    with transaction.atomic(using=router.db_for_write(RateRule)):
+        parsed.rule.save(force_insert=True)
+        for window in parsed.windows:
+            window.rule = parsed.rule
+            window.save(force_insert=True)
+        evidence.keep(parsed.rule, evidence.of(log, found), [window.freeze() for window in parsed.windows])
+    return parsed.rule
