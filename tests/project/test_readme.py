@@ -25,6 +25,22 @@ RULE = """
 from ratewindow.models import RateRule
 RateRule.objects.define("hello", "8/m", mode="enforce")
 """
+LOGIN = """
+import os
+os.environ["DJANGO_SETTINGS_MODULE"] = "mysite.settings"
+import django
+django.setup()
+from django.contrib.auth.models import User
+from django.test import Client
+from ratewindow.operations import presets
+[ready] = next(group for group in presets.groups() if group.kind.name == "login").found
+rule, _ = presets.save(ready)
+rule.mode = "enforce"
+rule.save()
+User.objects.create_superuser("ann", password="right")
+wrong = {"username": "ann", "password": "wrong"}
+print(*[Client().post("/admin/login/", wrong, headers={"host": "localhost"}).status_code for _ in range(6)])
+"""
 
 
 class Site:
@@ -79,6 +95,14 @@ def test_the_five_minutes_end_with_a_429(finished: Site) -> None:
     assert said and printed
     assert said[1] in finished.run("manage.py", "ratewindow", "check").splitlines(), finished.errors
     assert finished.answers(6) == printed[1], finished.errors
+
+
+def test_the_ready_rule_for_logins_refuses_the_sixth_wrong_password(site: Site, redis_url: str) -> None:
+    """By the settings and the tables alone."""
+    [settings, _] = re.findall(r"```python\n(.*?)```", FIVE_MINUTES, re.DOTALL)
+    site.add("settings.py", settings.replace("redis://localhost:6379/0", redis_url))
+    site.run("manage.py", "migrate")
+    assert site.run("-c", LOGIN).split() == ["200"] * 5 + ["429"], site.errors
 
 
 def test_a_rule_of_the_admin_takes_over(finished: Site) -> None:
