@@ -129,6 +129,7 @@ class TestNoFieldIsSilent:
         "message": {"message": "Slow down."},
     }
     SILENT_RULES: ClassVar[dict[str, str]] = {
+        "candidate": "refuses nobody, and its own box says what it is",
         "id": "the row",
         "name": "stands above the sentence, and changes no decision",
         "description": "a note for colleagues",

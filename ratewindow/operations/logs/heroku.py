@@ -9,7 +9,7 @@ from ratewindow.operations.logs.values import address, readable, status
 
 _ROUTER = re.compile(r"\bheroku(?:\[router\]: | router - )")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)")
-_PAIR = re.compile(r'(\w+)=(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|(\S*+))')
+_PAIR = re.compile(r'(\w+)=(?:"([^"\\]*+(?:\\.[^"\\]*+)*)"|(\S*+))')
 
 
 class Heroku:

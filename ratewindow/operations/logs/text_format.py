@@ -15,7 +15,7 @@ TIMES: dict[str, Callable[[str], float]] = {"clf": times.clf, "iso": times.iso, 
 _FORWARDED = "header:x-forwarded-for"
 _USED = ("client", "user", "status", "request", "method", "target", "path", "query", "agent", "host", _FORWARDED)
 _BLANKLESS = {"client", "status", "method", "target", "path", "query", "host", *TIMES}
-_QUOTED = r"([^{quote}\\]*+(?:\\.[^{quote}\\]*+)*+)"
+_QUOTED = r"([^{quote}\\]*+(?:\\.[^{quote}\\]*+)*)"
 PIECE = "t:"
 
 
@@ -91,7 +91,8 @@ def _clock(places: Mapping[str, int]) -> Callable[[re.Match[str]], float]:
 
 
 def _pattern(parts: Sequence[str | Field], roles: list[str]) -> str:
-    """The regular expression. None of its parts goes back on what another has matched, so its time grows with the line only."""
+    """The regular expression. None of its parts goes back on what another has matched, so its time grows with the line only.
+    No group is possessive for that: in Python 3.11.2, which Debian 12 has, such a group matches too little."""
     pattern: list[str] = []
     before = ""
     for place, part in enumerate(parts):
@@ -103,11 +104,11 @@ def _pattern(parts: Sequence[str | Field], roles: list[str]) -> str:
         after = parts[place + 1] if place + 1 < len(parts) else ""
         if isinstance(after, Field) and not part.pattern:
             raise LogError("Nothing separates {first} from {second} in the format.", first=part.name, second=after.name)
-        pattern.append(f"({part.pattern})" if part.pattern else _up_to(part.role, before, str(after)))
+        pattern.append(f"({part.pattern})" if part.pattern else _up_to(part.role, before, str(after), len(roles)))
     return "".join(pattern)
 
 
-def _up_to(role: str, before: str, after: str) -> str:
+def _up_to(role: str, before: str, after: str, group: int) -> str:
     if before[-1:] in ('"', "'") and after[:1] == before[-1:]:
         return _QUOTED.format(quote=before[-1])
     if not after:
@@ -115,9 +116,10 @@ def _up_to(role: str, before: str, after: str) -> str:
     if after[0] == ":" and role in ("client", "host"):
         return r"([^ ]*)"  # an address of IPv6 has the separator of the port itself: the last one counts
     if role == "clf" and after[0] == " ":
-        return r"([^ ]*+(?: [+-]\d{2}:?\d{2})?+)"
+        return r"([^ ]*+(?: [+-]\d{2}:?\d{2})?)"
     if after == " " and role not in _BLANKLESS:
-        return r"([^ ]*+(?:(?<=,) [^ ]++)*+)"  # also a list: 203.0.113.9, 198.51.100.7
+        # Also a list: 203.0.113.9, 198.51.100.7. What was looked ahead at is not matched in another way when the rest fails.
+        return rf"(?=([^ ]*+(?:(?<=,) [^ ]++)*))\{group}"
     if len(after) == 1 or (after[0] == " " and role in _BLANKLESS):
         return f"([^{re.escape(after[0])}]*+)"
-    return f"((?>(?:(?!{re.escape(after)}).)*+))"
+    return f"((?:(?!{re.escape(after)}).)*)"
