@@ -20,6 +20,7 @@ from ratewindow.health import processes
 from ratewindow.identity import proxy_warning
 from ratewindow.models import Edit, RateRule
 from ratewindow.operations import switch_off
+from ratewindow.operations.logs.formats import NAMES
 from ratewindow.operations.presets import KINDS
 from ratewindow.rulebook import reading
 from ratewindow.rules import code_rates
@@ -38,12 +39,14 @@ PRODUCTS = "Redis|Valkey|YAML|JSON|UTC|RE2|kB|gunicorn|GET|POST|PUT|PATCH|DELETE
 VALUES = "noeviction|always|shadow, enforce, off|blocks|internal|script|user|session|global"
 FIELDS = "username|docs|(limit|period)(?=:)|rules?(?=[:?])|key(?=[?])|(?<=" + wide("such as") + " )(name|limit)"
 PRESETS = "|".join(kind.name for kind in KINDS)
+FORMATS = "|".join(NAMES)  # of logs
 DATA = re.compile(  # what pages show that is no text
     "|".join(
         [
             rf"\b({PRODUCTS}|{VALUES}|{FIELDS}|{PRESETS})\b",
+            rf"^\s*({FORMATS})\s*$",
             r"redis://\S+|/[\w./-]+|\b[a-z_]+:[\w.:#-]+",  # addresses, paths, and what has a kind
-            r"\b\w+_\w+\b|manage\.py ratewindow( mode \w+ off)?",
+            r"\b\w+_\w+\b|manage\.py ratewindow( mode \w+ off| backtest)?",
             r"'[^'\uFF21-\uFF5A]*'",  # what somebody typed
             r"ip, user, .*?:NAME(?=, [^ ]+ [^ ]+ )",  # all keys
             r'^(rules|overrides|switch)\S*( "\w+")?:( [a-z]\S+:)?',  # places in a document
