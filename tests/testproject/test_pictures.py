@@ -25,7 +25,7 @@ def check(folder: Path) -> None:
     assert {path.name for path in folder.glob("*.png")} == set(PAGES)
     for path in folder.glob("*.png"):
         width, height = size_of(path)
-        assert width == WIDTH and 400 < height < 1600, path
+        assert width == WIDTH and 400 < height < 2000, path
         assert path.stat().st_size < LARGEST_KB * 1024, path
 
 

@@ -5,11 +5,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.core.management.base import CommandError, CommandParser
 
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.management.progress import ProgressLine
-from ratewindow.management.subcommands import backtest_as_page, backtest_as_text
+from ratewindow.management.subcommands import backtest_as_text
 from ratewindow.management.subcommands.quiet_log import quiet_log
 from ratewindow.models import RateRule
 from ratewindow.operations.backtest import as_values
@@ -93,6 +94,8 @@ def run(options: dict[str, Any], stdout: Any) -> None:
     except ValueError as error:
         raise CommandError(str(error)) from None
     if options["html"]:
+        from ratewindow.management.subcommands import backtest_as_page  # a page of the admin, which a site may be without
+
         _write(options["html"], backtest_as_page.of(found, other))
         stdout.write(f"Written to {options['html']}.")
     elif options["json"]:
@@ -133,6 +136,8 @@ def _plan(options: dict[str, Any]) -> Plan:
     asked = [name for name in ("rule", "all", "rates") if options[name]]
     if asked not in (["rule"], ["all"], ["rates"], ["rule", "rates"]):
         raise ValueError("say which rules decide: --rule NAME, --all, or --rates '10/m' --key ip")
+    if options["html"] and not apps.is_installed("django.contrib.admin"):
+        raise ValueError("--html makes a page of the admin, which INSTALLED_APPS lacks: leave it out, or write --json")
     if options["create"] and options["all"]:
         raise ValueError("--create is about one rule: name it by --rule, or give its rates")
     if options["suggest"] and options["all"]:

@@ -127,17 +127,17 @@ def test_the_whole_site(monkeypatch):
     assert numbers["front"].refused.most > 0
 
 
-@ratelimit("named", cost=5)
+@ratelimit("named", "6/m", cost=5)
 def dear(request):
     return answer(request)
 
 
-@ratelimit("named", block=False)
+@ratelimit("named", "6/m", block=False)
 def lenient(request):
     return answer(request)
 
 
-@ratelimit("named")
+@ratelimit("named", "6/m")
 def cheap(request):
     return answer(request)
 

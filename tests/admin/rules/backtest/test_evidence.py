@@ -7,8 +7,7 @@ from django.test import Client
 
 from ratewindow.models import Evidence, RateRule
 from ratewindow.operations.backtest.evidence import MOST_POINTS
-from tests.admin.rules.backtest.test_making import MAKE, offered
-from tests.admin.rules.backtest.test_page import sent
+from tests.support.backtest_pages import MAKE, offered, sent
 from tests.support.log_files import a_day
 from tests.support.rule_pages import ADD, change, define, said, typed
 

@@ -5,23 +5,13 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
-from tests.admin.rules.backtest.test_page import PAGE, RATES, sent
+from tests.support.backtest_pages import MAKE, PAGE, RATES, offered, sent
 from tests.support.log_files import a_day, line
 from tests.support.rule_pages import define, said
 from tests.support.staff import staff
 
 pytestmark = pytest.mark.django_db
-
-MAKE = reverse("admin:ratewindow_backtest_make")
-
-
-def offered(response: Any) -> dict[str, Any]:
-    """What the button sends."""
-    text = response.content.decode()
-    [token] = re.findall(r'name="token" value="([^"]+)"', text)
-    return {"token": token, "rates": re.findall(r'<input type="text" name="rates" id="rw-make[^>]* value="([^"]+)"', text)}
 
 
 def filled_in(response: Any) -> dict[str, str]:

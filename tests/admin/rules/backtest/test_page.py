@@ -2,31 +2,20 @@
 
 import gzip
 import re
-from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
 from ratewindow.admin.rules.backtest import form as backtest_form
 from ratewindow.operations.logs.log import Most
+from tests.support.backtest_pages import PAGE, RATES, sent
 from tests.support.log_files import a_day, line, log_file
 from tests.support.rule_pages import LIST, change, define, said
 from tests.support.staff import staff
 
 pytestmark = pytest.mark.django_db
-
-PAGE = reverse("admin:ratewindow_backtest")
-RATES = {"decides": "rates", "rates": "2/m", "applies_to": "path", "pattern": "/login/", "key": "ip"}
-
-
-def sent(page: Client, lines: Any = (), **fields: Any) -> Any:
-    log = fields.pop("log", None) or log_file(lines)
-    response = page.post(PAGE, {**RATES, "log": log, **fields})
-    assert response.status_code == 200
-    return response
 
 
 def test_the_sentence_comes_first(page: Client) -> None:
