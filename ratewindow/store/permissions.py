@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     # the rules' token, the switch, statistics, process records
     "mget": (_KEY,),
     "hset": (_KEY, "a", "1"),
+    "hlen": (_KEY,),
     "hmget": (_KEY, "a"),
     "hincrby": (_KEY, "a", "1"),
     "hgetall": (_KEY,),
