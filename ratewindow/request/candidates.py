@@ -7,7 +7,7 @@ there alone.
 
 from collections.abc import Collection, Iterator
 
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Check, Decision
 from ratewindow.reporting.compared import line_name
 from ratewindow.request import decide
 from ratewindow.request.prepare import Question
@@ -19,15 +19,17 @@ def judge_refused(decision: Decision, waited: str) -> Steps[None]:
     """Let the candidates of the only rule that refuses this request judge it, too."""
     refusing = [part for part in decision.decisions if part.outcome == "refused"]
     for part in decision.decisions:
-        if is_candidate(part) and part.outcome == "other" and all(part.rule == each.rule for each in refusing):
-            yield from _judge(part, waited)
+        if (
+            part.check is None or part.outcome != "other" or not is_candidate(part)
+        ):  # without a check a block refuses, or a key lacks
+            continue
+        if all(part.rule == each.rule for each in refusing):
+            yield from _judge(part, part.check, waited)
 
 
-def _judge(part: Decision, waited: str) -> Steps[None]:
-    check, rule = part.check, part.made_by
-    assert check is not None
+def _judge(part: Decision, check: Check, waited: str) -> Steps[None]:
     # Enforcing, so that this process remembers its refusals. What counts by the answer is taken to count: nobody will know.
-    question = Question([check._replace(enforce=True, only_looks=False)], [], (rule,))
+    question = Question([check._replace(enforce=True, only_looks=False)], [], (part.made_by,))
     judged = yield decide.decide, decide.adecide, question, "hit", waited
     if not judged.cause:
         part.outcome = "passed" if judged.allowed else "would_refuse"

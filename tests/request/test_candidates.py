@@ -12,7 +12,7 @@ from django.test import override_settings
 import ratewindow
 from ratewindow import conf, ratelimit
 from ratewindow.conf import time_zone
-from ratewindow.models import RateRule, TotalStat
+from ratewindow.models import Override, RateRule, TotalStat
 from ratewindow.reporting import counters, totals
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.reporting.compared import is_line
@@ -188,3 +188,19 @@ def test_the_figures_of_all_rules_leave_comparisons_out(redis_client: redis.Redi
     assert (set(found.rules), found.total.passed, found.total.refused) == ({"login"}, 2, 4)
     assert offenders(period).total == (4, 0, 6)
     assert totals.read(process_clients.patient_client()).numbers["refused"] == {"login": 4}
+
+
+@pytest.mark.parametrize("rule", ["", "login"])
+def test_a_blocked_client_is_refused_and_judged_by_neither(rule: str) -> None:
+    define("4/h", "2/h")
+    Override.objects.block("ip:127.0.0.1", rule=rule)
+    reading.reload()
+    assert statuses(behind_middleware(plain(False)), 2, "/x") == [429, 429]
+    assert not ratewindow.hit("login", "ip:127.0.0.1")
+    assert not counted()[1]
+
+
+def test_a_request_that_lacks_the_key_is_judged_by_neither() -> None:
+    define("4/h", "2/h", key="header:x-key", on_missing="refuse")
+    assert statuses(behind_middleware(plain(False)), 2, "/x") == [429, 429]
+    assert not counted()[1]
