@@ -13,6 +13,7 @@ from django.contrib.auth import get_user_model
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import override_settings
 from django.urls import get_resolver
+from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
 from ratewindow import background, process
@@ -29,6 +30,10 @@ __all__ = ["cluster", "cluster_ports", "cluster_url", "recorder", "start_demo", 
 
 TAKE_LONG = ("slow", "long", "conformance", "browser")  # marks
 QUICK = "django.contrib.auth.hashers.MD5PasswordHasher"  # the usual one takes longer than most tests
+
+# Every run tries the same examples, so that no change is refused for one of them by luck; CONTRIBUTING.md says how to try others.
+hypothesis_settings.register_profile("same-examples", derandomize=True, deadline=None)
+hypothesis_settings.load_profile("same-examples")
 
 # pytest shows the log of a test that fails; without a handler, Python would print what comes after the last test.
 logging.getLogger("ratewindow").addHandler(logging.NullHandler())

@@ -157,7 +157,7 @@ def lines(chunks: Iterable[bytes]) -> Iterator[list[str | None]]:
         block = rest + chunk
         end = block.rfind(b"\n")
         rest = block[end + 1 :]
-        batch: list[str | None] = _decoded(block[:end]) if end >= 0 else []
+        batch: list[str | None] = _decoded(block[: end + 1])[:-1] if end >= 0 else []
         if len(rest) > MOST_BYTES:
             batch.append(TOO_LONG)
             rest, dropping = b"", True

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ratewindow.operations.logs.entry import Entry, LogError, Unreadable
@@ -71,6 +71,7 @@ def test_a_real_line_with_bytes_changed_cut_out_or_put_in_fails_nothing(line, da
 
 @settings(deadline=None, max_examples=100)
 @given(st.binary(max_size=300).map(lambda data: data.replace(b"0", b"\n")), st.lists(st.integers(1, 40), min_size=1))
+@example(b"\r\n\n", [1])
 def test_lines_are_the_same_however_the_bytes_come(data, sizes):
     chunks, at = [], 0
     while at < len(data):
