@@ -18,6 +18,7 @@ from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.registering import register
 from ratewindow.models import AlertChannel
 from ratewindow.operations.alerts.raising import send_test
+from ratewindow.operations.digests.content import dates
 from ratewindow.operations.digests.sending import send_latest
 
 
@@ -110,7 +111,7 @@ class AlertChannelAdmin(AskingAdmin):
                 messages.error(request, gettext("The digest could not be sent: %s") % error)
             else:
                 said = gettext("The digest of %(time)s was sent by the channel %(channel)s.")
-                messages.success(request, said % {"time": span, "channel": channel.name})
+                messages.success(request, said % {"time": dates(span), "channel": channel.name})
 
         return self._pressed(request, pk, send)
 

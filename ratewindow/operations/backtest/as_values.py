@@ -55,7 +55,7 @@ def _log(log: OfLog) -> dict[str, Any]:
         "format": log.format,
         "requests": log.requests,
         "unreadable": log.unreadable,
-        "unreadable_lines": list(log.examples),
+        "unreadable_lines": [str(each) for each in log.examples],
         "out_of_order": log.out_of_order,
         "from": _iso(log.first_s) if log.requests else None,
         "to": _iso(log.last_s) if log.requests else None,

@@ -1,7 +1,8 @@
 """The evidence of a rule that is made from a backtest: plain values that travel to the browser and back, and the row."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from ratewindow.models import Evidence, RateRule, origin
 from ratewindow.models.evidence import MOST_FORMAT, MOST_NAME, MOST_RATES
 from ratewindow.operations.backtest.curve import Curve, Point
 from ratewindow.operations.backtest.result import OfPeriod, Result
-from ratewindow.operations.backtest.suggestion_in_words import reason
+from ratewindow.operations.backtest.suggestion import Basis, Halves, Suggestion
 
 MOST_POINTS = 100  # of a curve
 
@@ -35,8 +36,7 @@ def _period(found: OfPeriod) -> dict[str, Any]:
     points = [point for place, point in enumerate(curve.points) if not place % step or point.limit in (suggested, found.limit)]
     return {
         "period_ms": found.period_ms,
-        "suggested": suggested,
-        "reason": reason(found.suggestion),
+        "suggestion": asdict(found.suggestion),
         "clients": curve.clients,
         "innocent": curve.innocent,
         "requests": curve.requests,
@@ -44,7 +44,14 @@ def _period(found: OfPeriod) -> dict[str, Any]:
     }
 
 
-def curve(period: dict[str, Any]) -> Curve:
+def suggestion(period: Mapping[str, Any]) -> Suggestion:
+    """What was suggested for one of the `periods` of a row, or why nothing was."""
+    kept = period["suggestion"]
+    halves = Halves(**kept["halves"]) if kept["halves"] is not None else None
+    return Suggestion(**{**kept, "basis": Basis(kept["basis"]), "halves": halves})
+
+
+def curve(period: Mapping[str, Any]) -> Curve:
     """The curve of one of the `periods` of a row, without its clients."""
     points = tuple(Point(*values) for values in period["points"])
     return Curve(period["period_ms"], points, (), period["clients"], period["innocent"], period["requests"])

@@ -73,12 +73,9 @@ def of_rule(name: str, rates: str = "") -> Plan:
     if rule is None and name in code_rates.names():
         rule = code_rates.rule(name)
     if rule is None:
-        near = difflib.get_close_matches(name, [*known, *code_rates.uses()], n=1)
-        raise Problem(
-            "there is no rule {name!r}: {remedy}",
-            name=name[:64],
-            remedy=f"did you mean {near[0]}?" if near else "manage.py ratewindow rules lists them",
-        )
+        for near in difflib.get_close_matches(name, [*known, *code_rates.uses()], n=1):
+            raise Problem("there is no rule {name!r}: did you mean {near}?", name=name[:64], near=near)
+        raise Problem("there is no rule {name!r}: manage.py ratewindow rules lists them", name=name[:64])
     if rates:
         rule = replace(rule, windows=_at_other_rates(rule, rates))
     if not rule.windows:
@@ -122,7 +119,7 @@ def of_rates(
     given = {"path": path, "prefix": prefix, "regex": regex, "route": route}
     where = [(kind, text) for kind, text in given.items() if text] or [("all", "")]
     if len(where) > 1:
-        raise Problem("a rule applies by {kinds}: write one of them", kinds=" or ".join(kind for kind, _ in where))
+        raise Problem("a rule applies by {kinds}: write one of them", kinds=" / ".join(kind for kind, _ in where))
     (applies_to, pattern), said = where[0], parse_options(options, "the rule")
     check_pattern(applies_to, pattern)
     recipe(key)

@@ -8,6 +8,7 @@ from ratewindow.operations.backtest.notes import Note
 from ratewindow.operations.backtest.peaks import ClientPeak
 from ratewindow.operations.backtest.samples import Sample
 from ratewindow.operations.backtest.suggestion import Suggestion
+from ratewindow.operations.logs.log import Example
 from ratewindow.rules.rule import Rule
 
 
@@ -74,7 +75,7 @@ class OfLog:
     format: str
     read: int
     unreadable: int
-    examples: Sequence[str]  # of lines that cannot be read
+    examples: Sequence[Example]  # of lines that cannot be read
     requests: int
     out_of_order: int
     first_s: float

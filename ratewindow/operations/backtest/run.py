@@ -170,7 +170,7 @@ class _Backtest:
                 format=log.format,
                 read=log.read,
                 unreadable=log.unreadable,
-                examples=[str(each) for each in log.examples],
+                examples=tuple(log.examples),
                 requests=seen.requests,
                 out_of_order=log.out_of_order,
                 first_s=seen.first_s,

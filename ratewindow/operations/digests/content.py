@@ -81,7 +81,7 @@ def digest(channel: AlertChannel, span: Span, reading: Reading) -> Digest:
     return Digest(
         channel=channel.name,
         span=span,
-        title=_dates(span, pgettext("date format", "l j F Y")),
+        title=dates(span),
         short_title=_dates(span, pgettext("date format", "D j M")),
         against=_against(span) if before.before is not None else "",
         summary=said.text,
@@ -95,6 +95,11 @@ def digest(channel: AlertChannel, span: Span, reading: Reading) -> Digest:
         zone=found.period.zone,
         url=url,
     )
+
+
+def dates(span: Span) -> str:
+    """``Thursday 19 November 2026``."""
+    return _dates(span, pgettext("date format", "l j F Y"))
 
 
 def _dates(span: Span, words: str) -> str:

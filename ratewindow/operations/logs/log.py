@@ -7,6 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import IO
 
+from ratewindow.limiter.problem import Problem
 from ratewindow.operations.logs.entry import Entry, LogError, Unreadable
 from ratewindow.operations.logs.formats import Format, guessed, named
 from ratewindow.operations.logs.lines import MOST_BYTES, TOO_LONG, LogFile
@@ -30,8 +31,12 @@ class Example:
     text: str
     why: Unreadable
 
+    @property
+    def problem(self) -> Problem:
+        return Problem("{file}, line {line}: {why}", file=self.file, line=self.line, why=self.why)
+
     def __str__(self) -> str:
-        return f"{self.file}, line {self.line}: {self.why}"
+        return str(self.problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,5 +187,8 @@ def _no_format(name: str, lines: list[str | None]) -> LogError:
     )
 
 
-def _shown(examples: list[Example]) -> str:
-    return "\n".join(f"  {each}\n    {each.text!r}" for each in examples)
+def _shown(examples: list[Example]) -> Problem:
+    """Each with its line below it; the message itself has no words."""
+    message = "\n".join(f"  {{problem{place}}}\n    {{text{place}!r}}" for place in range(len(examples)))
+    problems = {f"problem{place}": each.problem for place, each in enumerate(examples)}
+    return Problem(message, **problems, **{f"text{place}": each.text for place, each in enumerate(examples)})

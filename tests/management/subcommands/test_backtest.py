@@ -217,4 +217,4 @@ def test_with_a_suggestion_the_rule_is_made_at_that_limit(tmp_path):
     told = run("backtest", str(path), "--rates", "1000/m", "--suggest", "--create", "everything")
     limit = RateRule.objects.get().windows.get().limit
     assert 9 <= limit < 60 and f"Saved in shadow: everything, {limit}/m." in told
-    assert RateRule.objects.get().evidence.get().periods[0]["suggested"] == limit
+    assert RateRule.objects.get().evidence.get().periods[0]["suggestion"]["limit"] == limit

@@ -13,9 +13,9 @@ from django.utils.translation import gettext, ngettext
 from ratewindow.admin.curve import ShownCurve, shown
 from ratewindow.admin.rules.backtest.making import SALT, SENT_S
 from ratewindow.conf import time_zone
-from ratewindow.limiter.types import Window
 from ratewindow.models import Evidence, RateRule
 from ratewindow.operations.backtest import evidence
+from ratewindow.operations.backtest.suggestion_in_words import reason
 from ratewindow.reporting.summary import number
 
 FIELD = "evidence"  # in the form of a new rule
@@ -77,18 +77,16 @@ def _sentence(found: Evidence) -> str:
 
 
 def _reason(period: Mapping[str, Any]) -> str:
-    if period["suggested"] is None:
-        return gettext("No limit was suggested. %(reason)s") % {"reason": period["reason"]}
-    return gettext("Suggested was %(rate)s. %(reason)s") % {"rate": _rate(period), "reason": period["reason"]}
+    found = evidence.suggestion(period)
+    if found.limit is None:
+        return gettext("No limit was suggested. %(reason)s") % {"reason": reason(found)}
+    return gettext("Suggested was %(rate)s. %(reason)s") % {"rate": found.rate, "reason": reason(found)}
 
 
-def _rate(period: Mapping[str, Any]) -> str:
-    return Window(period["suggested"], period["period_ms"]).text
-
-
-def _curve(request: HttpRequest, period: dict[str, Any], now: int | None) -> ShownCurve:
-    found, suggested = shown(request, evidence.curve(period), now=now), period["suggested"]
-    return replace(found, id=f"rw-evidence-{period['period_ms']}", data={**found.data, "suggested": suggested})
+def _curve(request: HttpRequest, period: Mapping[str, Any], now: int | None) -> ShownCurve:
+    """The reason stands above it already."""
+    found = shown(request, evidence.curve(period), suggestion=evidence.suggestion(period), now=now)
+    return replace(found, id=f"rw-evidence-{period['period_ms']}", reason="")
 
 
 def _clock(at: datetime | None) -> str:

@@ -1,9 +1,11 @@
 """The form of a backtest: a log, and which rules decide its requests. What they would have done is the form's result."""
 
 from typing import Any
+from unicodedata import category
 
 from django import forms
 from django.http import HttpRequest
+from django.utils.functional import lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -20,6 +22,7 @@ from ratewindow.operations.logs.formats import NAMES
 from ratewindow.operations.logs.log import Most, open_logs
 from ratewindow.overrides.as_typed import as_subject
 from ratewindow.overrides.subjects import parse_subject
+from ratewindow.reporting.summary import number
 from ratewindow.rules import code_rates
 
 COMMAND = "manage.py ratewindow backtest"
@@ -52,7 +55,7 @@ class BacktestForm(forms.Form):
                 "{seconds} seconds; for more, use {command}. The log is not kept."
             ),
             size=MOST_BYTES // MB,
-            requests=f"{MOST.requests:,}",
+            requests=lazy(number, str)(MOST.requests),
             seconds=MOST.seconds,
             command=COMMAND,
         ),
@@ -191,4 +194,4 @@ def _names() -> list[str]:
 def _said(error: ValueError) -> str:
     """The text of an error as a sentence, also of one that quotes bytes that are no text."""
     text = translated(error).encode("utf-8", "backslashreplace").decode()
-    return text if text.endswith((".", "'", '"')) else gettext("%s.") % text
+    return text if category(text[-1]) in ("Po", "Pf") else gettext("%s.") % text  # such as . and 。, or the end of a quotation

@@ -15,9 +15,11 @@ from ratewindow.admin.curve import ShownCurve, shown
 from ratewindow.admin.masking import display, may_see
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed
+from ratewindow.conf.translation import translated
 from ratewindow.models import RateRule
 from ratewindow.operations.backtest.plan import Plan
 from ratewindow.operations.backtest.result import Bounds, Caught, Numbers, OfLog, OfPeriod, Result
+from ratewindow.operations.backtest.tally import Details
 from ratewindow.reporting.summary import number, percent
 
 MOST_CAUGHT = 50  # clients that are listed
@@ -57,11 +59,12 @@ def context(request: HttpRequest, plan: Plan, result: Result) -> Mapping[str, An
         "is_loud": bool(total.refused.most),
         "about": about(log),
         "unreadable": _unreadable(log),
-        "examples": [_text(each) for each in log.examples],
+        "examples": [_text(translated(each.problem)) for each in log.examples],
         "never": _never(request, result),
         "notes": [_text(str(note)) for note in result.notes],
         "rules": _rules(result),
         "caught": caught,
+        "kept_after": number(Details.AFTER),
         "are_all": total.clients_refused.most <= len(caught),
         "curves": [_shown(request, each) for each in result.periods],
     }

@@ -9,6 +9,7 @@ from ratewindow.models import Evidence, RateRule
 from ratewindow.operations.backtest.evidence import MOST_POINTS
 from tests.support.backtest_pages import MAKE, offered, sent
 from tests.support.log_files import a_day
+from tests.support.pseudo_locale import wide_letters
 from tests.support.rule_pages import ADD, change, define, said, typed
 
 pytestmark = pytest.mark.django_db
@@ -51,7 +52,23 @@ def test_what_this_site_has_not_signed_is_no_evidence(page: Client, token: str) 
     assert not Evidence.objects.exists()
 
 
-@pytest.mark.parametrize("periods", [[{}], [None], {"a": 1}, [{"period_ms": 0, "suggested": None, "reason": "", "points": []}]])
+def test_it_is_read_in_the_language_of_its_reader_and_not_of_its_maker(page: Client) -> None:
+    with wide_letters():
+        rule = made(page)
+    assert "Suggested was 8/m. 8 in 1 minute lies in a gap" in said(page.get(change(rule)))
+
+
+WRONG: tuple[Any, ...] = (
+    [{}],
+    [None],
+    {"a": 1},
+    [{"period_ms": 0, "suggestion": None, "points": []}],
+    [{"period_ms": 60_000, "suggestion": {"basis": "gap", "halves": 3}, "points": []}],
+    [{"period_ms": 60_000, "suggestion": {"basis": "whim", "halves": None}, "points": []}],
+)
+
+
+@pytest.mark.parametrize("periods", WRONG, ids=str)
 def test_what_another_program_has_written_leaves_the_page_of_the_rule(page: Client, periods: Any) -> None:
     rule = made(page)
     Evidence.objects.update(periods=periods)

@@ -6,12 +6,14 @@ import re
 import pytest
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, override_settings
+from django.utils import translation
 
 from ratewindow.admin.rules.backtest import form as backtest_form
 from ratewindow.operations.logs.log import Most
 from tests.support.backtest_pages import PAGE, RATES, sent
 from tests.support.log_files import a_day, line, log_file
+from tests.support.pseudo_locale import wide, wide_letters
 from tests.support.rule_pages import LIST, change, define, said
 from tests.support.staff import staff
 
@@ -52,6 +54,7 @@ def test_all_rules_decide_in_their_modes_and_each_has_a_row(page: Client) -> Non
 def test_who_would_be_refused_is_listed_with_paths_statuses_and_agents(page: Client) -> None:
     text = said(sent(page, [line(each, status=401, agent="evil/1") for each in range(4)]))
     assert "ip:203.0.113.9 4 2 GET /login/ ×2 401 ×2 evil/1" in text
+    assert "kept from its first refusal on, or from its request number 20 on" in text
 
 
 def test_clients_are_masked_for_those_who_may_not_see_them() -> None:
@@ -64,6 +67,32 @@ def test_clients_are_masked_for_those_who_may_not_see_them() -> None:
 def test_lines_that_cannot_be_read_are_counted_and_shown(page: Client) -> None:
     text = said(sent(page, [*(line(each) for each in range(30)), "what is this"]))
     assert "1 line cannot be read, and is left out." in text and "access.log, line 31:" in text
+
+
+def test_lines_that_cannot_be_read_are_shown_in_the_language_of_the_page(page: Client) -> None:
+    with wide_letters():
+        few = sent(page, [*(line(each) for each in range(30)), "what is this"]).content.decode()
+        many = sent(page, ["what is this"] * 9, format="combined").content.decode()
+    for text in (few, many):
+        assert wide("line") in text and wide("not in the format") in text
+        assert not re.search(r"line \d|not in the format", text)
+    assert "what is this" in many
+
+
+@pytest.mark.parametrize("text", ["没有这条规则。", "यह नहीं है।", "«нет»", "not this.", "why not?"])
+def test_what_is_a_sentence_already_gets_no_dot(text: str) -> None:
+    assert backtest_form._said(ValueError(text)) == text
+
+
+@pytest.mark.parametrize("text", ["not this", "没有", "(nor this)"])
+def test_what_is_no_sentence_yet_gets_a_dot(text: str) -> None:
+    assert backtest_form._said(ValueError(text)) == f"{text}."
+
+
+def test_numbers_are_written_as_in_the_language_of_the_page(page: Client) -> None:
+    assert "200,000 requests" in said(page.get(PAGE))
+    with translation.override("de"), override_settings(LANGUAGE_CODE="de"):
+        assert "200.000 requests" in said(page.get(PAGE))
 
 
 def test_a_packed_log_is_unpacked(page: Client) -> None:
