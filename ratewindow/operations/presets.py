@@ -13,6 +13,7 @@ from ratewindow.models import RateRule
 from ratewindow.operations.known_views import is_about_accounts, is_of_a_package
 from ratewindow.operations.login_routes import is_code, is_login, is_reset, is_sign_up, login_key
 from ratewindow.rules import code_rates
+from ratewindow.rules.count_when import LOGIN_FAILED
 from ratewindow.rules.site_routes import Route, routes
 
 MOST_PREFIXES = 3  # of an API that is in several places
@@ -125,7 +126,7 @@ KINDS = (
         _("Slows down who guesses passwords. Only failed logins count."),
         "5/m; 20/h",
         _named(is_login, login_key),
-        {"methods": "POST", "count_when": "login_failed", "hold": True, "normalise": True},
+        {"methods": "POST", "count_when": LOGIN_FAILED, "hold": True, "normalise": True},
         _("No page to log in was found among this site's URLs."),
     ),
     Kind(
@@ -195,10 +196,9 @@ KINDS = (
 
 def groups() -> list[Group]:
     """The ready rules for this site, each under a name that neither a rule nor code has."""
-    rows = list(RateRule.objects.values_list("name", "applies_to", "pattern"))
-    taken = {name for name, _, _ in rows} | code_rates.names() | set(code_rates.uses())
-    used = {(kind, pattern): name for name, kind, pattern in rows}
-    return [_group(kind, routes(), taken, used) for kind in KINDS]
+    rows = list(RateRule.objects.all())
+    taken = {row.name for row in rows} | code_rates.names() | set(code_rates.uses())
+    return [_group(kind, routes(), taken, _used(kind, rows)) for kind in KINDS]
 
 
 def preset(slug: str) -> Preset | None:
@@ -218,6 +218,15 @@ def login_keys() -> list[str]:
     """The keys for each login name tried, by which this site's logins would be counted."""
     keys = (login_key(route) for route in routes() if is_login(route))
     return list(dict.fromkeys(key for key in keys if key != "ip"))
+
+
+def _used(kind: Kind, rows: Sequence[RateRule]) -> dict[tuple[str, str], str]:
+    """The rules by what they apply to. One that counts only failed logins does nothing against codes tried on the same page."""
+    return {
+        (row.applies_to, row.pattern): row.name
+        for row in rows
+        if row.count_when != LOGIN_FAILED or row.count_when == kind.fields.get("count_when")
+    }
 
 
 def _group(kind: Kind, known: Sequence[Route], taken: set[str], used: Mapping[tuple[str, str], str]) -> Group:

@@ -1,5 +1,6 @@
 """Ready rules for the routes that a site has."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ from ratewindow.models import RateRule
 from ratewindow.operations import presets
 from ratewindow.operations.presets import Preset
 from tests.support.urlconfs import site
+
+KINDS = {kind.name: kind for kind in presets.KINDS}
 
 pytestmark = pytest.mark.django_db
 
@@ -170,6 +173,15 @@ class TestWhatIsProposed:
         first, second = found("login")
         assert (first.used_by, second.used_by) == ("mine", "")
         assert presets.save(first) == (RateRule.objects.get(), False)
+
+    def test_a_rule_for_failed_logins_is_none_for_codes_that_are_tried_on_the_same_page(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        RateRule.objects.define("mine", "5/m", route="login", count_when="login_failed")
+        tried = replace(KINDS["one-time-code"], find=lambda known: iter([("route", "login", {})]))
+        monkeypatch.setattr(presets, "KINDS", (KINDS["login"], tried))
+        login, code = presets.groups()
+        assert (login.found[0].used_by, code.found[0].used_by) == ("mine", "")
 
     def test_a_name_that_is_taken_by_a_rule_or_by_code_is_not_proposed(self) -> None:
         RateRule.objects.define("login", "5/m", path="/elsewhere/")
