@@ -45,6 +45,7 @@ class ThrottleStat(Counts):
     class Meta:
         verbose_name = _("report")
         verbose_name_plural = _("report")
+        indexes = [models.Index(fields=["rule", "resolution", "start"], name="ratewindow_stat_of_rule")]
         constraints = [models.UniqueConstraint(fields=["resolution", "start", "rule"], name="ratewindow_one_stat_per_start")]
         permissions = [("export_throttlestat", "Can export rules and reports")]
 
