@@ -15,8 +15,9 @@ from django.utils.translation import gettext, ngettext
 from ratewindow.admin.masking import display
 from ratewindow.conf.in_words import duration, listed
 from ratewindow.limiter.types import Window
-from ratewindow.operations.backtest.curve import Curve, Point
+from ratewindow.operations.backtest.curve import Curve, Point, curves_of
 from ratewindow.operations.backtest.peaks import ClientPeak
+from ratewindow.operations.backtest.result import OfPeriod
 from ratewindow.operations.backtest.suggestion import Suggestion
 from ratewindow.operations.backtest.suggestion_in_words import cautions, reason
 from ratewindow.reporting.summary import number, percent
@@ -140,6 +141,28 @@ def shown(
             "words": {"now": gettext("now"), "suggested": gettext("suggested")},
         },
     )
+
+
+def of_periods(
+    request: HttpRequest,
+    periods: Sequence[OfPeriod],
+    *,
+    name: str = "",
+    beside: Sequence[OfPeriod] = (),
+    beside_name: str = "",
+) -> list[ShownCurve]:
+    """The curve of each period of a result, with its suggestion; beside it the same period of another time that has it."""
+    others = {each.period_ms: each for each in beside}
+    found = []
+    for each in periods:
+        other, suggestion = others.get(each.period_ms), each.suggestion
+        if other is None:
+            found.append(shown(request, each.curve, suggestion=suggestion, now=each.limit))
+            continue
+        curve, second = curves_of([each.clients, other.clients], each.period_ms, each.special_limits)
+        names = {"name": name, "beside_name": beside_name}
+        found.append(shown(request, curve, suggestion=suggestion, now=each.limit, beside=second, **names))
+    return found
 
 
 def _marks(now: int | None, suggested: int | None) -> dict[int | None, str]:

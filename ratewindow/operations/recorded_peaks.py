@@ -6,8 +6,11 @@ from datetime import datetime, timedelta
 from django.db.models import Max
 
 from ratewindow.conf import time_zone
+from ratewindow.limiter.types import Window
 from ratewindow.models import RecordedHour, Recording
 from ratewindow.operations.backtest.peaks import ClientPeak
+from ratewindow.operations.backtest.result import OfPeriod
+from ratewindow.operations.backtest.suggestion import suggest
 from ratewindow.reporting import recorded_hours
 from ratewindow.reporting.recorded_hours import BAD, GOOD, SIGNED_IN, Hour, is_in
 
@@ -66,6 +69,12 @@ def found(recording: Recording) -> Found:
         len(refused),
         sum(one.likely_innocent for one in refused),
     )
+
+
+def of_period(found: Found, window: Window) -> OfPeriod:
+    """The peaks under the limit that was recorded, with what it should be."""
+    suggestion = suggest(found.clients, window.period_ms, int(found.span.total_seconds() * 1000))
+    return OfPeriod(window.period_ms, window.limit, found.clients, suggestion)
 
 
 def _half(start: datetime, middle: datetime) -> int:

@@ -3,11 +3,13 @@
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from django.db.models import Exists, OuterRef
+
 from ratewindow import conf
 from ratewindow.conf import time_zone
 from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.types import Window
-from ratewindow.models import Mode, RateRule, Recording, origin
+from ratewindow.models import Mode, RateRule, RecordedHour, Recording, origin
 from ratewindow.operations.history import recording as history
 from ratewindow.store import process_clients
 
@@ -87,6 +89,20 @@ def _values(recording: Recording) -> dict[str, str]:
 
 def is_going_on(recording: Recording) -> bool:
     return bool(recording.until > time_zone.now())
+
+
+def window_of(recording: Recording, rule: RateRule) -> Window | None:
+    """The limit that is recorded, as the rule has it now; None if it no longer has it."""
+    return next((window for window in windows(rule) if window.tag == recording.window), None)
+
+
+def recorded() -> list[tuple[RateRule, Recording, Window]]:
+    """The rules of whose limits hours are recorded, by name, each with its newest such recording."""
+    hours = RecordedHour.objects.filter(recording=OuterRef("pk"))
+    newest = {each.rule: each for each in Recording.objects.filter(Exists(hours)).order_by("since", "pk")}
+    rules = RateRule.objects.filter(name__in=newest).prefetch_related("windows").order_by("name")
+    found = [(rule, newest[rule.name], window_of(newest[rule.name], rule)) for rule in rules]
+    return [(rule, recording, window) for rule, recording, window in found if window is not None]
 
 
 def latest(rule: str) -> Recording | None:

@@ -26,11 +26,13 @@ from ratewindow.rulebook import reading
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
 from ratewindow.store import process_clients, state_keys, stores
-from tests.support import override_pages, rule_pages
+from tests.support import backtest_pages, override_pages, rule_pages
 from tests.support.busy_site import counts, overrides, rules
 from tests.support.document_pages import IMPORT
+from tests.support.log_files import a_day, line, log_file
 from tests.support.override_pages import typed_above_the_list
 from tests.support.pseudo_locale import untranslated, wide, wide_letters
+from tests.support.recorded_week import recorded_week
 from tests.support.rule_pages import define, typed
 
 pytestmark = pytest.mark.django_db
@@ -347,6 +349,63 @@ def test_each_edit_and_each_way_back(page: Client) -> None:
         assert said(shown) == []
         for link in shown.context["links"]:
             assert said(page.get(link.url)) == []
+
+
+@pytest.fixture
+def log_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a log says, and how limits are written, is no text."""
+    more = rf"|access\.log|curl/\d|#[\w-]{{5,}}|LogFormat|(?<!\w)({FORMATS})(?!\w)|(?<={wide('Rule')} )backtest"
+    monkeypatch.setitem(globals(), "DATA", re.compile(DATA.pattern + more))
+
+
+@pytest.mark.usefixtures("log_data")
+class TestBacktest:
+    def test_of_a_day_and_compared(self, page: Client) -> None:
+        for more in ({}, {"compare": log_file(a_day())}, {"never": "203.0.113.9"}, {"key": "session"}, {"key": "user"}):
+            assert said(backtest_pages.sent(page, a_day(), rates="30/m", **more)) == []
+
+    def test_of_all_rules(self, page: Client) -> None:
+        rules()
+        overrides()
+        assert said(backtest_pages.sent(page, a_day(), decides="site")) == []
+
+    def test_of_few_requests_of_none_and_of_such_as_cannot_be_read(self, page: Client) -> None:
+        few = [line(each) for each in range(30)]
+        for lines in ([line(0)], ["?"], [*few, "?"], [*few, *["?"] * 9]):
+            assert said(backtest_pages.sent(page, lines, format="combined")) == []
+        assert said(backtest_pages.sent(page, [line(0, path="/no/")])) == []
+        assert said(backtest_pages.sent(page, [line(0, status=429)])) == []
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"rates": "?"},
+            {"rates": ""},
+            {"format": "other", "format_other": "?"},
+            {"pattern": "?"},
+            {"never": "?"},
+            {"decides": "rule", "rule": ""},
+            {"decides": "rule", "rule": "?"},
+            {"decides": "?"},
+            {"methods": "?"},
+            {"key": "other", "key_other": "?"},
+        ],
+        ids=str,
+    )
+    def test_with_an_error(self, page: Client, fields: dict[str, str]) -> None:
+        assert said(backtest_pages.sent(page, [line(0)], **fields)) == []
+
+    def test_of_a_recording_and_the_rule_that_is_made_of_it(self, page: Client) -> None:
+        rule = define("r1", "10/m", path="/x/", mode="enforce")
+        recorded_week(rule, refused=20, level=3)
+        found = page.post(url("backtest"), {"source": "recording", "recording": "r1"})
+        assert said(found) == []
+        assert said(page.post(url("backtest_make"), backtest_pages.offered(found))) == []
+        page.post(rule_pages.ADD, {**typed(("12", "1m"), name="r2"), "evidence": backtest_pages.offered(found)["token"]})
+        for name in ("r1", "r2"):
+            assert said(page.get(rule_pages.change(RateRule.objects.get(name=name)))) == []
+        assert said(page.get(url("backtest"))) == []
+        assert said(page.post(url("backtest"), {"source": "recording"})) == []
 
 
 def test_words_outside_a_message_are_found() -> None:

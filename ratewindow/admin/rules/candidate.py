@@ -77,11 +77,17 @@ def box(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule) ->
         if rule.candidate:
             limits = [limit_in_words(row.freeze()) for row in candidate_rows(rule.candidate, rows)]
             return {**context, "limits": limits, "sentence": _not_tried(rule)}
-        if rule.mode != Mode.ENFORCE or rule.enforce_percent != 100 or rule.count_refused or not rows or not may_change:
+        if not rows or not may_try(model_admin, request, rule):
             return None
         return {**context, "enter": [Limit(_field(row.pk), limit_in_words(row.freeze()), row.limit) for row in rows]}
     except ValueError:  # written by raw SQL
         return None
+
+
+def may_try(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule) -> bool:
+    """Whether other limits are judged beside the rule's, and this user may enter them."""
+    is_judged = rule.mode == Mode.ENFORCE and rule.enforce_percent == 100 and not rule.count_refused
+    return is_judged and model_admin.has_change_permission(request, rule)
 
 
 def _field(pk: int) -> str:
@@ -183,9 +189,11 @@ def press(model_admin: "ModelAdmin[Any]", request: HttpRequest, pk: int) -> Http
 
 def _try(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule) -> None:
     try:
-        rule.candidate = request.POST["candidate"] if "candidate" in request.POST else _typed(request, rule)
-        candidate_rows(rule.candidate, ())
+        rule.candidate = _sent(request, rule)
+        rows = candidate_rows(rule.candidate, rule.windows.all())
         rule.full_clean()
+        if [row.freeze() for row in rows] == [row.freeze() for row in rule.windows.all()]:
+            raise ValueError(gettext("Enter another number than the rule has: these are its limits already."))
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
         return
@@ -204,6 +212,15 @@ def _frozen(rule: RateRule) -> list[Window]:
     return [row.freeze() for row in candidate_rows(rule.candidate, rule.windows.all())]
 
 
+def _sent(request: HttpRequest, rule: RateRule) -> str:
+    """The limits to try: as the button Undo sends them, as a backtest does, or as they are typed here. Raises ValueError."""
+    if "candidate" in request.POST:
+        return request.POST["candidate"]
+    if "rates" in request.POST:
+        return "; ".join(text.strip() for text in request.POST.getlist("rates") if text.strip())
+    return _typed(request, rule)
+
+
 def _typed(request: HttpRequest, rule: RateRule) -> str:
     """The limits that differ, as rates. Raises ValueError."""
     rates = []
@@ -214,8 +231,6 @@ def _typed(request: HttpRequest, rule: RateRule) -> str:
             raise ValueError(problem % {"text": text[:20], "limit": 2 * row.limit})
         if int(text) != row.limit:
             rates.append(replace(window, limit=int(text), burst=row.burst).text)
-    if not rates:
-        raise ValueError(gettext("Enter another number than the rule has: these are its limits already."))
     return "; ".join(rates)
 
 

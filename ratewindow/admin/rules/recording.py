@@ -36,14 +36,15 @@ def urls(model_admin: "ModelAdmin[Any]") -> list[URLPattern]:
 def box(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule) -> dict[str, Any]:
     """What ``recording.html`` shows: since when and until when, what was found, and the buttons."""
     windows, recording = recordings.windows(rule), recordings.latest(rule.name)
+    window = recordings.window_of(recording, rule) if recording is not None else None
     may_change = model_admin.has_change_permission(request, rule)
     if recording is None and not (may_change and windows):
         return {}
     return {
         "recording": recording,
         "is_going_on": recording is not None and recordings.is_going_on(recording),
-        "state": _state(recording, windows) if recording is not None else "",
-        "figures": _figures(request, rule, recording, windows) if recording is not None else None,
+        "state": state(recording, window) if recording is not None else "",
+        "figures": _figures(request, rule, recording, window) if recording is not None and window is not None else None,
         "limits": [(window.tag, window.text) for window in windows],
         "days": [(days, ngettext("%d day", "%d days", days) % days) for days in recordings.DAYS],
         "url": reverse(_URL, args=[rule.pk]) if may_change else "",
@@ -51,17 +52,17 @@ def box(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule) ->
     }
 
 
-def _figures(request: HttpRequest, rule: RateRule, recording: Recording, windows: list[Window]) -> Figures | None:
-    window = next((each for each in windows if each.tag == recording.window), None)
-    found = recorded_peaks.found(recording) if window is not None else None
-    return figures(request, rule, window, found) if window is not None and found is not None and found.clients else None
+def _figures(request: HttpRequest, rule: RateRule, recording: Recording, window: Window) -> Figures | None:
+    found = recorded_peaks.found(recording)
+    return figures(request, rule, found, recorded_peaks.of_period(found, window)) if found.clients else None
 
 
-def _state(recording: Recording, windows: list[Window]) -> str:
+def state(recording: Recording, window: Window | None) -> str:
+    """Since when and until when, and by whom. `window` is the limit that is recorded, if the rule still has it."""
     values = {"limit": recording.rate, "since": _clock(recording.since), "until": _clock(recording.until), "who": recording.by}
     if not recordings.is_going_on(recording):
         return gettext("From %(since)s to %(until)s, what the clients used of %(limit)s was recorded.") % values
-    if recording.window not in {each.tag for each in windows}:
+    if window is None:
         return gettext("The rule no longer has the limit %(limit)s that is recorded, so nothing more comes.") % values
     if recording.by:
         return gettext("Until %(until)s, what the clients use of %(limit)s is recorded, since %(since)s by %(who)s.") % values

@@ -7,10 +7,8 @@ from django.utils.translation import gettext, ngettext
 
 from ratewindow.admin import curve
 from ratewindow.admin.curve import ShownCurve
-from ratewindow.limiter.types import Window
 from ratewindow.models import Mode, RateRule
-from ratewindow.operations.backtest.curve import curve_of
-from ratewindow.operations.backtest.suggestion import suggest
+from ratewindow.operations.backtest.result import OfPeriod
 from ratewindow.operations.recorded_peaks import Found
 from ratewindow.reporting.summary import number, percent
 
@@ -24,10 +22,8 @@ class Figures:
     curve: ShownCurve
 
 
-def figures(request: HttpRequest, rule: RateRule, window: Window, found: Found) -> Figures:
-    suggested = suggest(found.clients, window.period_ms, int(found.span.total_seconds() * 1000))
-    also = [window.limit, *([suggested.limit] if suggested.limit is not None else [])]
-    shown = curve.shown(request, curve_of(found.clients, window.period_ms, also), suggestion=suggested, now=window.limit)
+def figures(request: HttpRequest, rule: RateRule, found: Found, period: OfPeriod) -> Figures:
+    [shown] = curve.of_periods(request, [period])
     return Figures(_seen(found), _did(rule, found), replace(shown, cautions=[*shown.cautions, *_caution(found)]))
 
 

@@ -9,9 +9,8 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext, ngettext
 
-from ratewindow.admin.curve import ShownCurve, shown
+from ratewindow.admin.curve import of_periods
 from ratewindow.management.subcommands.backtest_as_text import said, times
-from ratewindow.operations.backtest.curve import curves_of
 from ratewindow.operations.backtest.result import Caught, Numbers, Result
 
 TEMPLATE = "ratewindow/backtest.html"
@@ -30,32 +29,17 @@ def of(found: Result, compared: Result | None = None) -> str:
     context = {
         "language": get_language() or "en",
         "results": results,
-        "curves": _curves(found, compared),
+        "curves": of_periods(
+            READER,
+            found.periods,
+            name=gettext("this log"),
+            beside=compared.periods if compared is not None else (),
+            beside_name=gettext("the other log"),
+        ),
         "styles": [_inline(name) for name in STYLES],
         "scripts": [_inline(name) for name in SCRIPTS],
     }
     return render_to_string(TEMPLATE, context)
-
-
-def _curves(found: Result, compared: Result | None) -> list[ShownCurve]:
-    if compared is None:
-        return [shown(READER, each.curve, suggestion=each.suggestion, now=each.limit) for each in found.periods]
-    curves = []
-    for each, other in zip(found.periods, compared.periods, strict=False):
-        also = [limit for limit in (each.limit, each.suggestion.limit) if limit is not None]
-        curve, beside = curves_of([each.clients, other.clients], each.period_ms, also)
-        curves.append(
-            shown(
-                READER,
-                curve,
-                suggestion=each.suggestion,
-                now=each.limit,
-                name=gettext("this log"),
-                beside=beside,
-                beside_name=gettext("the other log"),
-            )
-        )
-    return curves
 
 
 def _inline(name: str) -> SafeString:

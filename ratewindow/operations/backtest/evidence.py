@@ -8,13 +8,14 @@ from typing import Any
 
 from ratewindow.conf import time_zone
 from ratewindow.limiter.types import Window
-from ratewindow.models import Evidence, RateRule, origin
+from ratewindow.models import Evidence, RateRule, Recording, origin
 from ratewindow.models.evidence import MOST_FORMAT, MOST_NAME, MOST_RATES
 from ratewindow.operations.backtest.curve import Curve, Point
 from ratewindow.operations.backtest.result import OfPeriod, Result
 from ratewindow.operations.backtest.suggestion import Basis, Halves, Suggestion
 
 MOST_POINTS = 100  # of a curve
+RECORDED = "recording"  # in the place of a log's format: `log` is the rule that was recorded
 
 
 def of(log: str, found: Result) -> dict[str, Any]:
@@ -27,6 +28,19 @@ def of(log: str, found: Result) -> dict[str, Any]:
         "requests": found.total.requests,
         "clients": found.total.clients,
         "periods": [_period(each) for each in found.periods],
+    }
+
+
+def of_recording(recording: Recording, until: datetime, period: OfPeriod, requests: int, share: int) -> dict[str, Any]:
+    """The same of what the site has recorded of a rule until then: of one of `share` of its clients."""
+    return {
+        "log": recording.rule,
+        "format": RECORDED,
+        "first_s": recording.since.timestamp(),
+        "last_s": until.timestamp(),
+        "requests": requests,
+        "clients": len(period.clients),
+        "periods": [{**_period(period), "share": share}],
     }
 
 

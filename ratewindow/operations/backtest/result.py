@@ -93,10 +93,14 @@ class OfPeriod:
     suggestion: Suggestion
 
     @property
+    def special_limits(self) -> Sequence[int]:
+        """The present one, and the suggested one."""
+        return [limit for limit in (self.limit, self.suggestion.limit) if limit is not None]
+
+    @property
     def curve(self) -> Curve:
-        """With points for the limit and for the suggested one."""
-        suggested = self.suggestion.limit
-        return curve_of(self.clients, self.period_ms, [self.limit, *([suggested] if suggested is not None else [])])
+        """With points for the special limits."""
+        return curve_of(self.clients, self.period_ms, self.special_limits)
 
 
 @dataclass(frozen=True)

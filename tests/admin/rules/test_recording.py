@@ -12,10 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from ratewindow.conf import time_zone
-from ratewindow.limiter.keys import digest
 from ratewindow.models import Edit, RateRule, RecordedHour, Recording
 from ratewindow.operations import recordings
-from ratewindow.reporting.recorded_hours import BAD, GOOD, is_in
+from tests.support.recorded_week import recorded_week
 from tests.support.rule_pages import ADD, change, define, said
 
 pytestmark = pytest.mark.django_db
@@ -145,22 +144,8 @@ class TestFigures:
     def rule(self) -> RateRule:
         return define(rate="10/m", mode="enforce")
 
-    def record(self, rule: RateRule, clients: int = 300, refused: int = 0, level: int = 0) -> Recording:
-        """A week in which clients take at most three units an hour, and one takes forty."""
-        start = time_zone.now().replace(minute=0, second=0, microsecond=0) - timedelta(days=7)
-        window = recordings.windows(rule)[0]
-        values = {"rule": rule.name, "window": window.tag, "rate": window.text}
-        recording = Recording.objects.create(**values, since=start, until=start + timedelta(days=7))
-        names = [digest(f"client {number}", 9) for number in range(clients * 3 << level)]
-        names = [name for name in names if is_in(name, level)][:clients]
-        for hour in (0, 50, 100, 160):
-            peaks = {name: [1 + number % 3, 0, 5, 0, GOOD] for number, name in enumerate(names)}
-            peaks[names[0]] = [10, 30, 60, refused, BAD]
-            RecordedHour.objects.create(recording=recording, start=start + timedelta(hours=hour), level=level, clients=peaks)
-        return recording
-
     def test_they_say_what_was_seen_what_the_limit_did_and_what_it_should_be(self, page: Client, rule: RateRule) -> None:
-        self.record(rule, refused=20)
+        recorded_week(rule, refused=20)
         words = said(page.get(change(rule)))
         assert "Recorded are 6,220 requests of 300 clients. The limit refused 80 of them (1.3 %), of 1 client, 0 likely" in words
         assert re.search(r"Suggested: \d+/m\.", words)
@@ -169,13 +154,13 @@ class TestFigures:
     def test_of_a_sample_they_say_so(self, page: Client, rule: RateRule) -> None:
         rule.mode = "shadow"
         rule.save()
-        self.record(rule, level=3)
+        recorded_week(rule, level=3)
         words = said(page.get(change(rule)))
         assert "requests of 300 clients, one of 8 of all, always the same ones: all figures here are of these." in words
         assert "The limit would have refused none of them." in words
 
     def test_of_few_clients_nothing_is_suggested_and_the_reason_given(self, page: Client, rule: RateRule) -> None:
-        self.record(rule, clients=20)
+        recorded_week(rule, clients=20)
         words = said(page.get(change(rule)))
         assert "Suggested:" not in words and "to suggest a limit takes at least 200" in words
 
@@ -184,7 +169,7 @@ class TestFigures:
         assert "Nothing is collected yet" in said(page.get(change(rule)))
 
     def test_they_ask_the_database_as_often_for_many_hours_as_for_one(self, page: Client, rule: RateRule) -> None:
-        recording = self.record(rule, clients=20)
+        recording = recorded_week(rule, clients=20)
         page.get(change(rule))
         with CaptureQueriesContext(connection) as few:
             page.get(change(rule))

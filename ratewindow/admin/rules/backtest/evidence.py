@@ -57,13 +57,22 @@ def box(request: HttpRequest, rule: RateRule) -> Shown | None:
 
 
 def _sentence(found: Evidence) -> str:
-    message = ngettext(
-        "%(who)s chose %(chosen)s on %(at)s, by a backtest of %(log)s: from %(from)s to %(to)s, %(requests)s requests of "
-        "%(clients)s client.",
-        "%(who)s chose %(chosen)s on %(at)s, by a backtest of %(log)s: from %(from)s to %(to)s, %(requests)s requests of "
-        "%(clients)s clients.",
-        found.clients,
-    )
+    if found.format == evidence.RECORDED:
+        message = ngettext(
+            "%(who)s chose %(chosen)s on %(at)s, by what was recorded of the rule %(log)s: from %(from)s to %(to)s, %(requests)s "
+            "requests of %(clients)s client.",
+            "%(who)s chose %(chosen)s on %(at)s, by what was recorded of the rule %(log)s: from %(from)s to %(to)s, %(requests)s "
+            "requests of %(clients)s clients.",
+            found.clients,
+        )
+    else:
+        message = ngettext(
+            "%(who)s chose %(chosen)s on %(at)s, by a backtest of %(log)s: from %(from)s to %(to)s, %(requests)s requests of "
+            "%(clients)s client.",
+            "%(who)s chose %(chosen)s on %(at)s, by a backtest of %(log)s: from %(from)s to %(to)s, %(requests)s requests of "
+            "%(clients)s clients.",
+            found.clients,
+        )
     return message % {
         "who": found.by or gettext("Somebody"),
         "chosen": found.chosen,
@@ -78,9 +87,11 @@ def _sentence(found: Evidence) -> str:
 
 def _reason(period: Mapping[str, Any]) -> str:
     found = evidence.suggestion(period)
-    if found.limit is None:
-        return gettext("No limit was suggested. %(reason)s") % {"reason": reason(found)}
-    return gettext("Suggested was %(rate)s. %(reason)s") % {"rate": found.rate, "reason": reason(found)}
+    text = gettext("No limit was suggested. %(reason)s") if found.limit is None else gettext("Suggested was %(rate)s. %(reason)s")
+    said = text % {"rate": found.rate, "reason": reason(found)}
+    if period.get("share", 1) > 1:
+        said += " " + gettext("These figures are of one of %s of all clients.") % number(period["share"])
+    return said
 
 
 def _curve(request: HttpRequest, period: Mapping[str, Any], now: int | None) -> ShownCurve:

@@ -1,6 +1,6 @@
 """From a backtest to a rule: the form of a new rule in shadow, with what was tried and the limits that were chosen."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any, cast
@@ -12,26 +12,31 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpR
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from ratewindow.admin.rules import opening
+from ratewindow.admin.rules import candidate, opening
 from ratewindow.conf.in_words import duration
 from ratewindow.conf.translation import translated
 from ratewindow.limiter.types import Window
 from ratewindow.models import Mode, RateRule
-from ratewindow.operations.backtest import as_row, evidence
-from ratewindow.operations.backtest.plan import NAME, Plan
-from ratewindow.operations.backtest.result import OfPeriod, Result
+from ratewindow.operations.backtest import as_row
+from ratewindow.operations.backtest.result import OfPeriod
 from ratewindow.rules.rule import Rule
 
 SENT_S = 86_400  # how long a result can be made a rule
 SALT = "ratewindow.backtest"
 
 
-def offer(model_admin: Any, request: HttpRequest, plan: Plan, log: str, found: Result) -> Mapping[str, Any] | None:
-    """What the button "Make this a shadow rule" sends: a limit for each period, and the rule; None for those who may not."""
-    if plan.is_site or len(plan.rules) != 1 or not model_admin.has_add_permission(request):
+def offer(
+    model_admin: Any, request: HttpRequest, rule: Rule, name: str, periods: Iterable[OfPeriod], found: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """What the buttons "Make this a shadow rule" and "Try beside the rule" send: a limit for each period of the rule and, for the
+    first, the rule with its evidence, `found`. None for those who may press neither. `name`: of a rule that the site has."""
+    row = RateRule.objects.filter(name=name).first() if name else None
+    may_add = model_admin.has_add_permission(request)
+    may_try = row is not None and candidate.may_try(model_admin, request, row)
+    if not may_add and not may_try:
         return None
-    [rule] = plan.rules
-    by_period = {each.period_ms: each for each in found.periods}
+    sent = {**_sent(rule, name if row is None else ""), "evidence": found}
+    by_period = {each.period_ms: each for each in periods}
     limits = [
         (
             gettext("Limit for %(period)s") % {"period": duration(window.period_ms)},
@@ -43,7 +48,8 @@ def offer(model_admin: Any, request: HttpRequest, plan: Plan, log: str, found: R
     return {
         "url": reverse("admin:ratewindow_backtest_make"),
         "limits": limits,
-        "token": signing.dumps({**_sent(rule), "evidence": evidence.of(log, found)}, salt=SALT, compress=True),
+        "token": signing.dumps(sent, salt=SALT, compress=True) if may_add else "",
+        "beside": row if may_try else None,
     }
 
 
@@ -73,10 +79,9 @@ def make(model_admin: Any, request: HttpRequest) -> HttpResponse:
     return model_admin.changeform_view(opened, None, address, {"evidence_token": request.POST["token"]})  # type: ignore[no-any-return]
 
 
-def _sent(rule: Rule) -> dict[str, Any]:
-    """A rate that only code has keeps its name, by which code finds it."""
-    is_new = rule.name != NAME and not RateRule.objects.filter(name=rule.name).exists()
-    fields = {**as_row.fields(rule), "name": rule.name if is_new else ""}
+def _sent(rule: Rule, name: str) -> dict[str, Any]:
+    """A rate that only code has keeps its `name`, by which code finds it."""
+    fields = {**as_row.fields(rule), "name": name}
     return {"fields": fields, "windows": [as_row.of_window(window) for window in rule.windows]}
 
 

@@ -1,5 +1,6 @@
 """The page of backtests: it computes and shows, and stores nothing of the log."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -12,9 +13,11 @@ from django.utils.translation import gettext
 
 from ratewindow.admin import curve, own_page
 from ratewindow.admin.confirm_page import changes_nothing
-from ratewindow.admin.rules.backtest import making
+from ratewindow.admin.rules.backtest import making, recorded
 from ratewindow.admin.rules.backtest.form import COMMAND, BacktestForm
 from ratewindow.admin.rules.backtest.result import context
+from ratewindow.operations.backtest import evidence
+from ratewindow.operations.backtest.plan import Plan
 
 _PAGE = "admin:ratewindow_backtest"
 
@@ -49,11 +52,18 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         "form": form,
         "media": curve.MEDIA,
     }
-    if form.plan is not None and form.result is not None:
-        found |= {
-            "found": context(request, form.plan, form.result),
-            "is_cut": form.is_cut,
-            "command": COMMAND,
-            "make": making.offer(model_admin, request, form.plan, form.cleaned_data["log"].name, form.result),
-        }
+    if form.recorded is not None:
+        found |= recorded.context(model_admin, request, form.recorded)
+    elif form.plan is not None:
+        found |= {**context(request, form.plan, form.decided), "command": COMMAND}
+        found["make"] = _make(model_admin, request, form, form.plan)
     return TemplateResponse(request, "admin/ratewindow/backtest/page.html", found)
+
+
+def _make(model_admin: Any, request: HttpRequest, form: BacktestForm, plan: Plan) -> Mapping[str, Any] | None:
+    """A rule of the first log, in the end."""
+    if plan.is_site:
+        return None
+    [rule], decided = plan.rules, form.decided[0]
+    kept = evidence.of(decided.name, decided.result)
+    return making.offer(model_admin, request, rule, form.rule_name, decided.result.periods, kept)

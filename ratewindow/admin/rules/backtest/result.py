@@ -11,19 +11,28 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.admin.curve import ShownCurve, shown
+from ratewindow.admin.curve import of_periods
 from ratewindow.admin.masking import display, may_see
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed
 from ratewindow.conf.translation import translated
 from ratewindow.models import RateRule
 from ratewindow.operations.backtest.plan import Plan
-from ratewindow.operations.backtest.result import Bounds, Caught, Numbers, OfLog, OfPeriod, Result
+from ratewindow.operations.backtest.result import Bounds, Caught, Numbers, OfLog, Result
 from ratewindow.operations.backtest.tally import Details
 from ratewindow.reporting.summary import number, percent
 
 MOST_CAUGHT = 50  # clients that are listed
 MODES = {"enforce": _("Enforce"), "shadow": _("Shadow"), "off": _("Off"), "code": _("In code")}
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A log that was sent, as the rules decided it. `is_cut`: only its first part was read."""
+
+    name: str
+    result: Result
+    is_cut: bool
 
 
 @dataclass(frozen=True)
@@ -49,12 +58,22 @@ class CaughtRow:
     agents: Sequence[str]
 
 
-def context(request: HttpRequest, plan: Plan, result: Result) -> Mapping[str, Any]:
-    """What the template shows."""
+def context(request: HttpRequest, plan: Plan, decided: Sequence[Decided]) -> Mapping[str, Any]:
+    """What the template shows of one log, or of two side by side."""
+    first, *others = [each.result.periods for each in decided]
+    names = {"name": gettext("this log"), "beside_name": gettext("the other log")}
+    curves = of_periods(request, first, beside=others[0] if others else (), **names)
+    return {"logs": [_of_log(request, plan, each) for each in decided], "curves": curves}
+
+
+def _of_log(request: HttpRequest, plan: Plan, decided: Decided) -> Mapping[str, Any]:
+    result = decided.result
     total, log = result.total, result.log
     alone = not plan.is_site
     caught = [_caught(request, each) for each in result.caught[:MOST_CAUGHT]]
     return {
+        "name": _text(decided.name),
+        "is_cut": decided.is_cut,
         "sentence": refusals(total) if alone else of_all(total),
         "is_loud": bool(total.refused.most),
         "about": about(log),
@@ -66,7 +85,6 @@ def context(request: HttpRequest, plan: Plan, result: Result) -> Mapping[str, An
         "caught": caught,
         "kept_after": number(Details.AFTER),
         "are_all": total.clients_refused.most <= len(caught),
-        "curves": [_shown(request, each) for each in result.periods],
     }
 
 
@@ -200,10 +218,6 @@ def _caught(request: HttpRequest, each: Caught) -> CaughtRow:
         listed(f"{status} ×{number(count)}" for status, count in did.statuses.items()),
         [_text(agent) for agent in did.agents],
     )
-
-
-def _shown(request: HttpRequest, each: OfPeriod) -> ShownCurve:
-    return shown(request, each.curve, suggestion=each.suggestion, now=each.limit)
 
 
 def _text(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -11,7 +12,7 @@ from django.utils import translation
 
 from ratewindow.admin.rules.backtest import form as backtest_form
 from ratewindow.operations.logs.log import Most
-from tests.support.backtest_pages import PAGE, RATES, sent
+from tests.support.backtest_pages import PAGE, RATES, offered, sent
 from tests.support.log_files import a_day, line, log_file
 from tests.support.pseudo_locale import wide, wide_letters
 from tests.support.rule_pages import LIST, change, define, said
@@ -77,6 +78,61 @@ def test_lines_that_cannot_be_read_are_shown_in_the_language_of_the_page(page: C
         assert wide("line") in text and wide("not in the format") in text
         assert not re.search(r"line \d|not in the format", text)
     assert "what is this" in many
+
+
+class TestTwoLogs:
+    """An ordinary day, and one with an attack."""
+
+    ORDINARY = [each for each in a_day() if not each.startswith("203.0.113.9")]
+
+    def test_they_stand_side_by_side_in_sentences_curve_and_clients(self, page: Client) -> None:
+        other = log_file(a_day(), name="attacked.log")
+        text = said(sent(page, self.ORDINARY, compare=other, rates="30/m"))
+        assert "This log: access.log It would have refused nothing: it meets 2,250 requests, of 300 clients." in text
+        assert "The other log: attacked.log It would have refused 10 of the 2,290 requests" in text
+        assert "Clients caught, this log" in text and "Clients caught, the other log" in text
+        assert "Who is caught: this log" in text and "Who is caught: the other log" in text
+        assert re.search(r"\b30 0 0 % 1 0 ", text)  # the row of the present limit: caught here, and there
+
+    def test_the_suggestion_and_the_rule_are_those_of_the_first(self, page: Client) -> None:
+        alone, compared = (
+            offered(sent(page, self.ORDINARY, rates="30/m", **more)) for more in ({}, {"compare": log_file(a_day())})
+        )
+        assert alone["rates"] == compared["rates"]
+        assert said(sent(page, self.ORDINARY, compare=log_file(a_day()), rates="30/m")).count("Suggested: ") == 1
+
+    def test_an_other_log_without_requests_leaves_the_curve_of_the_first(self, page: Client) -> None:
+        text = said(sent(page, a_day(), compare=log_file(content=b"\n \n"), rates="30/m"))
+        assert "Suggested: 8/m." in text and "The log has no requests." in text
+
+    def test_all_rules_of_the_site_are_compared_by_their_rows(self, page: Client) -> None:
+        define("login", "2/m", path="/login/", mode="enforce")
+        define("tried", "1/m", path="/other/")
+        few, many = ([line(each) for each in range(count)] for count in (3, 9))
+        text = said(sent(page, few, compare=log_file(many), decides="site"))
+        assert "Enforce login 2/m 3 1 1 1" in text and "Enforce login 2/m 9 1 7 1" in text
+
+    def test_what_is_wrong_with_the_other_log_is_said_at_its_field_and_nothing_else_is_shown(self, page: Client) -> None:
+        text = sent(page, a_day(), compare=log_file(content=b"\x00\x01nothing" * 50)).content.decode()
+        assert 'id="rw-backtest-compare_error"' in text and "rw-backtest-result" not in text
+
+    def test_they_share_the_bounds_and_it_is_said_which_of_them_is_cut(self, page: Client, monkeypatch: Any) -> None:
+        monkeypatch.setattr(backtest_form, "MOST", Most(requests=6, seconds=60, file_bytes=1_000_000))
+        lines = [line(each) for each in range(5)]
+        text = said(sent(page, lines, compare=log_file(lines[:3])))
+        assert "refused 1 of the 3 requests that it meets (33 %), of 1 client. The log has 3 requests" in text
+        assert text.count("This is the first part of the log") == 1
+        assert text.index("This is the first part of the log") < text.index("The other log")
+
+    def test_together_they_may_be_as_large_as_one(self, page: Client, monkeypatch: Any) -> None:
+        monkeypatch.setattr(backtest_form, "MOST_BYTES", 500)
+        lines = [line(each) for each in range(4)]
+        assert "It would have refused 2 of the 4" in said(sent(page, lines))
+        assert "access.log --compare instead." in said(sent(page, lines, compare=log_file(lines)))
+
+    def test_one_log_cannot_be_compared_with_no_log(self, page: Client) -> None:
+        text = page.post(PAGE, {**RATES, "compare": log_file(a_day())}).content.decode()
+        assert 'id="rw-backtest-log_error"' in text and "This field is required." in text
 
 
 @pytest.mark.parametrize("text", ["没有这条规则。", "यह नहीं है।", "«нет»", "not this.", "why not?"])
