@@ -1,6 +1,6 @@
 """The page that asks before anything is saved that would lock its author, or all other staff, out of the admin.
 
-It does so on every page of an `AskingAdmin`: forms, buttons, actions, whatever they save.
+It does so on every page of an `AskingAdmin`: forms, buttons, actions, whatever they save; and for a single view by `asking`.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ class AskingAdmin(RecordedAdmin):
         patterns = super().urls
         for pattern in patterns:
             if isinstance(pattern, URLPattern) and not hasattr(pattern.callback, "changes_nothing"):
-                pattern.callback = _asking(self, pattern.callback)
+                pattern.callback = asking(self, pattern.callback)
         return patterns
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
@@ -72,11 +72,11 @@ def changes_nothing(view: Callable[..., HttpResponse]) -> Callable[..., HttpResp
     return view
 
 
-def _asking(model_admin: AskingAdmin, view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def asking(model_admin: Any, view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """The view in one transaction, which is rolled back where its sender has to confirm a lockout."""
 
     @wraps(view)
-    def asking(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method != "POST" or not model_admin.admin_site.has_permission(request) or CHECKBOX in request.POST:
             return view(request, *args, **kwargs)
         try:
@@ -90,7 +90,7 @@ def _asking(model_admin: AskingAdmin, view: Callable[..., HttpResponse]) -> Call
             request._messages = default_storage(request)  # type: ignore[attr-defined]  # nothing has been done
             return page(model_admin, request, required.questions)
 
-    return asking
+    return asked
 
 
 def foreseen(request: HttpRequest, write: Callable[[], object]) -> list[Question]:

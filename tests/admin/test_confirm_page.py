@@ -176,7 +176,35 @@ class TestTheWayBack:
 
 
 class TestOtherPages:
-    """What an import or a restore would do is asked about by the same page."""
+    """What an import, a restore or a button would do is asked about by the same page."""
+
+    def test_other_limits_that_are_tried_beside_a_rule_and_then_enforced(self, page: Client) -> None:
+        rule = define("all", "600/m", applies_to="all", mode="enforce", candidate="5/m")
+        url, sent = reverse("admin:ratewindow_raterule_candidate", args=[rule.pk]), {"do": "apply", "seen": "5/m"}
+        (question,) = questions(page.post(url, sent))
+        assert "Rule all meets /admin/" in question and "You would be refused there after 5 requests in 1 minute." in question
+        rule.refresh_from_db()
+        assert (rule.windows.get().limit, rule.candidate) == (600, "5/m")
+        page.post(url, {**sent, **KNOWN})
+        rule.refresh_from_db()
+        assert (rule.windows.get().limit, rule.candidate) == (5, "")
+
+    @pytest.mark.parametrize(
+        ("sent", "asked"),
+        [
+            ({"do": "tighten-1h", "identity": "*", "rule": "all", "rate": "30/m"}, "At the rate 30/m, you would be refused there"),
+            ({"do": "block-1h", "identity": "user:{colleague}"}, "This block refuses all other staff in the admin."),
+        ],
+    )
+    def test_a_button_of_the_report(self, page: Client, colleague: User, sent: dict[str, str], asked: str) -> None:
+        sent = {**sent, "identity": sent["identity"].format(colleague=colleague.pk)}
+        define("all", "60/m", applies_to="all", mode="enforce")
+        url = reverse("admin:ratewindow_report_act") + "?period=1h"
+        response = page.post(url, {**sent, "reason": "attack"})
+        assert asked in questions(response)[0] and not Override.objects.exists()
+        response = page.post(url, {**dict(response.context["post_data"]), **KNOWN})
+        assert response["Location"] == reverse("admin:ratewindow_report") + "?period=1h"
+        assert Override.objects.get().reason == "attack"
 
     def test_an_import(self, page: Client) -> None:
         limit = {"limit": 0, "period": "1m", "algorithm": "sliding_window"}

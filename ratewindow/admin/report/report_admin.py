@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 
 from ratewindow.admin import switch_page
 from ratewindow.admin.banner import off_message
+from ratewindow.admin.confirm_page import asking
 from ratewindow.admin.recorded import RecordedAdmin
 from ratewindow.admin.registering import register
 from ratewindow.admin.report import acts, export, health_page, page
@@ -38,18 +39,16 @@ class ReportAdmin(RecordedAdmin):
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.changelist_view)
         pages = [
-            ("state", health_page.page),
-            ("switch", switch_page.page),
-            ("report_act", acts.press),
-            ("report_export", export.page),
+            ("state", partial(health_page.page, self)),
+            ("switch", partial(switch_page.page, self)),
+            ("report_act", asking(self, partial(acts.press, self))),
+            ("report_export", partial(export.page, self)),
         ]
         return [
             path("", view, name="ratewindow_throttlestat_changelist"),
             path("", view, name="ratewindow_report"),
             *(
-                path(
-                    f"{name.removeprefix('report_')}/", self.admin_site.admin_view(partial(page, self)), name=f"ratewindow_{name}"
-                )
+                path(f"{name.removeprefix('report_')}/", self.admin_site.admin_view(page), name=f"ratewindow_{name}")
                 for name, page in pages
             ),
         ]
