@@ -53,7 +53,7 @@ def column(request: HttpRequest) -> Callable[[RateRule], SafeString]:
 def cell(request: HttpRequest, name: str) -> SafeString:
     """The last hour of one rule; ``not known`` if nothing was collected and Redis does not answer."""
     report = report_for(request)
-    return _in_words(report.rules.get(name, NOTHING), gettext("not met") if report.live else gettext("not known"))
+    return _in_words(report.rules.get(name, NOTHING), gettext("no requests") if report.live else gettext("not known"))
 
 
 def _in_words(sums: Sums, empty: str) -> SafeString:

@@ -66,12 +66,11 @@ def _sentence(clauses: Sequence[str]) -> str:
 def _details(rule: RateRule) -> list[str]:
     """What differs from an ordinary rule."""
     more = [
+        _counts(rule.count_when, rule.hold),
         _missing(rule.key, rule.on_missing),
         _normalised(rule.normalise),
         _costs(rule.cost),
-        _counts(rule.count_when),
         gettext("refused requests also count") if rule.count_refused else "",
-        _held(rule.hold),
         gettext("a refusal locks the client out for %s") % _period(rule.penalty) if rule.penalty else "",
         gettext("a process may take %s units at once") % number(rule.lease) if rule.lease > 1 else "",
         str(_AWAY.get(rule.on_error, "")),
@@ -93,20 +92,21 @@ def _is_partial(rule: RateRule) -> bool:
     return rule.mode == "enforce" and rule.enforce_percent < 100
 
 
-def _counts(count_when: str) -> str:
+def _counts(count_when: str, hold: bool) -> str:
     """Which requests count, unless all do: ``only failed logins count``."""
     statuses = list(filter(None, written(count_when).split(",")))
     if not statuses or counts_always(count_when):
         return ""
     if statuses == [LOGIN_FAILED]:
+        if hold:
+            return gettext("only failed logins count: an attempt counts at once, and is taken off again if the login succeeds")
         return gettext("only failed logins count")
+    if hold:
+        text = gettext(
+            "only answers with status %s count: a request counts at once, and is taken off again if its answer has another one"
+        )
+        return text % one_of(statuses)
     return gettext("only answers with status %s count") % one_of(statuses)
-
-
-def _held(hold: bool) -> str:
-    if not hold:
-        return ""
-    return gettext("each request counts as soon as it arrives, and no longer once its answer shows that it should not")
 
 
 def until(override: Override) -> str:
@@ -193,20 +193,27 @@ def _period(period: timedelta | str) -> str:
 
 _ALWAYS_THERE = {"ip", "user_or_ip", "global", "path", "method"}  # parts of a key that no request lacks
 _MISSING = {
-    "ip": _("requests in which this is missing count by address"),
-    "allow": _("requests in which this is missing pass uncounted"),
-    "refuse": _("requests in which this is missing are refused"),
+    "ip": _("requests without %s are counted by their address"),
+    "allow": _("requests without %s pass uncounted"),
+    "refuse": _("requests without %s are refused"),
+}
+_LACKED = {
+    "user": pgettext_lazy("requests without", "a logged-in user"),
+    "session": pgettext_lazy("requests without", "a session"),
 }
 
 
 def _missing(key: str, on_missing: str) -> str:
-    """What happens to requests without the key, if there may be any."""
-    parts = {part.strip() for part in key.split("+")}
-    return "" if parts <= _ALWAYS_THERE else str(_MISSING.get(on_missing, ""))
+    """What happens to requests without the key, if there may be any: ``requests without username are refused``."""
+    parts = [part.strip() for part in key.split("+")]
+    lacked = [str(_LACKED.get(part, part.partition(":")[2] or part)) for part in parts if part not in _ALWAYS_THERE]
+    if not lacked or on_missing not in _MISSING:
+        return ""
+    return str(_MISSING[on_missing]) % one_of(lacked)
 
 
 def _normalised(normalise: bool) -> str:
-    return gettext("capital letters, blanks and Unicode forms make no difference") if normalise else ""
+    return gettext("capital letters and blanks make no difference") if normalise else ""
 
 
 _AWAY = {

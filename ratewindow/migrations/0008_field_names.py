@@ -141,7 +141,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='raterule',
             name='applies_to',
-            field=models.CharField(choices=[('named', 'Only where code names it'), ('all', 'Every request'), ('path', 'One path'), ('prefix', 'Every path that starts with'), ('regex', 'Every path that matches a pattern'), ('route', 'One URL name, or a namespace')], default='named', max_length=8, verbose_name='applies to'),
+            field=models.CharField(choices=[('named', 'Only where code names it'), ('all', 'Every request'), ('path', 'One path'), ('prefix', 'Every path that starts with'), ('regex', 'Every path that matches a pattern'), ('route', 'One view or namespace, by URL name')], default='named', max_length=8, verbose_name='applies to'),
         ),
         migrations.AlterField(
             model_name='raterule',

@@ -42,7 +42,7 @@ class AppliesTo(models.TextChoices):
     PATH = "path", _("One path")
     PREFIX = "prefix", _("Every path that starts with")
     REGEX = "regex", _("Every path that matches a pattern")
-    ROUTE = "route", _("One URL name, or a namespace")
+    ROUTE = "route", _("One view or namespace, by URL name")
 
 
 class OnMissing(models.TextChoices):

@@ -123,7 +123,7 @@ KINDS = (
     Kind(
         "login",
         _("Logins"),
-        _("Slows down who guesses passwords. Only failed logins count."),
+        _("Slows down people who guess passwords. Only failed logins count."),
         "5/m; 20/h",
         _named(is_login, login_key),
         {"methods": "POST", "count_when": LOGIN_FAILED, "hold": True, "normalise": True},

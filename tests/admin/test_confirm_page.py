@@ -192,7 +192,10 @@ class TestOtherPages:
     @pytest.mark.parametrize(
         ("sent", "asked"),
         [
-            ({"do": "tighten-1h", "identity": "*", "rule": "all", "rate": "30/m"}, "At the rate 30/m, you would be refused there"),
+            (
+                {"do": "tighten-1h", "identity": "*", "rule": "all", "rate": "30/m"},
+                "At the rate 30/m, you would be refused there",
+            ),
             ({"do": "block-1h", "identity": "user:{colleague}"}, "This block refuses all other staff in the admin."),
         ],
     )

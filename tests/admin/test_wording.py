@@ -13,7 +13,9 @@ from tests.support.rule_pages import define
 
 pytestmark = pytest.mark.django_db
 
-BY_ADDRESS = "requests in which this is missing count by address."
+
+def by_address(lacked: str) -> str:
+    return f"requests without {lacked} are counted by their address."
 
 
 @pytest.mark.parametrize(
@@ -23,7 +25,7 @@ BY_ADDRESS = "requests in which this is missing count by address."
         (
             "1000/2w",
             {"key": "user"},
-            f"Each user: at most 1,000 in 2 weeks, where code names it; {BY_ADDRESS}",
+            f"Each user: at most 1,000 in 2 weeks, where code names it; {by_address('a logged-in user')}",
         ),
         ("5/s", {"applies_to": "all", "key": "global"}, "Everybody together: at most 5 in 1 second, on every request."),
         (
@@ -35,22 +37,22 @@ BY_ADDRESS = "requests in which this is missing count by address."
         (
             "5/w",
             {"key": "ip+header:x-api-key"},
-            f"Each address + x-api-key header: at most 5 in 1 week, where code names it; {BY_ADDRESS}",
+            f"Each address + x-api-key header: at most 5 in 1 week, where code names it; {by_address('x-api-key')}",
         ),
         (
             "5/m",
             {"key": "post:username"},
-            f"Each username in the form: at most 5 in 1 minute, where code names it; {BY_ADDRESS}",
+            f"Each username in the form: at most 5 in 1 minute, where code names it; {by_address('username')}",
         ),
         (
             "5/m",
             {"key": "session + get:q"},
-            f"Each session + q in the query string: at most 5 in 1 minute, where code names it; {BY_ADDRESS}",
+            f"Each session + q in the query string: at most 5 in 1 minute, where code names it; {by_address('a session or q')}",
         ),
         (
             "5/m",
             {"key": "jwt:cognito:username"},
-            f"Each cognito:username of the token: at most 5 in 1 minute, where code names it; {BY_ADDRESS}",
+            f"Each cognito:username of the token: at most 5 in 1 minute, where code names it; {by_address('cognito:username')}",
         ),
         ("5/m", {"regex": "^/v[12]/"}, "Each address: at most 5 in 1 minute, on paths that match ^/v[12]/."),
         ("5/m", {"regex": "^/v/", "methods": "GET"}, "Each address: at most 5 in 1 minute, on GET to paths that match ^/v/."),
@@ -82,8 +84,8 @@ def test_bursts_and_the_calendar_are_said(window: dict[str, Any], said: str) -> 
     [
         ({"cost": 5}, "each request costs 5"),
         ({"cost": 0}, "requests cost nothing and are only checked"),
-        ({"key": "user", "on_missing": "allow"}, "requests in which this is missing pass uncounted"),
-        ({"key": "user", "on_missing": "refuse"}, "requests in which this is missing are refused"),
+        ({"key": "user", "on_missing": "allow"}, "requests without a logged-in user pass uncounted"),
+        ({"key": "user", "on_missing": "refuse"}, "requests without a logged-in user are refused"),
         ({"count_refused": True}, "refused requests also count"),
         ({"on_error": "refuse"}, "while Redis is away, requests are refused"),
         ({"on_error": "local"}, "while Redis is away, each process counts its share"),
@@ -103,8 +105,8 @@ def test_a_rule_without_a_limit_says_so() -> None:
 
 def test_what_a_key_lacks_is_said_only_where_a_request_may_lack_it() -> None:
     for key in ("ip", "global", "user_or_ip+path", "method"):
-        assert "this is missing" not in sentence(define(f"x-{key[:2]}", "5/m", key=key, on_missing="refuse"))
-    assert "this is missing" in sentence(define("y", "5/m", key="ip+user"))
+        assert "requests without" not in sentence(define(f"x-{key[:2]}", "5/m", key=key, on_missing="refuse"))
+    assert "requests without" in sentence(define("y", "5/m", key="ip+user"))
 
 
 class TestNoFieldIsSilent:
@@ -120,7 +122,7 @@ class TestNoFieldIsSilent:
         "normalise": {"normalise": True},
         "cost": {"cost": 2},
         "count_when": {"count_when": "401"},
-        "hold": {"hold": True},
+        "hold": {"hold": True, "count_when": "401"},
         "count_refused": {"count_refused": True},
         "penalty": {"penalty": timedelta(minutes=15)},
         "lease": {"lease": 2},
@@ -180,7 +182,7 @@ class TestNoFieldIsSilent:
     [
         ({"prefix": "/api"}, "on paths that start with /api"),
         ({"prefix": "/api", "methods": "POST"}, "on POST paths that start with /api"),
-        ({"path": "/x/", "normalise": True}, "capital letters, blanks and Unicode forms make no difference"),
+        ({"path": "/x/", "normalise": True}, "capital letters and blanks make no difference"),
         ({"path": "/x/", "message": "Slow down."}, "; refused clients read “Slow down”."),
         ({"path": "/x/", "message": "x" * 200}, f"refused clients read “{'x' * 79}…”"),
     ],

@@ -162,6 +162,34 @@ def test_what_the_server_found_wrong_is_marked_until_it_is_correct(page: Any) ->
     assert page.locator(".field-pattern .errorlist").count() == 0
 
 
+def test_the_page_says_that_something_is_wrong_until_all_is_right(page: Any) -> None:
+    page.select_option("[name=applies_to]", "route")
+    page.click("[name=_save]")
+    page.wait_for_selector(".errornote")
+    page.fill("[name=name]", "login")
+    page.select_option("[name=applies_to]", "all")  # the pattern is no longer asked for
+    page.wait_for_function("document.querySelector('.field-name .errorlist, .field-pattern .errorlist') === null")
+    assert page.locator(".errornote").is_visible()
+    page.fill("[name=windows-0-limit]", "600")
+    page.fill("[name=windows-0-period]", "1m")
+    page.keyboard.press("Tab")
+    sync_api.expect(page.locator(".errornote, .errorlist, .rw-said:not(:empty)")).to_have_count(0)
+
+
+def test_a_field_with_suggestions_looks_like_a_list(page: Any) -> None:
+    field = page.locator("[name=pattern]")
+    page.select_option("[name=applies_to]", "route")
+    assert "gradient" in field.evaluate("(each) => getComputedStyle(each).backgroundImage")
+    assert field.get_attribute("placeholder") == "Choose…"
+    assert "login" in field.evaluate("(each) => [...each.list.options].map((option) => option.value)")
+    page.evaluate("() => { HTMLInputElement.prototype.showPicker = function () { this.dataset.opened = 'yes'; }; }")
+    field.click()
+    assert field.get_attribute("data-opened") == "yes"
+    page.select_option("[name=applies_to]", "regex")
+    assert field.get_attribute("placeholder") == ""
+    assert field.evaluate("(each) => getComputedStyle(each).backgroundImage") == "none"
+
+
 def test_without_javascript_a_rule_is_made_as_well(open_page: Any) -> None:
     page = open_page(ADD, java_script_enabled=False)
     page.fill("[name=name]", "tenants")

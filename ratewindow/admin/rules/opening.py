@@ -29,6 +29,11 @@ def of(request: HttpRequest) -> Opening:
     return request._ratewindow_opening  # type: ignore[attr-defined,no-any-return]
 
 
+def is_blank(request: HttpRequest) -> bool:
+    """Whether the form of a new rule begins with nothing, and nothing has been sent yet."""
+    return request.method == "GET" and not (of(request).fields or of(request).limits)
+
+
 def _asked_for(request: HttpRequest) -> Opening:
     ready = presets.preset(request.GET["ready"]) if request.method == "GET" and "ready" in request.GET else None
     if ready is None:

@@ -130,6 +130,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         context["evidence"] = evidence.box(request, rule) if rule is not None else None
         if rule is None:
             context.setdefault("evidence_token", evidence.sent(request))
+            context["is_blank"] = opening.is_blank(request)
         if context["recording"].get("figures") or context["evidence"]:
             context["media"] += curve.MEDIA
         context["overrides"] = override_links.of_rule(request, rule) if rule is not None else {}

@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 
 class SuggestingInput(forms.TextInput):
@@ -18,7 +19,8 @@ class SuggestingInput(forms.TextInput):
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         lists = {choice: list(values) for choice, values in self.suggestions.items() if values}
-        text_input = super().render(name, value, {**(attrs or {}), "data-rw-lists": self.by}, renderer)
+        more = {"data-rw-lists": self.by, "data-rw-choose": gettext("Choose…")}
+        text_input = super().render(name, value, {**(attrs or {}), **more}, renderer)
         return format_html(
             "{}{}", text_input, format_html_join("", "{}", ((_datalist(f"rw-{name}-{key}", lists[key]),) for key in lists))
         )

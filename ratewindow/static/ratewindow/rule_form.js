@@ -27,8 +27,12 @@ document.addEventListener("DOMContentLoaded", () => {
             if (text?.nodeType === Node.TEXT_NODE && part.dataset.rwLabel && !part.hidden)
                 text.data = part.dataset.rwLabel + (text.data.includes(":") ? ":" : "");
         }
-        for (const input of form.querySelectorAll("[data-rw-lists]"))
-            input.setAttribute("list", `rw-${input.name}-${value(input.dataset.rwLists)}`);
+        for (const input of form.querySelectorAll("[data-rw-lists]")) {
+            const list = document.getElementById(`rw-${input.name}-${value(input.dataset.rwLists)}`);
+            input.setAttribute("list", list?.id ?? "");
+            input.classList.toggle("rw-offers", list !== null);
+            input.placeholder = list ? input.dataset.rwChoose : "";
+        }
         for (const choice of form.querySelectorAll(".rw-choice > select")) {
             const other = choice.parentElement.querySelector(".rw-other");
             other.hidden = other.querySelector("input").disabled = choice.value !== "other";
@@ -76,6 +80,13 @@ document.addEventListener("DOMContentLoaded", () => {
         if (!answer.ok || number !== asked) return; // a later question has the newer answer
         const {errors} = await answer.json();
         for (const [name, said] of left) say(name, said, errors[name] ?? []);
+        if (!Object.keys(errors).length) sayThatAllIsRight();
+    }
+    // Of the whole form some themes say it in another way. What is wrong with no field in particular stays until it is saved.
+    function sayThatAllIsRight() {
+        for (const list of form.querySelectorAll(".errorlist.nonform")) list.remove();
+        if (form.querySelector(".errorlist.nonfield, div.errornote, .errornote + .errorlist > li, .alert-dismissible")) return;
+        for (const note of form.querySelectorAll("p.errornote, :scope > .alert-danger")) note.remove();
     }
     function say(name, said, messages) {
         said.replaceChildren(...messages.map((message) => Object.assign(document.createElement("p"), {textContent: message})));
@@ -86,6 +97,10 @@ document.addEventListener("DOMContentLoaded", () => {
             else input.removeAttribute("aria-invalid");
         }
     }
+    function leave(input) {
+        const name = input.name.replace(/_other$/, "");
+        if (!left.has(name)) left.set(name, placeFor(input));
+    }
     function placeFor(input) {
         const said = Object.assign(document.createElement("div"), {className: "rw-said"});
         said.setAttribute("aria-live", "polite");
@@ -95,16 +110,20 @@ document.addEventListener("DOMContentLoaded", () => {
 
     function changed(event) {
         showWhatFits();
-        const name = event.target.name?.replace(/_other$/, "");
         if (event.target.matches(".rw-choice > select") && event.target.value === "other")
             return event.target.parentElement.querySelector(".rw-other input").focus(); // nothing is typed yet
-        if (!name || event.target.form !== form || event.target.type === "hidden") return;
+        if (!event.target.name || event.target.form !== form || event.target.type === "hidden") return;
         if (!form.querySelector("[data-rw-validate]")) return; // a form that is no rule's
-        if (!left.has(name)) left.set(name, placeFor(event.target));
+        leave(event.target);
         validate().catch(() => {}); // without an answer, the server says it when the rule is saved
     }
 
+    for (const list of form.querySelectorAll(".errorlist:not(.nonfield, .nonform)")) {
+        const input = list.closest(".form-row, .form-group, td, .grp-td")?.querySelector("[name]:not([type=hidden])");
+        if (input) leave(input);
+    }
     form.addEventListener("change", changed);
+    form.addEventListener("click", ({target}) => target.matches(".rw-offers:enabled") && target.showPicker?.());
     // Some themes put widgets of jQuery over selects, whose events only that copy of jQuery hears.
     for (const jQuery of new Set([window.jQuery, window.django?.jQuery].filter(Boolean)))
         jQuery(form).on("change", (event) => event.originalEvent || changed(event));

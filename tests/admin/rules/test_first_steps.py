@@ -56,6 +56,7 @@ def test_one_click_opens_the_form_filled_in_and_saves_nothing(page: Client) -> N
     assert [(row["limit"].value(), row["period"].value()) for row in formset.formset.forms] == [(5, "1m"), (20, "1h")]
     assert errors(response) == []
     assert not RateRule.objects.exists()
+    assert f'href="{READY}"' not in response.content.decode()  # one has been chosen
 
 
 def test_one_that_was_not_found_is_opened_to_be_filled_in(page: Client) -> None:

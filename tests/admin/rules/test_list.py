@@ -15,7 +15,7 @@ from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.reporting.sums import Sums
 from tests.support.rule_pages import LIST, change, count, define, said, typed
 
-BY_ADDRESS = "requests in which this is missing count by address."
+BY_ADDRESS = "requests without a logged-in user are counted by their address."
 pytestmark = pytest.mark.django_db
 
 
@@ -50,13 +50,13 @@ class TestList:
     def test_it_is_there_while_redis_is_away_with_what_was_collected(self, page: Client, settings: Any) -> None:
         define()
         define("other")
-        assert "not met" in said(page.get(LIST))
+        assert "no requests" in said(page.get(LIST))
         now = timezone.now().replace(second=0, microsecond=0)
         ThrottleStat.objects.create(rule="login", resolution="minute", start=now, passed=7, refused=3)
         settings.RATEWINDOW = {**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}
         listed = said(page.get(LIST))
         assert "7 passed · 3 refused, 30 %" in listed
-        assert "not known" in listed and "not met" not in listed
+        assert "not known" in listed and "no requests" not in listed
 
     def test_what_only_code_knows_stands_below_and_can_be_edited_here(self, page: Client) -> None:
         ratelimit("code.only", "7/m; 70/h", key="user", methods=["POST"])(lambda request: None)

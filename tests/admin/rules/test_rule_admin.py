@@ -259,7 +259,11 @@ class TestAnswersAndCounting:
             ({"count_when": "login_failed"}, "; only failed logins count."),
             (
                 {"count_when": "login_failed", "hold": True},
-                "; each request counts as soon as it arrives, and no longer once its answer shows that it should not.",
+                "; only failed logins count: an attempt counts at once, and is taken off again if the login succeeds.",
+            ),
+            (
+                {"count_when": "401", "hold": True},
+                "status 401 count: a request counts at once, and is taken off again if its answer has another one.",
             ),
             ({"count_when": "401"}, "; only answers with status 401 count."),
             ({"count_when": "401,403 5XX"}, "; only answers with status 401, 403 or 5xx count."),

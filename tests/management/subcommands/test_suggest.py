@@ -29,7 +29,7 @@ def suggest(*arguments):
 
 def test_it_proposes_rules_for_the_sites_own_urls_each_with_its_reason():
     said = suggest()
-    assert "Logins. Slows down who guesses passwords." in said
+    assert "Logins. Slows down people who guess passwords." in said
     assert any(
         line.split() == ["login", "5/m;", "20/h", "failed", "ip+post:username", "route", "in,", "POST"]
         for line in said.splitlines()
