@@ -1,5 +1,6 @@
 """The report: what the rules did in a period. It is the changelist of ThrottleStat."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -38,7 +39,7 @@ class ReportAdmin(RecordedAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.changelist_view)
-        pages = [
+        pages: list[tuple[str, Callable[..., HttpResponse]]] = [
             ("state", partial(health_page.page, self)),
             ("switch", partial(switch_page.page, self)),
             ("report_act", asking(self, partial(acts.press, self))),
