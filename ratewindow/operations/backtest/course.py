@@ -33,7 +33,7 @@ class Course:
 
     def refuses(self, check: Check, now_ms: int) -> bool:
         """Whether one check refuses a request, or would in shadow: `judge` for a rule alone that counts every request."""
-        return self._store.run([check], "hit", now_ms)[0].refuses
+        return self._store.refuses(check, now_ms)
 
     def judge(self, stages: Sequence[Stage], request: Place, now_ms: int, status: int) -> Judged:
         """Decide a request that was answered with this status when it passed."""
