@@ -18,7 +18,9 @@ CASES = {
     "`30/m`": ["--rates", "30/m"],
     "`30/m` by `sliding_log`": ["--rates", "30/m", "--algorithm", "sliding_log"],
     "`30/m; 500/h` by `ip+path`": ["--rates", "30/m; 500/h", "--key", "ip+path"],
+    "`5/s; 100/m` by `ip+path`": ["--rates", "5/s; 100/m", "--key", "ip+path"],
     "`30/m`, with `--suggest`": ["--rates", "30/m", "--suggest"],
+    "`5/s; 100/m` by `ip+path`, with `--suggest`": ["--rates", "5/s; 100/m", "--key", "ip+path", "--suggest"],
 }
 _RUN = """
 import json, resource, sys

@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
+from ratewindow.management.few_collections import few_collections
 from ratewindow.management.progress import ProgressLine
 from ratewindow.management.subcommands.backtest_as_text import said
 from ratewindow.management.subcommands.quiet_log import quiet_log
@@ -74,7 +75,7 @@ def _try(groups: Sequence[Group], options: dict[str, Any]) -> Tried:
     rules = [_rule(each) for group in groups for each in group.found if not each.used_by]
     line = ProgressLine(sys.stderr)
     try:
-        with quiet_log():
+        with quiet_log(), few_collections():
             log = open_logs(options["log"], options["format"])
             found = backtest(
                 log, side_by_side(rules), (), lambda share, requests: line.show(f"{requests:,} requests", share or None)

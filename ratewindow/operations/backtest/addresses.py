@@ -31,6 +31,8 @@ class Addresses:
 
     def name_in(self, identity: str) -> str:
         """The host name whose address is in an identity, ``ip:2001:db8:7::/64``; empty if it has none of these."""
+        if not self._known:
+            return ""
         if len(self._names) < len(self._known):
             self._names = {address: name for name, address in self._known.items()}
         for part in split(identity):

@@ -61,7 +61,7 @@ class _Backtest:
         self._alone = plan.rules[0] if len(plan.rules) == 1 and not plan.is_site else None  # its numbers are those of all
         windows = self._alone.windows if self._alone is not None and with_peaks else ()
         self._limits = {each.period_ms: each.limit for each in sorted(windows, key=lambda each: each.limit, reverse=True)}
-        self._quick = Quick() if self._alone is not None and not never and is_quick(self._alone) else None
+        self._quick = Quick(self._alone) if self._alone is not None and not never and is_quick(self._alone) else None
         self._peaks = [Peaks(period_ms) for period_ms in sorted(self._limits)]
 
     def run(self, progress: Progress | None) -> Result:
@@ -84,6 +84,7 @@ class _Backtest:
         if check is not None:
             self._decide_quickly(moment, check)
         elif not is_known:
+            missing = self._known.missing.total()
             request = self._places.of(entry)
             stages = self._asking.stages(request)
             check = only_check(stages, request) if self._alone is not None and not self._known.counts_by_answer else None
@@ -91,7 +92,7 @@ class _Backtest:
                 self._decide_quickly(moment, check, self._is_never(request))
             elif stages:
                 self._decide(moment, request, stages)
-            if quick is not None and (check is not None or not stages):
+            if quick is not None and (check is not None or not stages) and missing == self._known.missing.total():
                 quick.learn(entry, check)
 
     def _decide_quickly(self, moment: Moment, check: Check, never: bool = False) -> None:

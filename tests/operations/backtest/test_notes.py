@@ -2,6 +2,7 @@
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.http import HttpResponse
 from django.test import override_settings
 from django.urls import path
 
@@ -45,6 +46,23 @@ def test_keys_that_the_line_of_a_request_has():
     ]
     for key, refused in {"query:token": 6, "header:user-agent": 8, "cookie:basket": 8, "global": 8, "method": 8}.items():
         assert backtest(Logged(log), of_rates("2/m", key)).total.refused == Bounds(refused, refused), key
+
+
+def urls(*paths):
+    return [path(each, HttpResponse) for each in paths]
+
+
+@site(*urls("a", "b"))
+def test_each_path_of_each_client_is_known_from_its_second_request_on():
+    """A path that leads nowhere is no path of this key, however often it is asked for."""
+    log = [asked(number / 10, f"203.0.113.{number % 2}", f"/{'ab?c'[number % 4]}") for number in range(40)]
+    found = backtest(Logged(log), of_rates("2/m", "ip+path"))
+    clients = {(entry.client, entry.target.partition("?")[0]) for entry in log if entry.target in ("/a", "/b")}
+    assert found.total.clients == len(clients) + 2
+    assert found.total.refused == Bounds(*[40 - 2 * found.total.clients] * 2)
+    for on_missing, requests in {"allow": 20, "refuse": 40, "ip": 40}.items():
+        numbers = backtest(Logged(log), of_rates("2/m", "path", on_missing=on_missing)).total
+        assert numbers.requests == requests, on_missing
 
 
 @pytest.mark.django_db
