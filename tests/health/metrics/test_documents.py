@@ -77,7 +77,10 @@ def test_the_dashboard_is_as_grafana_loads_it() -> None:
         assert not cells & taken and max(x for x, _ in cells) < 24
         taken |= cells
         assert [target["refId"] for target in panel["targets"]] == list("ABC"[: len(panel["targets"])])
-    variables = {each["name"] for each in DASHBOARD["templating"]["list"]} | {"__rate_interval"}
+    listed = DASHBOARD["templating"]["list"]
+    assert all({"text", "value"} == each.get("current", {"text": "", "value": ""}).keys() for each in listed)
+    assert not any("definition" in each for each in listed)  # which Grafana's schema does not know
+    variables = {each["name"] for each in listed} | {"__rate_interval"}
     assert set(re.findall(r"\$\{?(\w+)", json.dumps(panels))) <= variables
 
 
