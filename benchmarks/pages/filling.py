@@ -1,7 +1,7 @@
 """The rows of a site: rules, blocks with their history, and statistics as long as they are kept."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ FOR_A_RULE = 20  # one of so many overrides
 
 
 class Size(NamedTuple):
-    """How many rows there are; `busy` rules have counts of every minute and hour, all rules of every day."""
+    """How many rows there are; `busy` rules have counts of every minute and hour, all rules of each day before these."""
 
     rules: int
     busy: int
@@ -97,31 +97,32 @@ def _edits(size: Size, now: datetime) -> Iterator[dict[str, Any]]:
             yield {**known, "kind": "rule", "subject": name, "action": "changed", "before": before, "after": after}
 
 
-def _spans(size: Size, now: datetime) -> Iterator[tuple[str, datetime, int]]:
-    """Resolution, start, and the number of rules that have counts of it."""
-    for resolution, span_s, count in (("minute", 60, size.minutes), ("hour", 3600, size.hours), ("day", 86_400, size.days)):
-        last = int(now.timestamp()) // span_s * span_s
+def _spans(size: Size, now: datetime) -> Iterator[tuple[str, datetime, int, range]]:
+    """Resolution, start, length in minutes, and the numbers of the rules that have counts of it."""
+    for resolution, minutes, count in (("minute", 1, size.minutes), ("hour", 60, size.hours), ("day", 1440, size.days)):
+        last = int(now.timestamp()) // (60 * minutes) * 60 * minutes
         for ago in range(count):
-            start = datetime.fromtimestamp(last - ago * span_s, UTC)
-            yield resolution, start, size.rules if resolution == "day" else size.busy
+            everybody = resolution == "day" and 24 * ago >= size.hours
+            start = datetime.fromtimestamp(last - ago * 60 * minutes, UTC)
+            yield resolution, start, minutes, range(size.rules if everybody else size.busy)
 
 
 def _stats(size: Size, now: datetime) -> Iterator[dict[str, Any]]:
-    for resolution, start, rules in _spans(size, now):
-        for n in range(rules):
-            yield {"rule": rule(n), "resolution": resolution, "start": start, **_counts(n)}
+    for resolution, start, minutes, rules in _spans(size, now):
+        for n in rules:
+            yield {"rule": rule(n), "resolution": resolution, "start": start, **_counts(minutes, [n])}
 
 
 def _totals(size: Size, now: datetime) -> Iterator[dict[str, Any]]:
-    for resolution, start, rules in _spans(size, now):
-        yield {"resolution": resolution, "start": start, **_counts(*range(rules))}
+    for resolution, start, minutes, rules in _spans(size, now):
+        yield {"resolution": resolution, "start": start, **_counts(minutes, rules)}
 
 
-def _counts(*numbers: int) -> dict[str, Any]:
-    """Of the rules with these numbers together."""
-    rules, refused = len(numbers), sum(n % 30 for n in numbers)
-    counts = {"passed": 90 * rules, "refused": refused, "other": 0, "would_refuse": 0, "fallback": 0, "near": 5 * rules}
-    reasons, latency = {"limit": refused} if refused else {}, {"0.181": 50 * rules, "0.256": 40 * rules}
+def _counts(minutes: int, numbers: Sequence[int]) -> dict[str, Any]:
+    """Of the rules with these numbers together: hours and days are the sums of their minutes."""
+    each, refused = minutes * len(numbers), minutes * sum(n % 30 for n in numbers)
+    counts = {"passed": 90 * each, "refused": refused, "other": 0, "would_refuse": 0, "fallback": 0, "near": 5 * each}
+    reasons, latency = {"limit": refused} if refused else {}, {"0.181": 50 * each, "0.256": 40 * each}
     return {**counts, "reasons": json.dumps(reasons), "latency": json.dumps(latency)}
 
 
@@ -129,7 +130,7 @@ def _offenders(size: Size, now: datetime) -> Iterator[dict[str, Any]]:
     """Of each busy rule, as in calm times: all, two clients, a network, a route and a user agent; and of all rules together."""
     values = {"client": "ip:203.0.113.{}", "network": "ip:198.51.{}.0/24", "route": "part-{}", "agent": "Robot {}"}
     kinds = (("all", ""), ("client", "user:{}"), *values.items())
-    for number, (resolution, start, _) in enumerate(_spans(size, now)):
+    for number, (resolution, start, *_) in enumerate(_spans(size, now)):
         rules = [(rule(n), n) for n in range(size.busy)]
         if resolution == "day" and number > size.minutes + size.hours:  # a day that is over
             rules += [(EVERY_RULE, n) for n in range(min(size.busy, 20))]

@@ -4,7 +4,8 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
+from operator import add
 from typing import Any, TypeVar
 
 import redis
@@ -19,6 +20,7 @@ from ratewindow.store import process_clients
 
 Key = TypeVar("Key")
 Rules = str | Collection[str]  # one rule by its name, several, or, if empty text, all
+Settled = tuple[dict[str, Sums], dict[datetime, Sums], Sums]  # by rule, by start, and the tallies
 
 _TEXTS = tuple(ExpressionWrapper(F(name), TextField()) for name in TALLIES)
 
@@ -51,13 +53,8 @@ def report(
 ) -> Report:
     """Read the sums of one rule, several or all in `period`; `known` is what was read from Redis before."""
     known = known or waiting(now_s, ask_redis)
-    rows, opened = ThrottleStat.objects.filter(of_rules(rules)), opened_in(period, rules, known)
-    settled = open_spans.settled(period, opened)
-    by_rule = _by_rule(rows.filter(settled))
-    by_start, tallied = (_of_all_rules(settled, by_rule) if rules == "" else None) or (
-        {start: Sums.of(numbers) for start, *numbers in _added_up(rows.filter(settled), "start")},
-        _tallied(rows.filter(open_spans.settled_coarsely(period, opened)).order_by().values_list(*_TEXTS)),
-    )
+    opened = opened_in(period, rules, known)
+    by_rule, by_start, tallied = (_of_all_rules(period, opened) if rules == "" else None) or _one_by_one(period, rules, opened)
     steps = dict.fromkeys(period.steps(), NOTHING)
     for start, sums in by_start.items():
         _add(steps, period.step_of(start), sums)
@@ -72,7 +69,7 @@ def report(
 def sums_by_rule(period: Period, rules: Rules, known: Waiting) -> dict[str, Sums]:
     """The numbers of each rule in `period`, without reasons and latency."""
     opened = opened_in(period, rules, known)
-    found = _by_rule(ThrottleStat.objects.filter(of_rules(rules)).filter(open_spans.settled(period, opened)))
+    found = _by_rule(rules, open_spans.settled(period, opened))
     for (_, name), sums in opened.items():
         _add(found, name, Sums.of(sums.numbers))
     return found
@@ -82,9 +79,11 @@ def sums_by_step(period: Period, rules: Rules, known: Waiting) -> dict[tuple[dat
     """The numbers of each step and rule in `period` for which there are any."""
     opened = opened_in(period, rules, known)
     rows = ThrottleStat.objects.filter(of_rules(rules)).filter(open_spans.settled(period, opened))
-    found: dict[tuple[datetime, str], Sums] = {}
+    step_of, numbers_of = cache(period.step_of), dict[tuple[datetime, str], list[int]]()
     for start, name, *numbers in rows.order_by().values_list("start", "rule", *NUMBERS):
-        _add(found, (period.step_of(start), name), Sums.of(numbers))
+        key = (step_of(start), name)
+        numbers_of[key] = [*map(add, numbers_of[key], numbers)] if key in numbers_of else numbers
+    found = {key: Sums.of(numbers) for key, numbers in numbers_of.items()}
     for (start, name), sums in opened.items():
         _add(found, (period.step_of(start), name), Sums.of(sums.numbers))
     return found
@@ -128,18 +127,29 @@ def opened_in(period: Period, rules: Rules, known: Waiting) -> dict[tuple[dateti
     return {key: sums for key, sums in opened.items() if period.start <= key[0] < period.end}
 
 
-def _by_rule(rows: "QuerySet[ThrottleStat]") -> dict[str, Sums]:
-    return {name: Sums.of(numbers) for name, *numbers in _added_up(rows, "rule")}
+def _by_rule(rules: Rules, condition: Q) -> dict[str, Sums]:
+    """Of all rules, lines of comparisons are left out here: a database compares the name of each row."""
+    rows = ThrottleStat.objects.filter(condition) if rules == "" else ThrottleStat.objects.filter(condition, of_rules(rules))
+    return {name: Sums.of(numbers) for name, *numbers in _added_up(rows, "rule") if concerns(rules, name)}
 
 
-def _of_all_rules(condition: Q, by_rule: Mapping[str, Sums]) -> tuple[dict[datetime, Sums], Sums] | None:
-    """What all rules together did, by start, and why. None if that is not what they did one by one: a row may be missing of a
-    time when a collector of an earlier version ran."""
-    lines = list(TotalStat.objects.filter(condition).order_by().values_list("start", *NUMBERS, *_TEXTS))
+def _of_all_rules(period: Period, opened: Mapping[Any, Sums]) -> Settled | None:
+    """By the rows of all rules together. None if these are not what the rules did one by one, in hours and days: a row may be
+    missing of a time when a collector of an earlier version ran."""
+    of_period = TotalStat.objects.filter(open_spans.settled(period, opened))
+    lines = list(of_period.order_by().values_list("start", *NUMBERS, *_TEXTS))
     by_start = {start: Sums.of(columns[: len(NUMBERS)]) for start, *columns in lines}
+    by_rule = _by_rule("", open_spans.settled_coarsely(period, opened))
     if _sum(by_start.values()) != _sum(by_rule.values()):
         return None
-    return by_start, _tallied(line[-len(_TEXTS) :] for line in lines)
+    return by_rule, by_start, _tallied(line[-len(_TEXTS) :] for line in lines)
+
+
+def _one_by_one(period: Period, rules: Rules, opened: Mapping[Any, Sums]) -> Settled:
+    rows, settled = ThrottleStat.objects.filter(of_rules(rules)), open_spans.settled(period, opened)
+    by_start = {start: Sums.of(numbers) for start, *numbers in _added_up(rows.filter(settled), "start")}
+    texts = rows.filter(open_spans.settled_coarsely(period, opened)).order_by().values_list(*_TEXTS)
+    return _by_rule(rules, settled), by_start, _tallied(texts)
 
 
 def _tallied(lines: Iterable[Sequence[str]]) -> Sums:

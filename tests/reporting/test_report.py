@@ -171,7 +171,7 @@ def test_a_report_asks_the_same_few_questions_however_much_there_is(django_asser
     with django_assert_num_queries(3):
         assert asked().total == Sums(passed=1200)
     TotalStat.objects.all().delete()
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         assert asked().total == Sums(passed=1200)
 
 
@@ -188,6 +188,17 @@ def test_rows_of_all_rules_that_are_missing_or_behind_change_no_figure(choice, m
     assert asked(choice) == found
     TotalStat.objects.filter(**missing).delete()
     assert asked(choice) == found
+
+
+@pytest.mark.parametrize("rules", ["", "login"])
+def test_hours_that_are_not_the_sums_of_their_minutes_change_no_figure_of_a_day_in_minutes(rules):
+    for ago in (1, 8, 200, 700):
+        sent(ago, {"login": Sums(3, 2), "api": Sums(1)}, now_s=NOW_S - 7200)
+    collect_stats(NOW_S)  # after which they no longer wait in Redis
+    found = asked("24h", rules)
+    assert found.total.refused == sum(each.refused for each in found.steps.values()) == 8
+    ThrottleStat.objects.filter(resolution="hour", start__lt=NOW - timedelta(hours=5)).update(refused=9)
+    assert asked("24h", rules) == found
 
 
 def test_steps_follow_the_wall_clock_of_the_current_time_zone():

@@ -14,7 +14,8 @@ from ratewindow.models import Edit, OffenderStat, Override, RateRule, ThrottleSt
 
 # Of either size, filters and searches leave a few rows, or more than are sorted at once.
 FEW = 60
-SOME = Size(rules=110, busy=8, overrides=2200, minutes=30, hours=48, days=70)  # the report compares 30 days with those before
+# The report compares 30 days with those before, and hours with those of earlier days: both know as many of these.
+SOME = Size(rules=110, busy=8, overrides=2200, minutes=30, hours=100, days=70)
 MANY = Size(rules=220, busy=16, overrides=5000, minutes=90, hours=100, days=365)
 
 
