@@ -17,6 +17,7 @@ _USED = ("client", "user", "status", "request", "method", "target", "path", "que
 _BLANKLESS = {"client", "status", "method", "target", "path", "query", "host", *TIMES}
 _QUOTED = r"([^{quote}\\]*+(?:\\.[^{quote}\\]*+)*)"
 PIECE = "t:"
+LONGEST_HOST = 1000  # before a port
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def _clock(places: Mapping[str, int]) -> Callable[[re.Match[str]], float]:
 
 
 def _pattern(parts: Sequence[str | Field], roles: list[str]) -> str:
-    """The regular expression. None of its parts goes back on what another has matched, so its time grows with the line only.
+    """The regular expression. Its parts do not go back on what others have matched, so its time grows with the line only.
     No group is possessive for that: in Python 3.11.2, which Debian 12 has, such a group matches too little."""
     pattern: list[str] = []
     before = ""
@@ -114,7 +115,8 @@ def _up_to(role: str, before: str, after: str, group: int) -> str:
     if not after:
         return r"(\S*+)" if role in _BLANKLESS else "(.*+)"
     if after[0] == ":" and role in ("client", "host"):
-        return r"([^ ]*)"  # an address of IPv6 has the separator of the port itself: the last one counts
+        # An address of IPv6 has the separator of the port itself: the last one counts. This part alone goes back, so it is short.
+        return rf"([^ ]{{0,{LONGEST_HOST}}})"
     if role == "clf" and after[0] == " ":
         return r"([^ ]*+(?: [+-]\d{2}:?\d{2})?)"
     if after == " " and role not in _BLANKLESS:

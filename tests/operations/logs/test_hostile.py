@@ -90,7 +90,7 @@ def test_of_a_line_that_is_too_long_nothing_is_held(size):
     assert [line for line in found if line != ""] == ["first", TOO_LONG, "last"]
 
 
-@pytest.mark.parametrize("unit", ["a ", '"', "\\", "[", "x-", ": ", '" "', "{", '{"a":', ", ", "=", "&", '\\"', " [", "1."])
+@pytest.mark.parametrize("unit", ["a ", '"', "\\", "[", "x-", ":", ": ", '" "', "{", '{"a":', ", ", "=", "&", '\\"', " [", "1."])
 def test_the_longest_lines_are_decided_in_one_pass(unit):
     """Were a pattern to go back on its steps, these would take hours, and the run would not end."""
     text = unit * (MOST_BYTES // len(unit))
