@@ -9,7 +9,7 @@ from ratewindow.overrides.networks import parse_network
 
 
 class Addresses:
-    """Addresses are kept; a host name gets a /64 of its own below 2001:db8::/32, the network for documentation.
+    """Addresses are kept; a host name, in capitals or not, gets a /64 of its own below 2001:db8::/32, which is for documentation.
 
     The /64 is a hash of the name, so that a name has the same address in the next run. If the hashes of two
     names collide, the later one takes the next free network. Where a shorter `prefix` counts as one client, it gets one of
@@ -21,8 +21,8 @@ class Addresses:
         self._shift = 128 - min(prefix, 64)
         self._networks = 2 ** max(0, 128 - used - self._shift)
         self._base <<= 128 - used
-        self._known: dict[str, str] = {}
-        self._names: dict[str, str] = {}  # by address
+        self._known: dict[str, str] = {}  # by name, in small letters
+        self._names: dict[str, str] = {}  # by address, as the log has it first
         self._taken: set[int] = set()
 
     def __len__(self) -> int:
@@ -33,8 +33,6 @@ class Addresses:
         """The host name whose address is in an identity, ``ip:2001:db8:7::/64``; empty if it has none of these."""
         if not self._known:
             return ""
-        if len(self._names) < len(self._known):
-            self._names = {address: name for name, address in self._known.items()}
         for part in split(identity):
             kind, _, value = part.partition(":")
             network = parse_network(value) if kind == "ip" and ":" in value else None
@@ -43,9 +41,11 @@ class Addresses:
         return ""
 
     def of(self, client: str) -> str:
-        known = self._known.get(client) or _literal(client)
+        name = client.lower()
+        known = self._known.get(name) or _literal(client)
         if known is None:
-            known = self._known[client] = self._made_up(client)
+            known = self._known[name] = self._made_up(name)
+            self._names.setdefault(known, client)
         return known
 
     def _made_up(self, name: str) -> str:
@@ -68,4 +68,4 @@ def _literal(client: str) -> str | None:
 
 
 def _number(name: str) -> int:
-    return int.from_bytes(hashlib.blake2b(name.lower().encode(errors="surrogateescape"), digest_size=4).digest())
+    return int.from_bytes(hashlib.blake2b(name.encode(errors="surrogateescape"), digest_size=4).digest())

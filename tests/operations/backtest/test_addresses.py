@@ -31,3 +31,13 @@ def test_names_whose_hashes_meet_are_still_two_clients(monkeypatch):
     monkeypatch.setattr("ratewindow.operations.backtest.addresses._number", lambda name: 2**32 - 1)
     assert addresses.of("a.example") == "2001:db8:ffff:ffff::1"
     assert addresses.of("b.example") == "2001:db8::1"
+
+
+def test_a_client_is_one_however_its_name_or_address_is_written():
+    addresses = Addresses()
+    assert len({addresses.of(name) for name in ("Host.Example.com", "host.example.COM", "host.example.com")}) == 1
+    assert len(addresses) == 1
+    assert addresses.name_in(f"ip:{addresses.of('HOST.example.com')}") == "Host.Example.com"
+    spelled = ("2001:DB8:7::1", "2001:db8:7:0:0:0:0:1", "2001:0db8:0007::0001", "2001:db8:7::1%eth0")
+    assert {addresses.of(each) for each in spelled} == {"2001:db8:7::1"}
+    assert {addresses.of(each) for each in ("::ffff:203.0.113.9", "::FFFF:cb00:7109", "203.0.113.9")} == {"203.0.113.9"}
