@@ -30,8 +30,8 @@ const draw = (section) => {
     };
 
     const at = () => Number(slider.value);
-    /* A line at a limit, with a word at its top. */
-    const line = (u, limit, word, dash, width) => {
+    /* A line at a limit, with a word at its top: on its right, or on its left where it `yields` to another line or has no room. */
+    const line = (u, limit, word, dash, width, yields = false) => {
         const {ctx, bbox} = u;
         const left = u.valToPos(x(limit), "x", true);
         ctx.lineWidth = width * devicePixelRatio;
@@ -41,7 +41,8 @@ const draw = (section) => {
         ctx.lineTo(left, bbox.top + bbox.height);
         ctx.stroke();
         if (!word) return;
-        const isLeft = left + ctx.measureText(word).width + 8 * devicePixelRatio > bbox.left + bbox.width;
+        const room = ctx.measureText(word).width + 8 * devicePixelRatio;
+        const isLeft = left + room > bbox.left + bbox.width || (yields && left - room > bbox.left);
         ctx.textAlign = isLeft ? "right" : "left";
         ctx.fillText(word, left + (isLeft ? -5 : 5) * devicePixelRatio, bbox.top + (word === data.words.now ? 16 * devicePixelRatio : 0));
     };
@@ -51,7 +52,7 @@ const draw = (section) => {
         ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
         ctx.textBaseline = "top";
         ctx.fillStyle = ctx.strokeStyle = colour(plot);
-        if (data.now) line(u, data.now, data.words.now, [3, 3], 1);
+        if (data.now) line(u, data.now, data.words.now, [3, 3], 1, data.now < data.suggested);
         if (data.suggested) line(u, data.suggested, data.words.suggested, [3, 3], 1);
         ctx.fillStyle = ctx.strokeStyle = colour(said);
         line(u, data.limits[at()], "", [], 2);

@@ -63,10 +63,13 @@ def context(request: HttpRequest, plan: Plan, decided: Sequence[Decided]) -> Map
     first, *others = [each.result.periods for each in decided]
     names = {"name": gettext("this log"), "beside_name": gettext("the other log")}
     curves = of_periods(request, first, beside=others[0] if others else (), **names)
-    return {"logs": [_of_log(request, plan, each) for each in decided], "curves": curves}
+    logs = [_of_log(request, plan, each) for each in decided]
+    for log in logs[1:]:
+        log["notes"] = [note for note in log["notes"] if note not in logs[0]["notes"]]  # which says it of both
+    return {"logs": logs, "curves": curves}
 
 
-def _of_log(request: HttpRequest, plan: Plan, decided: Decided) -> Mapping[str, Any]:
+def _of_log(request: HttpRequest, plan: Plan, decided: Decided) -> dict[str, Any]:
     result = decided.result
     total, log = result.total, result.log
     alone = not plan.is_site
