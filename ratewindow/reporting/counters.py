@@ -1,4 +1,4 @@
-"""The counts of this process: what each rule decided in each minute, and for whom, sent to Redis about once a second."""
+"""The counts of this process: each decision counts on the sheet of its minute, which is sent to Redis about once a second."""
 
 import itertools
 import logging
@@ -6,21 +6,20 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
 
 from django.http import HttpRequest
-from django.utils.functional import LazyObject, empty
 
 from ratewindow import conf
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import Decision
-from ratewindow.reporting import codes, hours, latency, minutes, tallies, totals
-from ratewindow.reporting.about_request import MOST_AGENT, Facts, about
+from ratewindow.reporting import codes, hours, minutes, totals
+from ratewindow.reporting.about_request import Facts, facts_of
 from ratewindow.reporting.codes import Codes, Refusal
 from ratewindow.reporting.peak_counts import PeakCounts
-from ratewindow.reporting.sums import NUMBERS, Sums
-from ratewindow.reporting.who import CLIENT, MOST_REFUSED, Counted, Who
-from ratewindow.reporting.who_counts import REFUSING, Copy, WhoCounts
+from ratewindow.reporting.sheets import NEAR, PASSED, PLACES, Line, Sheet, count_time
+from ratewindow.reporting.sums import Sums
+from ratewindow.reporting.who import Who
+from ratewindow.reporting.who_counts import REFUSING
 from ratewindow.rulebook import recordings
 from ratewindow.store import process_clients
 
@@ -28,92 +27,8 @@ logger = logging.getLogger("ratewindow")
 
 FLUSH_S = 1.0
 MOST_RULES = 500  # different names in one minute
-MOST_CLIENTS = 600  # of one minute in all rules together, unless that is fewer than `LEAST_CLIENTS` of each
-LEAST_CLIENTS = 4
 MOST_WAITING = 128  # refused requests of a minute of which it is not counted yet who they were
 MOST_MINUTES = 120  # kept unsent while Redis is away; with memory://, all that is kept
-
-# The fields of Sums that an outcome raises, by their index: a request that would be refused passes.
-_PASSED, _FALLBACK, _NEAR = 0, 4, 5
-_PLACES = {"refused": (1,), "other": (2,), "would_refuse": (_PASSED, 3)}
-
-
-class _Line:
-    """The sums of one rule in one minute, while they grow."""
-
-    __slots__ = ("met", "numbers", "reasons", "spans", "who")
-
-    def __init__(self) -> None:
-        self.who = WhoCounts()
-        self.met = self.who.met
-        self.numbers = [0] * len(NUMBERS)
-        self.reasons: dict[str, int] = {}
-        self.spans = [0] * latency.SPANS
-
-    def explain(self, decision: Decision) -> None:
-        """Count why a request was refused, or decided without the store."""
-        if decision.outcome == "refused":
-            self.count(decision.reason)
-        if decision.cause:
-            self.count(decision.cause)
-        if decision.cause or decision.reason == "store":
-            self.numbers[_FALLBACK] += 1
-
-    def count(self, reason: str) -> None:
-        if reason in self.reasons or len(self.reasons) < tallies.MOST_NAMES:
-            self.reasons[reason] = self.reasons.get(reason, 0) + 1
-
-    def copied(self) -> Copy:
-        passed, refused, other, would_refuse, *_ = self.numbers
-        return self.who.copied(Counted(refused, would_refuse, passed + refused + other))
-
-    def frozen(self) -> Sums:
-        return Sums.of(self.numbers, dict(self.reasons), latency.tally_of(self.spans))
-
-
-@dataclass
-class _Sheet:
-    """The sums of one minute. If a minute is opened again, its new token makes its counts add to those sent before."""
-
-    token: str
-    lines: dict[str, _Line] = field(default_factory=dict)
-    changes: int = 0
-    sent: int = 0  # `changes` when they were last sent
-    # Those refused, or without an identity, of whom `about` is not known yet.
-    waiting: list[tuple[WhoCounts, str, str, Facts | str, Decision]] = field(default_factory=list)
-    codes: Codes = field(default_factory=Codes)
-
-    def count_waiting(self) -> None:
-        """Count who they were. Of many at once, and not in each request: it takes longer than all the rest."""
-        waiting, self.waiting = self.waiting, []
-        for counts, outcome, client, facts, decision in waiting:
-            known = about(facts)
-            if decision.id:
-                self.codes.add(decision, client or known.client, known)
-            if not client and known.client:
-                counts.meet(known.client)
-            if (client or known.client) and outcome in REFUSING:
-                counts.refuse(outcome, client or known.client, known)
-
-    def frozen(self) -> dict[str, Sums]:
-        return {rule: line.frozen() for rule, line in self.lines.items()}
-
-    def copied(self) -> dict[str, Copy]:
-        self.count_waiting()
-        return {rule: line.copied() for rule, line in self.lines.items()}
-
-    def share(self) -> int:
-        """How many clients of each rule are kept once the minute is over, and sent."""
-        return max(LEAST_CLIENTS, min(MOST_REFUSED[CLIENT], MOST_CLIENTS // max(1, len(self.lines))))
-
-
-def count_time(spans: list[int], took_s: float) -> None:
-    """Count a time in one of the spans of `latency`; longer times count in the last. Runs for every decision."""
-    took_us = int(took_s * 1e6)
-    try:
-        spans[(took_us * took_us).bit_length()] += 1  # the integer part of the logarithm
-    except IndexError:
-        spans[-1] += 1
 
 
 class Counters:
@@ -127,7 +42,7 @@ class Counters:
         """Begin with nothing counted. After a fork, the counts and the token so far are the parent's."""
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._token, self._serial = secrets.token_hex(6), itertools.count()
-        self._sheets: dict[int, _Sheet] = {}
+        self._sheets: dict[int, Sheet] = {}
         self._peaks = PeakCounts()
         self._logged: set[str] = set()
         self._causes: dict[str, int] = {}
@@ -164,13 +79,13 @@ class Counters:
                     except KeyError:
                         line.who.meet(client)
                 if outcome == "passed":
-                    line.numbers[_PASSED] += 1
+                    line.numbers[PASSED] += 1
                     for answer in decision.windows:
                         if answer[1] < answer[0].scarce:  # by index, as nearly every request comes here
-                            line.numbers[_NEAR] += 1
+                            line.numbers[NEAR] += 1
                             break
                 else:
-                    for place in _PLACES[outcome]:
+                    for place in PLACES[outcome]:
                         line.numbers[place] += 1
                 if not client or outcome in REFUSING:
                     if facts is None:
@@ -207,11 +122,11 @@ class Counters:
                 line.count(cause)
                 sheet.changes += 1
 
-    def _line(self, sheet: _Sheet, rule: str) -> _Line | None:
+    def _line(self, sheet: Sheet, rule: str) -> Line | None:
         if len(sheet.lines) >= MOST_RULES:
             self._warn(f"more than {MOST_RULES} rules met in a minute: the others are not counted")
             return None
-        line = sheet.lines[rule] = _Line()
+        line = sheet.lines[rule] = Line()
         return line
 
     def flush(self, ending: bool = False) -> None:
@@ -301,14 +216,14 @@ class Counters:
             name = rule if rule in self._gone or len(self._gone) < totals.MOST_NAMES else totals.OTHERS
             self._gone[name] = self._gone[name].plus(sums) if name in self._gone else sums
 
-    def _open(self, minute: int) -> _Sheet:
+    def _open(self, minute: int) -> Sheet:
         for number, earlier in self._sheets.items():  # an outage of hours takes no more memory than its minutes would, sent
             earlier.count_waiting()
             if not self._is_recent(number):
                 earlier.codes = Codes()
             for line in earlier.lines.values():
                 line.who.shrink(earlier.share())
-        sheet = self._sheets[minute] = _Sheet(f"{self._token}.{next(self._serial)}")
+        sheet = self._sheets[minute] = Sheet(f"{self._token}.{next(self._serial)}")
         while len(self._sheets) > MOST_MINUTES:
             self._drop(min(self._sheets))
             if not process_clients.in_memory():
@@ -319,26 +234,6 @@ class Counters:
         if message not in self._logged:
             self._logged.add(message)
             logger.warning("ratewindow: %s", message)
-
-
-def facts_of(who: HttpRequest | str | None) -> Facts | str:
-    """What `about` needs of a request, which is not kept itself: its body may be large."""
-    if not isinstance(who, HttpRequest):
-        return who or ""
-    meta, known = who.META, vars(who)
-    user = known.get("_cached_user") or known.get("_acached_user") or known.get("user")
-    if isinstance(user, LazyObject):  # which holds the request until somebody looks at the user
-        user = None if user._wrapped is empty else user._wrapped
-    return Facts(
-        meta.get("REMOTE_ADDR") or "",
-        meta.get("HTTP_X_FORWARDED_FOR") or "",
-        str(meta.get("HTTP_USER_AGENT") or "")[:MOST_AGENT],
-        who.method or "",
-        who.path_info,
-        getattr(who, "urlconf", None),
-        who.resolver_match,
-        user,
-    )
 
 
 _process = Counters()
