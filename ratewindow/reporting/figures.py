@@ -25,13 +25,12 @@ def figures(report: Report, earlier: Earlier) -> list[Figure]:
     """Four totals, each with what it is a part of; a fifth if other rules refused requests that these rules met."""
     total, before = report.total, earlier.total_before
 
-    def share(part: int) -> str:
-        values = {"percent": percent(part, total.met), "met": number(total.met), "near": number(total.near)}
-        near = part is total.passed and total.near
+    def share(part: int, near: int = 0) -> str:
+        values = {"percent": percent(part, total.met), "met": number(total.met), "near": number(near)}
         return (gettext("%(percent)s of %(met)s; %(near)s near a limit") if near else gettext("%(percent)s of %(met)s")) % values
 
     parts = (
-        ("passed", gettext("Passed"), total.passed, share(total.passed)),
+        ("passed", gettext("Passed"), total.passed, share(total.passed, total.near)),
         ("refused", gettext("Refused"), total.refused, share(total.refused)),
         *([("other", gettext("Refused by another rule"), total.other, share(total.other))] if total.other else []),
         ("would", gettext("Would refuse"), total.would_refuse, gettext("of those passed, by rules in shadow")),
