@@ -7,9 +7,8 @@ counts once.
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from ratewindow.limiter.redis.faults import BadReply
 from ratewindow.limiter.redis.thread_deadline import limited
-from ratewindow.reporting import recorded_hours
+from ratewindow.reporting import hashes, recorded_hours
 from ratewindow.reporting.peak_counts import HOUR_S, Unsent
 from ratewindow.reporting.recorded_hours import Hour
 from ratewindow.store import malformed, process_clients, state_keys
@@ -56,21 +55,5 @@ def recording_of(field: str) -> int | None:
 
 def fields(numbers: Iterable[int]) -> list[tuple[int, str, str]]:
     """Hour, field and text of all that processes have sent."""
-    keys = {number: state_keys.hour_peaks(number) for number in numbers}
-    client = process_clients.patient_client()
-
-    def ask() -> list[object]:
-        with client.pipeline(transaction=False) as pipe:
-            for key in keys.values():
-                pipe.hgetall(key)
-            return pipe.execute()
-
-    hashes = with_repair(client, dict.fromkeys(keys.values(), "hash"), ask)
-    if not all(isinstance(each, dict) for each in hashes):
-        raise BadReply(f"not the peaks of an hour: {hashes!r:.100}")
-    return [
-        (number, field.decode(errors="replace"), text.decode(errors="replace"))
-        for number, found in zip(keys, hashes, strict=True)
-        if isinstance(found, dict)
-        for field, text in found.items()
-    ]
+    found = hashes.read({number: state_keys.hour_peaks(number) for number in numbers})
+    return [(number, field, text) for number, by_field in found.items() for field, text in by_field.items()]

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from ratewindow.limiter.redis.faults import BadReply
 from ratewindow.limiter.redis.thread_deadline import limited
-from ratewindow.reporting import sums, totals, who
+from ratewindow.reporting import hashes, sums, totals, who
 from ratewindow.reporting.codes import Unsent
 from ratewindow.reporting.sums import Sums
 from ratewindow.reporting.who import Who
@@ -99,28 +99,16 @@ def read_who(minutes: Iterable[int]) -> dict[int, dict[str, Who]]:
 
 
 def _read(minutes: Iterable[int], key: Callable[[int], str], from_text: FromText[Value]) -> dict[int, dict[str, Value]]:
-    keys = {minute: key(minute) for minute in minutes}
-    client = process_clients.patient_client()
-
-    def ask() -> list[Mapping[bytes, bytes]]:
-        with client.pipeline(transaction=False) as pipe:
-            for each in keys.values():
-                pipe.hgetall(each)
-            return pipe.execute()
-
-    hashes = with_repair(client, dict.fromkeys(keys.values(), "hash"), ask)
-    if not all(isinstance(each, dict) for each in hashes):
-        raise BadReply(f"not the counts of a minute: {hashes!r:.100}")
-    return {minute: _by_rule(found, from_text) for minute, found in zip(keys, hashes, strict=True)}
+    found = hashes.read({minute: key(minute) for minute in minutes})
+    return {minute: _by_rule(fields, from_text) for minute, fields in found.items()}
 
 
-def _by_rule(fields: Mapping[bytes, bytes], from_text: FromText[Value]) -> dict[str, Value]:
+def _by_rule(fields: Mapping[str, str], from_text: FromText[Value]) -> dict[str, Value]:
     total: dict[str, Value] = {}
     for name, text in fields.items():
-        rule = name.decode(errors="replace").partition("|")[2]
-        value = from_text(text.decode(errors="replace"))
+        rule, value = name.partition("|")[2], from_text(text)
         if value is None or not totals.is_name(rule):
-            malformed.skip("count", name.decode(errors="replace"), text.decode(errors="replace"))
+            malformed.skip("count", name, text)
         else:
             total[rule] = total[rule].plus(value) if rule in total else value
     return total
