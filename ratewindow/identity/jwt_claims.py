@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.utils.functional import LazyObject
 
 from ratewindow import conf
+from ratewindow.conf.readers import Jwt
 from ratewindow.identity.body_fields import scalar
 from ratewindow.identity.normalise import Normaliser
 from ratewindow.identity.request_attributes import original
@@ -65,7 +66,7 @@ def _from_header(request: HttpRequest) -> Mapping[str, Any] | None:
     return request._ratewindow_claims  # type: ignore[attr-defined, no-any-return]
 
 
-def _verified(sent: str, settings: "conf.Jwt") -> Mapping[str, Any] | None:
+def _verified(sent: str, settings: Jwt) -> Mapping[str, Any] | None:
     import jwt
 
     scheme, _, token = sent.partition(" ")

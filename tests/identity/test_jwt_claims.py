@@ -19,6 +19,7 @@ from django.utils.functional import SimpleLazyObject
 
 from ratewindow import conf
 from ratewindow.checks.settings import check_settings
+from ratewindow.conf.readers import Jwt
 from ratewindow.identity import recipe
 from ratewindow.identity.jwt_claims import MOST_CHARACTERS
 
@@ -221,7 +222,7 @@ class TestSetting:
         assert who(bearer_before, HS) is None  # and a server that runs no checks trusts nobody
 
     def test_a_key_with_a_line_break_at_its_end_is_read_as_it_is(self) -> None:
-        assert conf.read({"JWT": {**HS, "KEY": PUBLIC, "ALGORITHMS": "RS256"}})[0].jwt == conf.Jwt(PUBLIC, ("RS256",))
+        assert conf.read({"JWT": {**HS, "KEY": PUBLIC, "ALGORITHMS": "RS256"}})[0].jwt == Jwt(PUBLIC, ("RS256",))
 
 
 bearer_before = bearer(tenant="acme")
