@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext
 
 from ratewindow import conf
+from ratewindow.admin.addresses import reverse, shown_by
 from ratewindow.health import overview
 from ratewindow.rulebook import kill_switch
 
@@ -31,6 +31,7 @@ class Banner:
 
 def banner(request: HttpRequest, problems: bool = True, off: bool = True) -> Banner:
     user: Any = request.user
+    shown_by(request)
     return Banner(
         glance(request).problems if problems else [],
         off_message() if off else "",

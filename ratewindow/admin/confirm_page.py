@@ -13,10 +13,11 @@ from django.core.exceptions import PermissionDenied
 from django.db import router, transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import last_hour, own_page
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.masking import display
 from ratewindow.admin.recorded import RecordedAdmin
 from ratewindow.admin.switch_page import may_switch

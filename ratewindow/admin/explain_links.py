@@ -2,8 +2,7 @@
 
 from urllib.parse import urlencode
 
-from django.urls import reverse
-
+from ratewindow.admin.addresses import reverse
 from ratewindow.models import Override, RateRule
 from ratewindow.overrides.subjects import Subject, parse_subject
 

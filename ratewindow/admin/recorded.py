@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.admin.addresses import shown_by
 from ratewindow.models import origin
 
 WHY = "why"  # the field for the reason, in forms of rows that have none of their own
@@ -16,7 +17,7 @@ WHY_FIELDSET = (_("This change"), {"fields": [WHY]})
 
 
 class RecordedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """A `ModelAdmin` of which every page, also those that a subclass adds, says whose edits it makes."""
+    """A `ModelAdmin` of which every page, also those that a subclass adds, says whose edits it makes, and links to its site."""
 
     @property
     def urls(self) -> list[URLPattern]:
@@ -31,6 +32,7 @@ class RecordedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 def recorded(view: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(view)
     def recording(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        shown_by(request)
         if request.method != "POST" or not request.user.is_authenticated:
             return view(request, *args, **kwargs)
         reason = request.POST.get(WHY) or request.POST.get("reason") or ""

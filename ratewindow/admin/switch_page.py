@@ -9,7 +9,6 @@ from django.core.exceptions import PermissionDenied
 from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
@@ -18,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow import conf
 from ratewindow.admin import own_page
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.banner import OFF_TAG, SWITCH, off_message
 from ratewindow.admin.post_button import post_button
 from ratewindow.conf.translation import translated

@@ -7,12 +7,13 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.alerts.form import ChannelForm
 from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.registering import register

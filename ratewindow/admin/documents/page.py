@@ -14,7 +14,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.http import content_disposition_header
 from django.utils.safestring import SafeString
@@ -23,6 +23,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import own_page
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.confirm_page import changes_nothing
 from ratewindow.admin.documents.rights import forbidden, may_export, may_export_overrides, may_import
 from ratewindow.admin.history import restore_page

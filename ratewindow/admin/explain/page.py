@@ -9,11 +9,12 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import own_page
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.confirm_page import changes_nothing
 from ratewindow.admin.explain.form import ExplainForm
 from ratewindow.admin.masking import display, may_see

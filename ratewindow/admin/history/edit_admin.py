@@ -10,13 +10,14 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import few_rows, own_page
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.confirm_page import AskingAdmin
 from ratewindow.admin.history import finding, restore_page
 from ratewindow.admin.history.changes_in_words import clock

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.history import changes_in_words
 from ratewindow.admin.history.changes_in_words import Line, clock
 from ratewindow.admin.masking import display

@@ -13,13 +13,13 @@ from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import code_keys, own_page
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.history import changes_in_words, entries
 from ratewindow.admin.rights import may_enforce, may_not
 from ratewindow.admin.switch_page import may_switch

@@ -4,12 +4,12 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.masking import may_see
 from ratewindow.admin.wording import ago, origin
 from ratewindow.admin.wording import until as until_in_words

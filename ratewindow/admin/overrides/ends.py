@@ -10,7 +10,6 @@ from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -18,6 +17,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import switch_page
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.masking import display
 from ratewindow.admin.post_button import post_button
 from ratewindow.conf import time_zone

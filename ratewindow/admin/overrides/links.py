@@ -4,10 +4,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext
 
 from ratewindow.admin import explain_links
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.masking import may_see
 from ratewindow.models import Override, RateRule
 from ratewindow.overrides.subjects import parse_subject

@@ -6,9 +6,10 @@ from typing import Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.confirm_page import AskingAdmin
 from ratewindow.admin.history.edit_admin import object_page
 from ratewindow.admin.masking import display, may_see

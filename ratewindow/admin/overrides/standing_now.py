@@ -3,10 +3,10 @@
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from ratewindow.admin import explain_links
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.masking import display
 from ratewindow.admin.overrides import links, who
 from ratewindow.conf.translation import translated

@@ -13,10 +13,10 @@ from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.translation import gettext
 
 from ratewindow.admin import explain_links, own_page, switch_page
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.masking import display, may_see
 from ratewindow.admin.overrides import quick
 from ratewindow.admin.overrides.release_page import may_release

@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.dates import WEEKDAYS
 from django.utils.translation import gettext, ngettext
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.overrides.order import counts
 from ratewindow.conf import time_zone
 from ratewindow.models import ThrottleStat

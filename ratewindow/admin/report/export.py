@@ -8,9 +8,9 @@ from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.translation import gettext
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.masking import display, may_see
 from ratewindow.admin.report.form import ReportForm
 from ratewindow.admin.report.reading import read

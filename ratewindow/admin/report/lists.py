@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.masking import display
 from ratewindow.reporting.about_request import NO_ROUTE
 from ratewindow.reporting.offenders import Name, Offenders

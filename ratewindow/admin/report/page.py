@@ -4,9 +4,9 @@ from functools import partial
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.masking import display
 from ratewindow.admin.report import acts, export, marks, parts
 from ratewindow.admin.report.form import ReportForm

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.urls import reverse
 from django.utils.translation import gettext
 
 from ratewindow import conf
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.report.form import ReportForm
 from ratewindow.models import RateRule
 from ratewindow.reporting.periods import CHOICES, Period

@@ -8,10 +8,11 @@ from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.translation import gettext
 
 from ratewindow.admin import switch_page
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.banner import off_message
 from ratewindow.admin.confirm_page import asking
 from ratewindow.admin.recorded import RecordedAdmin

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.report.acts import Act, tighten
 from ratewindow.admin.report.stage_buttons import StageButton, stage_buttons
 from ratewindow.admin.wording import mode_in_words, sentence

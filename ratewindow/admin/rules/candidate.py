@@ -11,11 +11,12 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import router, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.translation import gettext
 
 from ratewindow import conf
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.banner import glance
 from ratewindow.admin.masking import display
 from ratewindow.admin.post_button import post_button

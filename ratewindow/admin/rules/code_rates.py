@@ -7,11 +7,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from ratewindow.admin import last_hour as hour
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.wording import sentence_in_code
 from ratewindow.conf.in_words import listed
 from ratewindow.limiter.types import Window

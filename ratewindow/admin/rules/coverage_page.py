@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import own_page
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.banner import glance
 from ratewindow.conf.in_words import in_clauses, listed
 from ratewindow.models import RateRule

@@ -9,11 +9,12 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.translation import gettext
 
 from ratewindow.admin import own_page
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.wording import sentence
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import RateRule

@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.functional import lazy
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -14,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow import conf
 from ratewindow.admin import code_keys
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.history.conflicts import ConflictForm
 from ratewindow.admin.rules import places
 from ratewindow.admin.rules.choice_fields import OTHER, ChoiceOrText, ChoiceOrTextField, MethodsInput

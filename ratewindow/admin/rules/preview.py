@@ -11,11 +11,12 @@ from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
 from django.forms import ModelForm, Script
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from ratewindow import conf
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.banner import glance
 from ratewindow.admin.confirm_page import changes_nothing
 from ratewindow.admin.recorded import RecordedAdmin

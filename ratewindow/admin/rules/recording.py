@@ -10,12 +10,13 @@ from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.dateparse import parse_datetime
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.post_button import post_button
 from ratewindow.admin.rules.recording_figures import Figures, figures
 from ratewindow.conf import time_zone

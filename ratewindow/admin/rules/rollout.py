@@ -12,10 +12,11 @@ from django.core.exceptions import PermissionDenied
 from django.db import router, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.translation import gettext
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.post_button import post_button
 from ratewindow.admin.rights import may_enforce
 from ratewindow.admin.rules import rollout_figures

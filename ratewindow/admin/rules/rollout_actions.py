@@ -10,11 +10,11 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import confirm_page, own_page
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.rules import rollout, rollout_figures
 from ratewindow.admin.rules.rollout_figures import Stage
 from ratewindow.admin.wording import mode_in_words, sentence

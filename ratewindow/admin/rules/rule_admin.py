@@ -7,13 +7,14 @@ from django.apps import apps
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import curve, explain_links, last_hour
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
 from ratewindow.admin.documents import page as documents_page
 from ratewindow.admin.documents.rights import may_export, may_import

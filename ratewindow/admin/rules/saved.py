@@ -1,11 +1,11 @@
 """What a new rule does from now on, in shadow or enforced, and what to do next."""
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.rights import may_enforce
 from ratewindow.models import Mode, RateRule
 

@@ -9,9 +9,9 @@ from django.contrib import messages
 from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.rules import candidate, opening
 from ratewindow.conf.in_words import duration
 from ratewindow.conf.translation import translated

@@ -8,10 +8,11 @@ from urllib.parse import urlencode
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.translation import gettext
 
 from ratewindow.admin import curve, own_page
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.confirm_page import changes_nothing
 from ratewindow.admin.rules.backtest import making, recorded
 from ratewindow.admin.rules.backtest.form import COMMAND, BacktestForm

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow.admin.addresses import reverse
 from ratewindow.admin.curve import of_periods
 from ratewindow.admin.masking import display, may_see
 from ratewindow.conf import time_zone
