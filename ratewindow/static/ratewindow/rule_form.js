@@ -72,6 +72,7 @@ document.addEventListener("DOMContentLoaded", () => {
 
     // What is wrong is said of the fields that were left, once the server has read the whole form.
     const left = new Map(); // by name, the place where it is said
+    const SAID_BEFORE = ".errorlist:not(.nonfield, .nonform), td div.text-red-600"; // by the server; the latter under Unfold
     let asked = 0;
     async function validate() {
         const number = ++asked;
@@ -84,14 +85,14 @@ document.addEventListener("DOMContentLoaded", () => {
     }
     // Of the whole form some themes say it in another way. What is wrong with no field in particular stays until it is saved.
     function sayThatAllIsRight() {
-        for (const list of form.querySelectorAll(".errorlist.nonform")) list.remove();
-        if (form.querySelector(".errorlist.nonfield, div.errornote, .errornote + .errorlist > li, .alert-dismissible")) return;
+        for (const said of form.querySelectorAll("#windows-group :is(.errorlist, .errornote)")) said.remove();
+        if (form.querySelector(".errorlist.nonfield, p.errornote ~ div.errornote, p.errornote + .errorlist > li, .alert-dismissible")) return;
         for (const note of form.querySelectorAll("p.errornote, :scope > .alert-danger")) note.remove();
     }
     function say(name, said, messages) {
         said.replaceChildren(...messages.map((message) => Object.assign(document.createElement("p"), {textContent: message})));
-        for (const list of cellOf(said).querySelectorAll(".errorlist")) list.remove(); // what the server said of an earlier value
-        if (!messages.length) rowOf(said)?.classList.remove("errors");
+        for (const list of cellOf(said).querySelectorAll(SAID_BEFORE)) list.remove();
+        if (!messages.length) for (const each of [rowOf(said), cellOf(said)]) each.classList.remove("errors", "grp-errors");
         for (const input of form.querySelectorAll(`[name="${name}"], [name="${name}_other"]`)) {
             if (messages.length) input.setAttribute("aria-invalid", "true");
             else input.removeAttribute("aria-invalid");
@@ -118,7 +119,7 @@ document.addEventListener("DOMContentLoaded", () => {
         validate().catch(() => {}); // without an answer, the server says it when the rule is saved
     }
 
-    for (const list of form.querySelectorAll(".errorlist:not(.nonfield, .nonform)")) {
+    for (const list of form.querySelectorAll(SAID_BEFORE)) {
         const input = list.closest(".form-row, .form-group, td, .grp-td")?.querySelector("[name]:not([type=hidden])");
         if (input) leave(input);
     }
