@@ -72,7 +72,7 @@ class Reader:
     def _all(self, wrong: list[str]) -> Overrides:
         began, last_pk = time_zone.now(), Override.objects.aggregate(last=Max("pk"))["last"] or 0
         rows, pks = _count(last_pk), array("q")
-        overrides = Overrides(_entries(_not_ended(began), wrong, pks), lambda groups: _members(groups, wrong))
+        overrides = Overrides(_entries(_not_ended(began), wrong, pks), lambda groups: members_of(groups, wrong))
         self._whole = _Whole(overrides, pks, rows, last_pk, began, time.monotonic())
         return overrides
 
@@ -90,7 +90,7 @@ class Reader:
         if _count(whole.last_pk) != whole.rows:
             gone |= set(whole.pks).difference(pk for (pk,) in in_batches(Override.objects.all(), size=MOST_CHANGED))
         rows = _not_ended(time_zone.now()).filter(pk__in=pks)
-        above = Overrides(_entries(rows, wrong, array("q")), lambda groups: _members(groups, wrong))
+        above = Overrides(_entries(rows, wrong, array("q")), lambda groups: members_of(groups, wrong))
         return above.above(whole.overrides, frozenset(gone))
 
 
@@ -139,7 +139,7 @@ def _windows(rate: str) -> tuple[Window, ...]:
     return windows
 
 
-def _members(groups: Collection[str], wrong: list[str]) -> dict[str, tuple[str, ...]]:
+def members_of(groups: Collection[str], wrong: list[str]) -> dict[str, tuple[str, ...]]:
     """The groups of each member, by the identity of the user."""
     users = get_user_model()
     if not groups or not hasattr(users, "groups"):

@@ -25,8 +25,10 @@ from ratewindow.operations.backtest.users import Users
 from ratewindow.operations.logs.log import Log
 from ratewindow.overrides import ALLOW, Overrides, Ruling
 from ratewindow.overrides.as_typed import as_subject
-from ratewindow.overrides.subjects import parse_subject
+from ratewindow.overrides.subjects import Subject, parse_subject
+from ratewindow.rulebook.override_rows import members_of
 
+SHARED = frozenset(("global", "path", "method", "route"))  # parts of keys that name no client
 Progress = Callable[[float, int], None]  # of the share of the log that has been read, and of its requests by now
 
 
@@ -46,7 +48,8 @@ class _Backtest:
     def __init__(self, log: Log, plan: Plan, never: Collection[str], with_peaks: bool) -> None:
         self._log, self._plan = log, plan
         self._known, self._seen = Known(), Seen()
-        keys = {rule.key for rule in plan.rules} | {as_subject(each).partition(":")[0] for each in never}
+        never_refused = [parse_subject(as_subject(each)) for each in never]
+        keys = {rule.key for rule in plan.rules} | {"user" if each.group else each.key or "ip" for each in never_refused}
         reads_users = plan.is_site or not BY_USER.isdisjoint(part for key in keys for part in parts_of(key))
         self._users = Users() if reads_users else None
         self._places = Places(None if plan.is_site else headers_of(keys), self._users)
@@ -56,8 +59,9 @@ class _Backtest:
         self._total = Tally(len(self._courses))
         self._by_rule: dict[str, Tally] = {}
         self._details = Details()
-        self._never = Overrides((parse_subject(as_subject(each)), Ruling(ALLOW)) for each in never) if never else None
+        self._never = _exempt(never_refused)
         self._never_met: set[str] = set()
+        self._never_refused = Tally(len(self._courses))
         self._alone = plan.rules[0] if len(plan.rules) == 1 and not plan.is_site else None  # its numbers are those of all
         windows = self._alone.windows if self._alone is not None and with_peaks else ()
         self._limits = {each.period_ms: each.limit for each in sorted(windows, key=lambda each: each.limit, reverse=True)}
@@ -89,45 +93,53 @@ class _Backtest:
             stages = self._asking.stages(request)
             check = only_check(stages, request) if self._alone is not None and not self._known.counts_by_answer else None
             if check is not None:
-                self._decide_quickly(moment, check, self._is_never(request))
+                self._decide_quickly(moment, check, self._never_named(request, check.identity))
             elif stages:
                 self._decide(moment, request, stages)
             if quick is not None and (check is not None or not stages) and missing == self._known.missing.total():
                 quick.learn(entry, check)
 
-    def _decide_quickly(self, moment: Moment, check: Check, never: bool = False) -> None:
-        """Decide by one check."""
+    def _decide_quickly(self, moment: Moment, check: Check, never: str = "") -> None:
+        """Decide by one check. `never`: the client, if it is never to be refused."""
         total, who, caught = self._total, check.identity, False
         total.add(who)
         for number, course in enumerate(self._courses):
             if course.refuses(check, moment.times_ms[number]):
                 total.refuse(number, who, check.enforce)
                 caught = True
+                if never:
+                    self._never_refused.refuse(number, never)
         self._follow(moment, who, caught, never)
 
-    def _is_never(self, request: Place) -> bool:
-        """Whether the request is by one who is never to be refused."""
-        return self._never is not None and bool(self._never.of_request(request))
+    def _never_named(self, request: Place, who: str) -> str:
+        """The client of a request that is never to be refused: as the rule counts it, unless others are counted with it."""
+        if self._never is None or not self._never.of_request(request):
+            return ""
+        is_shared = self._alone is not None and SHARED.issuperset(parts_of(self._alone.key))
+        return user_or_ip(request) if is_shared else who
 
     def _decide(self, moment: Moment, request: Place, stages: Sequence[Stage]) -> None:
-        entry, who, caught = moment.entry, "", False
+        entry, who, never, caught = moment.entry, "", "", False
         for number, course in enumerate(self._courses):
             parts, refused = course.judge(stages, request, moment.times_ms[number], entry.status)
             if not number:
                 who = self._add(parts, request)
+                never = self._never_named(request, who)
             would_refuse = not refused and any(part.outcome == "would_refuse" for part in parts)
             if refused or would_refuse:
                 self._total.refuse(number, who, refused)
                 caught = True
+                if never:
+                    self._never_refused.refuse(number, never)
                 for part in () if self._alone is not None else parts:
                     if part.outcome in ("refused", "would_refuse"):
                         self._of_rule(part.rule).refuse(number, _identity(part, request), part.outcome == "refused")
-        self._follow(moment, who, caught, self._is_never(request))
+        self._follow(moment, who, caught, never)
 
-    def _follow(self, moment: Moment, who: str, caught: bool, never: bool) -> None:
+    def _follow(self, moment: Moment, who: str, caught: bool, never: str) -> None:
         """Keep what the request says of its client."""
         if never:
-            self._never_met.add(who)
+            self._never_met.add(never)
         entry, rule = moment.entry, self._alone
         self._details.add(who, entry, self._total.requests, caught)
         if not self._peaks or rule is None or not self._known.counts(rule, entry.status):
@@ -139,7 +151,7 @@ class _Backtest:
                 rule.cost,
                 status=entry.status,
                 signed_in=bool(entry.user),
-                never=never,
+                never=bool(never),
                 method=entry.method,
                 target=entry.target,
                 agent=entry.agent,
@@ -165,7 +177,8 @@ class _Backtest:
     def _result(self) -> Result:
         log, seen, total = self._log, self._seen, self._total
         caught = [self._caught(client) for client in total.most_refused(SHOWN)]
-        never = {client: bounds for client in sorted(self._never_met) if (bounds := total.refused(client)).most}
+        refused = {client: self._never_refused.refused(client) for client in sorted(self._never_met)}
+        never = {client: bounds for client, bounds in refused.items() if bounds.most}
         return Result(
             log=OfLog(
                 format=log.format,
@@ -231,6 +244,12 @@ class _Backtest:
             yield Note("seconds")
         if self._log.out_of_order:
             yield Note("late", {"count": self._log.out_of_order})
+
+
+def _exempt(never_refused: Sequence[Subject]) -> Overrides | None:
+    if not never_refused:
+        return None
+    return Overrides(((each, Ruling(ALLOW)) for each in never_refused), lambda groups: members_of(groups, []))
 
 
 def _identity(part: Decision, request: Place) -> str:

@@ -4,6 +4,8 @@ from collections import Counter
 from itertools import groupby
 
 import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 
 from ratewindow.operations.backtest.plan import of_rates
 from ratewindow.operations.backtest.result import Bounds
@@ -88,6 +90,29 @@ def test_those_who_must_never_be_refused_are_named():
     log = [asked(number / 10, f"203.0.113.{1 + number % 2}") for number in range(10)]
     found = backtest(Logged(log), of_rates("2/m"), never=["ip:203.0.113.1", "198.51.100.0/24"])
     assert found.never == {"ip:203.0.113.1": Bounds(3, 3)}
+
+
+@pytest.mark.parametrize("key", ["method", "global"])
+def test_of_what_they_share_with_others_their_own_refusals_count(key):
+    log = [asked(number / 10, f"203.0.113.{1 + number % 3}") for number in range(9)]
+    for rates in ("3/m", "1/m; 3/h"):
+        found = backtest(Logged(log), of_rates(rates, key), never=["203.0.113.2"])
+        assert found.never == {"ip:203.0.113.2": Bounds(2, 2) if rates == "3/m" else Bounds(3, 3)}
+
+
+def test_one_program_behind_an_address_is_never_to_be_refused():
+    log = [asked(number / 10, agent=("theirs", "theirs", "ours")[number % 3]) for number in range(9)]
+    found = backtest(Logged(log), of_rates("3/m"), never=["header:user-agent:ours"])
+    assert found.never == {"ip:203.0.113.9": Bounds(2, 2)}
+
+
+@pytest.mark.django_db
+def test_a_group_of_users_is_never_to_be_refused():
+    ann = get_user_model().objects.create(username="ann")
+    ann.groups.add(Group.objects.create(name="staff"))
+    log = [asked(number / 10, user=("ann", "bob")[number % 2]) for number in range(8)]
+    assert backtest(Logged(log), of_rates("3/m"), never=["group:staff"]).never == {"ip:203.0.113.9": Bounds(2, 2)}
+    assert backtest(Logged(log), of_rates("3/m", "user"), never=["group:staff"]).never == {f"user:{ann.pk}": Bounds(1, 1)}
 
 
 def test_caught_clients_come_with_what_they_asked_for():
