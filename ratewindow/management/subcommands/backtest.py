@@ -9,13 +9,12 @@ from django.apps import apps
 from django.core.management.base import CommandError, CommandParser
 
 from ratewindow.limiter.algorithms import algorithm_choices
-from ratewindow.management.few_collections import few_collections
 from ratewindow.management.progress import ProgressLine
 from ratewindow.management.subcommands import backtest_as_text
 from ratewindow.management.subcommands.quiet_log import quiet_log
 from ratewindow.models import RateRule
 from ratewindow.operations.backtest import as_values
-from ratewindow.operations.backtest.creating import create
+from ratewindow.operations.backtest.creating import check_new, create
 from ratewindow.operations.backtest.plan import Plan, of_rates, of_rule, of_site
 from ratewindow.operations.backtest.result import Result
 from ratewindow.operations.backtest.run import backtest
@@ -87,17 +86,21 @@ def run(options: dict[str, Any], stdout: Any) -> None:
     try:
         if [*options["log"], *options["compare"]].count(STANDARD_INPUT) > 1:
             raise ValueError("standard input can be read only once: name a file, too")
-        with quiet_log(), few_collections():
+        with quiet_log():
             plan = _plan(options)
+            if options["create"]:
+                check_new(options["create"])  # before a long log is read
             found = _backtest(options["log"], plan, options)
             other = _backtest(options["compare"], plan, options) if options["compare"] else None
+        if options["html"]:
+            from ratewindow.management.subcommands import backtest_as_page  # a page of the admin, which a site may be without
+
+            _write(options["html"], backtest_as_page.of(found, other))
+        with quiet_log():  # last, so that a command which fails has made no rule
             created = _create(options, plan, found) if options["create"] else None
     except ValueError as error:
         raise CommandError(str(error)) from None
     if options["html"]:
-        from ratewindow.management.subcommands import backtest_as_page  # a page of the admin, which a site may be without
-
-        _write(options["html"], backtest_as_page.of(found, other))
         stdout.write(f"Written to {options['html']}.")
     elif options["json"]:
         stdout.write(json.dumps(_values(found, other, options["suggest"])))

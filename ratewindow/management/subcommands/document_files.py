@@ -22,7 +22,9 @@ def read(name: str) -> Any:
     try:
         data = sys.stdin.buffer.read() if name == STANDARD else Path(name).read_bytes()
         return text.from_bytes(data)
-    except (OSError, text.NoYaml) as error:
+    except OSError as error:
+        raise CommandError(f"{name} cannot be read: {error.strerror or error}", returncode=BAD_FILE) from None
+    except text.NoYaml as error:
         raise CommandError(str(error), returncode=BAD_FILE) from None
     except DocumentError as error:
         raise bad(name, error) from None
@@ -34,7 +36,7 @@ def write(name: str, data: bytes, stdout: Any) -> None:
         try:
             Path(name).write_bytes(data)
         except OSError as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(f"{name} cannot be written: {error.strerror or error}") from None
     elif (buffer := getattr(stdout, "buffer", None)) is not None:  # whatever the terminal's encoding and line ends are
         buffer.write(data)
         buffer.flush()

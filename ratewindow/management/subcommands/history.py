@@ -1,5 +1,6 @@
 """``manage.py ratewindow history``: who edited what, when, why, and each field before and after."""
 
+import argparse
 import json
 from typing import Any
 
@@ -21,7 +22,7 @@ HELP = (
 
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("rule", nargs="?", metavar="RULE", help="only the edits of this rule, also of one that was deleted")
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many; default 20")
+    parser.add_argument("--limit", type=_number, default=20, metavar="N", help="how many; default 20")
     parser.add_argument("--json", action="store_true", help="one JSON object in each line, with all values before and after")
 
 
@@ -30,13 +31,19 @@ def run(options: dict[str, Any], stdout: Any) -> None:
     if options["rule"]:
         edits = edits.filter(kind__in=(Edit.Kind.RULE, Edit.Kind.RECORDING), subject=options["rule"])
     try:
-        found = list(edits[: max(0, options["limit"])])
+        found = list(edits[: options["limit"]])
     except (DatabaseError, ImproperlyConfigured) as error:
         raise CommandError(f"The history cannot be read: {error}. Has manage.py migrate been run?") from None
     for edit in found:
         stdout.write(_as_json(edit) if options["json"] else _in_text(edit))
     if not found and not options["json"]:
         stdout.write("No edits yet.")
+
+
+def _number(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of edits: write for example 20")
+    return int(text)
 
 
 def _in_text(edit: Edit) -> str:

@@ -1,12 +1,13 @@
 """``manage.py ratewindow subject``: what is stored about one client, and its erasure."""
 
 import json
+import sys
 import time
 from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser, OutputWrapper
 from django.db import DatabaseError
 from redis.exceptions import RedisError
 
@@ -45,7 +46,8 @@ def run(options: dict[str, Any], stdout: Any) -> None:
             found = find(named)
             stdout.write(_as_json(found) if options["json"] else _as_text(options["identity"], found))
             if options["erase"]:
-                _erase(named, stdout, wait=not options["no_wait"])
+                progress = OutputWrapper(sys.stderr) if options["json"] else stdout  # what is piped stays JSON
+                _erase(named, progress, wait=not options["no_wait"])
     except PROBLEMS as error:
         raise CommandError(f"Not {'erased' if options['erase'] else 'found'}: {error}") from None
 

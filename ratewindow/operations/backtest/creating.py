@@ -12,12 +12,17 @@ from ratewindow.operations.documents.parsing import parse_rule
 from ratewindow.rules.rule import Rule, check_name
 
 
-def create(name: str, rule: Rule, log: str, found: Result, as_suggested: bool) -> RateRule:
-    """Save it under that name, at the limits that were tried or, `as_suggested`, where there is a suggestion at that. ValueError
-    for a name that is wrong or taken."""
+def check_new(name: str) -> None:
+    """Raise ValueError for the name of a rule that is wrong or taken."""
     check_name(name)
     if RateRule.objects.filter(name=name).exists():
         raise Problem("rule {name!r} exists already: choose another name", name=name)
+
+
+def create(name: str, rule: Rule, log: str, found: Result, as_suggested: bool) -> RateRule:
+    """Save it under that name, at the limits that were tried or, `as_suggested`, where there is a suggestion at that. ValueError
+    for a name that is wrong or taken."""
+    check_new(name)
     suggested = {each.period_ms: each.suggestion.limit for each in found.periods if as_suggested}
     windows = [replace(window, limit=suggested.get(window.period_ms) or window.limit, burst=None) for window in rule.windows]
     limits = as_row.limits(rule.windows, "; ".join(window.text for window in windows))

@@ -202,6 +202,15 @@ def test_a_rule_is_made_from_what_was_tried_with_its_evidence(log):
 
 
 @pytest.mark.django_db
+def test_a_backtest_that_fails_makes_no_rule(log, tmp_path):
+    nowhere = str(tmp_path / "nowhere" / "page.html")
+    assert "cannot be written" in wrong("backtest", log, "--rates", "5/m", "--create", "search", "--html", nowhere)
+    assert not RateRule.objects.exists()
+    # The name is read before the log, which may be long.
+    assert "is not a rule name" in wrong("backtest", nowhere, "--rates", "5/m", "--create", "Search!")
+
+
+@pytest.mark.django_db
 def test_with_a_suggestion_the_rule_is_made_at_that_limit(tmp_path):
     """Two days of 210 clients with one to nine requests a minute, and one with sixty."""
     lines = []

@@ -17,7 +17,7 @@ def test_a_file_that_cannot_be_read_has_a_status_of_its_own(tmp_path: Path) -> N
         with pytest.raises(CommandError, match="cannot be used, nothing was changed") as raised:
             document_files.read(str(file))
         assert raised.value.returncode == document_files.BAD_FILE
-    with pytest.raises(CommandError) as raised:
+    with pytest.raises(CommandError, match="cannot be read: Is a directory") as raised:
         document_files.read(str(tmp_path))
     assert raised.value.returncode == document_files.BAD_FILE
 

@@ -30,6 +30,8 @@ def test_it_lists_the_newest_edits_first_with_each_field() -> None:
     assert (line["pk"], line["before"], line["after"]["pattern"]) == (first, None, "/login/")
     release.release("ip:192.0.2.1")
     assert "client ip:192.0.2.1 released" in run("history", "--limit", "1")
+    for number in ("0", "-1", "all"):
+        assert f"'{number}' is not a number of edits" in wrong("history", f"--limit={number}")
 
 
 def test_an_edit_is_undone_after_a_preview() -> None:

@@ -1,6 +1,7 @@
 """What is stored about one client is found, whatever form it has, and nothing of it is left after its erasure."""
 
 import io
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -168,6 +169,14 @@ def test_the_command_shows_erases_and_erases_once_more_when_processes_have_sent_
     output = io.StringIO()
     call_command("ratewindow", "subject", CLIENT, stdout=output)
     assert output.getvalue().strip() == f"Nothing is stored about {CLIENT}."
+
+
+def test_what_is_piped_as_json_is_json_also_while_it_is_erased() -> None:
+    fill()
+    output = io.StringIO()
+    call_command("ratewindow", "subject", CLIENT, "--erase", "--no-wait", "--json", stdout=output)
+    assert {each["where"] for each in json.loads(output.getvalue())} >= {"blocks and exemptions"}
+    assert find(Named(CLIENT)) == []
 
 
 def test_the_codes_of_its_refusals_are_gone() -> None:
