@@ -8,10 +8,12 @@ from ratewindow.conf import time_zone
 from ratewindow.management.subcommands.table import table
 from ratewindow.operations.backtest import curve_text, suggestion_in_words
 from ratewindow.operations.backtest.result import Bounds, Caught, Numbers, OfLog, OfPeriod, Result
+from ratewindow.operations.backtest.tally import Details
 
 HEADS = ("RULE", "MODE", "LIMITS", "REQUESTS", "CLIENTS", "REFUSED", "CLIENTS REFUSED")
 CAUGHT = ("CLIENT", "REQUESTS", "REFUSED", "PATHS", "STATUSES")
 LISTED = 10  # clients
+KEPT = f"What a client asked for is kept from its first refusal on, or from its request {Details.AFTER} on if that came first."
 PATHS, LONGEST = 2, 50  # of a client; characters of a path
 
 
@@ -27,6 +29,7 @@ def of(found: Result, compared: Result | None = None) -> str:
         parts.append(table(CAUGHT, [_caught(each) for each in found.caught[:LISTED]]))
         if len(found.caught) > LISTED:
             parts[-1] += "\n..."
+        parts[-1] += f"\n{KEPT}"
     for each in found.periods:
         parts += _period(each)
     return "\n\n".join([*parts, "\n".join(str(note) for note in found.notes)])

@@ -46,8 +46,7 @@ class Tally:
 
 
 class Details:
-    """What clients asked for, from their first request on. If they are many, those with the most requests are kept; of one that
-    was dropped it begins again once it is refused, or has `AFTER` requests."""
+    """What clients asked for, since they had `AFTER` requests or were refused: those with the most requests, if they are many."""
 
     AFTER = 20
 
@@ -57,7 +56,7 @@ class Details:
     def add(self, client: str, entry: Entry, requests: Mapping[str, int], refused: bool) -> None:
         sampling = self._kept.get(client)
         if sampling is None:
-            if 1 < requests[client] < self.AFTER and not refused:
+            if requests[client] < self.AFTER and not refused:
                 return
             if len(self._kept) >= MOST_DETAILED:
                 self._keep_half(requests)

@@ -77,6 +77,7 @@ def test_a_table_with_who_was_refused_and_what_the_log_cannot_show(log):
     rows = [row.split() for row in text.splitlines()]
     assert ["backtest", "enforce", "20/m", "120", "11", "40", "1"] in rows
     assert any(row[:3] == ["ip:203.0.113.9", "60", "40"] for row in rows)
+    assert "kept from its first refusal on, or from its request 20 on" in text
     assert "how many people stand behind one address" in text
 
 
