@@ -77,8 +77,8 @@ def keep(rule: RateRule, found: dict[str, Any], windows: Iterable[Window]) -> Ev
         rule=rule,
         log=found["log"],
         format=found["format"],
-        first=_moment(found["first_s"]),
-        last=_moment(found["last_s"]),
+        first=moment(found["first_s"]),
+        last=moment(found["last_s"]),
         requests=found["requests"],
         clients=found["clients"],
         chosen="; ".join(window.text for window in windows)[:MOST_RATES],
@@ -88,7 +88,7 @@ def keep(rule: RateRule, found: dict[str, Any], windows: Iterable[Window]) -> Ev
     )
 
 
-def _moment(at_s: float | None) -> datetime | None:
+def moment(at_s: float | None) -> datetime | None:
     """None for a time that no clock has."""
     try:
         return datetime.fromtimestamp(at_s, UTC) if at_s is not None else None

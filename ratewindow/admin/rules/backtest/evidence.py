@@ -2,17 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from django.core import signing
 from django.http import HttpRequest
-from django.utils.formats import date_format
 from django.utils.translation import gettext, ngettext
 
 from ratewindow.admin.curve import ShownCurve, shown
 from ratewindow.admin.rules.backtest.making import SALT, SENT_S
-from ratewindow.conf import time_zone
+from ratewindow.admin.rules.backtest.result import clock
 from ratewindow.models import Evidence, RateRule
 from ratewindow.operations.backtest import evidence
 from ratewindow.operations.backtest.suggestion_in_words import reason
@@ -76,12 +74,12 @@ def _sentence(found: Evidence) -> str:
     return message % {
         "who": found.by or gettext("Somebody"),
         "chosen": found.chosen,
-        "at": _clock(found.at),
+        "at": clock(found.at),
         "log": found.log,
         "requests": number(found.requests),
         "clients": number(found.clients),
-        "from": _clock(found.first),
-        "to": _clock(found.last),
+        "from": clock(found.first),
+        "to": clock(found.last),
     }
 
 
@@ -98,7 +96,3 @@ def _curve(request: HttpRequest, period: Mapping[str, Any], now: int | None) -> 
     """The reason stands above it already."""
     found = shown(request, evidence.curve(period), suggestion=evidence.suggestion(period), now=now)
     return replace(found, id=f"rw-evidence-{period['period_ms']}", reason="")
-
-
-def _clock(at: datetime | None) -> str:
-    return date_format(time_zone.local(at), "DATETIME_FORMAT") if at is not None else gettext("an unknown time")

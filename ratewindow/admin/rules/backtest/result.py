@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
@@ -17,6 +17,7 @@ from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed
 from ratewindow.conf.translation import translated
 from ratewindow.models import RateRule
+from ratewindow.operations.backtest.evidence import moment
 from ratewindow.operations.backtest.plan import Plan
 from ratewindow.operations.backtest.result import Bounds, Caught, Numbers, OfLog, Result
 from ratewindow.operations.backtest.tally import Details
@@ -147,8 +148,8 @@ def about(log: OfLog) -> str:
     values = {
         "requests": number(log.requests),
         "format": log.format,
-        "from": clock(log.first_s),
-        "to": clock(log.last_s),
+        "from": clock(moment(log.first_s)),
+        "to": clock(moment(log.last_s)),
     }
     message = ngettext(
         "The log has %(requests)s request, from %(from)s to %(to)s, in the format %(format)s.",
@@ -158,16 +159,7 @@ def about(log: OfLog) -> str:
     return message % values
 
 
-def moment(at_s: float) -> datetime | None:
-    """None for a time that no clock has."""
-    try:
-        return datetime.fromtimestamp(at_s, UTC)
-    except (OverflowError, OSError, ValueError):
-        return None
-
-
-def clock(at_s: float) -> str:
-    at = moment(at_s)
+def clock(at: datetime | None) -> str:
     return date_format(time_zone.local(at), "DATETIME_FORMAT") if at is not None else gettext("an unknown time")
 
 
