@@ -4,7 +4,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, cached_property, reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any, TypeVar
 
@@ -79,9 +79,9 @@ def sums_by_step(period: Period, rules: Rules, known: Waiting) -> dict[tuple[dat
     """The numbers of each step and rule in `period` for which there are any."""
     opened = opened_in(period, rules, known)
     rows = ThrottleStat.objects.filter(of_rules(rules)).filter(open_spans.settled(period, opened))
-    step_of, numbers_of = cache(period.step_of), dict[tuple[datetime, str], list[int]]()
+    step_of, numbers_of = dict[datetime, datetime](), dict[tuple[datetime, str], list[int]]()
     for start, name, *numbers in rows.order_by().values_list("start", "rule", *NUMBERS):
-        key = (step_of(start), name)
+        key = (step_of.get(start) or step_of.setdefault(start, period.step_of(start)), name)
         numbers_of[key] = [*map(add, numbers_of[key], numbers)] if key in numbers_of else numbers
     found = {key: Sums.of(numbers) for key, numbers in numbers_of.items()}
     for (start, name), sums in opened.items():
