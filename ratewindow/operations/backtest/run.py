@@ -40,12 +40,32 @@ def backtest(
     `never` names clients who are never to be refused, as blocks name theirs. `with_peaks`: the peaks of each client, too, for
     a plan of one rule. Raises ValueError for a client that cannot be read, and LogError.
     """
+    [found] = backtests(log, [plan], never, progress, with_peaks)
+    return found
+
+
+def backtests(
+    log: Log,
+    plans: Sequence[Plan],
+    never: Collection[str] = (),
+    progress: Progress | None = None,
+    with_peaks: bool = False,
+) -> list[Result]:
+    """`backtest` of several plans, each as if it were alone, in one reading of the log."""
     with site_functions.unreported():
-        return _Backtest(log, plan, never, with_peaks).run(progress)
+        moments, requests = Moments(log), 0
+        each = [_Backtest(log, moments, plan, never, with_peaks) for plan in plans]
+        for batch in moments.batches():
+            requests += len(batch)
+            for one in each:
+                one.take(batch)
+            if progress is not None:
+                progress(log.share_read, requests)
+        return [one.result() for one in each]
 
 
 class _Backtest:
-    def __init__(self, log: Log, plan: Plan, never: Collection[str], with_peaks: bool) -> None:
+    def __init__(self, log: Log, moments: Moments, plan: Plan, never: Collection[str], with_peaks: bool) -> None:
         self._log, self._plan = log, plan
         self._known, self._seen = Known(), Seen()
         never_refused = [parse_subject(as_subject(each)) for each in never]
@@ -54,7 +74,7 @@ class _Backtest:
         self._users = Users() if reads_users else None
         self._places = Places(None if plan.is_site else headers_of(keys), self._users)
         self._asking = Asking(plan, self._known)
-        self._moments = Moments(log)
+        self._moments = moments
         self._courses = [Course(self._known) for _ in range(2 if self._moments.whole_seconds else 1)]
         self._total = Tally(len(self._courses))
         self._by_rule: dict[str, Tally] = {}
@@ -68,18 +88,15 @@ class _Backtest:
         self._quick = Quick(self._alone) if self._alone is not None and not never and is_quick(self._alone) else None
         self._peaks = [Peaks(period_ms) for period_ms in sorted(self._limits)]
 
-    def run(self, progress: Progress | None) -> Result:
-        for batch in self._moments.batches():
-            if self._users is not None:
-                self._users.learn(moment.entry.user for moment in batch)
-            for moment in batch:
-                self._take(moment)
-            self._seen.add(batch)
-            for course, now_ms in zip(self._courses, batch[-1].times_ms, strict=True):
-                course.sweep(now_ms)
-            if progress is not None:
-                progress(self._log.share_read, self._seen.requests)
-        return self._result()
+    def take(self, batch: Sequence[Moment]) -> None:
+        """Decide some thousand requests, the next ones."""
+        if self._users is not None:
+            self._users.learn(moment.entry.user for moment in batch)
+        for moment in batch:
+            self._take(moment)
+        self._seen.add(batch)
+        for course, now_ms in zip(self._courses, batch[-1].times_ms, strict=True):
+            course.sweep(now_ms)
 
     def _take(self, moment: Moment) -> None:
         """Decide a request, if a rule meets it."""
@@ -174,7 +191,7 @@ class _Backtest:
             tally = self._by_rule[name] = Tally(len(self._courses))
         return tally
 
-    def _result(self) -> Result:
+    def result(self) -> Result:
         log, seen, total = self._log, self._seen, self._total
         caught = [self._caught(client) for client in total.most_refused(SHOWN)]
         refused = {client: self._never_refused.refused(client) for client in sorted(self._never_met)}

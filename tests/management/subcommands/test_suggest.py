@@ -2,6 +2,7 @@
 
 import io
 import json
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.views import LoginView
@@ -88,6 +89,7 @@ def test_a_log_shows_what_each_would_have_refused_beside_the_others(tmp_path):
     log.write_text("".join(lines))
     said = suggest("--log", str(log))
     assert "met 100, would refuse 40 of 2 clients" in said  # more than 30 in a minute of each
+    assert "search: 30/m stays. The requests cover " in said
     assert "met 100, would refuse 0 of 0 clients" in said  # everything: fewer than 600
     rules = {each["name"]: each["in_log"] for each in json.loads(suggest("--json", "--log", str(log)))["rules"]}
     assert (rules["search"]["would_refuse"], rules["everything"]["would_refuse"]) == (40, 0)
@@ -96,3 +98,54 @@ def test_a_log_shows_what_each_would_have_refused_beside_the_others(tmp_path):
 def test_a_log_that_is_not_there_is_named():
     with pytest.raises(CommandError, match=r"nowhere\.log cannot be read"):
         suggest("--log", "nowhere.log")
+
+
+@pytest.fixture
+def days(tmp_path):
+    """A day and a quarter of 240 clients who search a few times in a minute, and of one who does so forty times."""
+    path, lines = tmp_path / "days.log", []
+    for hour in range(31):
+        for client in range(240):
+            times = 1 + (client * 7 + hour) % 6 if client else 40
+            lines += [(1_790_000_000 + hour * 3600 + client * 7 + place, client) for place in range(times)]
+    made = '{{"time": {}, "remote_addr": "198.51.100.{}", "method": "GET", "path": "/find/", "status": {}}}\n'
+    path.write_text("".join(made.format(at_s, client, 200 if client else 404) for at_s, client in sorted(lines)))
+    return str(path)
+
+
+def test_a_log_that_says_enough_suggests_the_rate_in_the_place_of_the_usual_one(days):
+    found = json.loads(suggest("--log", days, "--json"))
+    search, everything = (each for each in found["rules"] if each["name"] in ("search", "everything"))
+    limit = int(search["rate"].removesuffix("/m"))
+    assert 6 <= limit < 40
+    assert (search["usual_rate"], everything["usual_rate"]) == ("30/m", "600/m")
+    assert everything["rate"] == search["rate"]
+    assert search["rate_reason"].startswith(f"{limit} in 1 minute lies in a gap: 1 client takes 40 or more")
+    assert search["in_log"]["would_refuse"] == 310  # of the usual rate
+    [login] = [each for each in found["rules"] if each["name"] == "login"]
+    assert login["rate"] == login["usual_rate"] == "5/m; 20/h"
+    said = suggest("--log", days)
+    assert f"search: {search['rate_reason']}" in said
+    assert f"met {search['in_log']['requests']:,}, 30/m would refuse 310 of 1 clients" in said
+    assert "login: 5/m; 20/h stays: a log does not say whether a login failed." in said
+    assert "it applies to no request of this log" not in said
+
+
+def test_rules_are_saved_at_the_suggested_rate_with_the_log_as_their_evidence(days):
+    rate = json.loads(suggest("--log", days, "--json", "--create", "search", "login"))["rules"][1]["rate"]
+    search, login = RateRule.objects.get(name="search"), RateRule.objects.get(name="login")
+    assert [window.freeze().text for window in search.windows.all()] == [rate]
+    assert search.description.startswith("A search costs more")
+    kept = search.evidence.get()
+    assert (kept.log, kept.chosen, kept.clients) == ("days.log", rate, 240)
+    assert kept.periods[0]["suggestion"]["limit"] == int(rate.removesuffix("/m"))
+    assert (login.evidence.get().requests, login.mode) == (0, "shadow")
+
+
+def test_a_rate_that_the_halves_of_the_log_do_not_agree_about_is_not_taken(tmp_path, days):
+    log, lines = tmp_path / "halves.log", Path(days).read_text().splitlines(keepends=True)
+    middle = len(lines) // 2
+    log.write_text("".join([*(line for line in lines[:middle] for _ in range(5)), *lines[middle:]]))
+    said = suggest("--log", str(log))
+    assert "search: 30/m stays. " in said
+    assert "This is not stable" in said
