@@ -10,9 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.http import HttpRequest
 from django.urls import ResolverMatch
-from django.utils.functional import LazyObject, empty
 
 from ratewindow import conf
 from ratewindow.identity import kept, split
@@ -51,26 +49,6 @@ class Facts(NamedTuple):
 
 
 NOBODY = About()
-
-
-def facts_of(who: HttpRequest | str | None) -> Facts | str:
-    """What `about` needs of a request, which is not kept itself: its body may be large."""
-    if not isinstance(who, HttpRequest):
-        return who or ""
-    meta, known = who.META, vars(who)
-    user = known.get("_cached_user") or known.get("_acached_user") or known.get("user")
-    if isinstance(user, LazyObject):  # which holds the request until somebody looks at the user
-        user = None if user._wrapped is empty else user._wrapped
-    return Facts(
-        meta.get("REMOTE_ADDR") or "",
-        meta.get("HTTP_X_FORWARDED_FOR") or "",
-        str(meta.get("HTTP_USER_AGENT") or "")[:MOST_AGENT],
-        who.method or "",
-        who.path_info,
-        getattr(who, "urlconf", None),
-        who.resolver_match,
-        user,
-    )
 
 
 def about(who: Facts | str) -> About:

@@ -8,15 +8,16 @@ import time
 from collections.abc import Callable, Collection
 
 from django.http import HttpRequest
+from django.utils.functional import LazyObject, empty
 
 from ratewindow import conf
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import Decision
-from ratewindow.reporting import codes, hours, minutes, totals
-from ratewindow.reporting.about_request import Facts, facts_of
+from ratewindow.reporting import codes, hours, minutes, tallies, totals
+from ratewindow.reporting.about_request import MOST_AGENT, Facts
 from ratewindow.reporting.codes import Codes, Refusal
 from ratewindow.reporting.peak_counts import PeakCounts
-from ratewindow.reporting.sheets import NEAR, PASSED, PLACES, Line, Sheet, count_time
+from ratewindow.reporting.sheets import Line, Sheet
 from ratewindow.reporting.sums import Sums
 from ratewindow.reporting.who import Who
 from ratewindow.reporting.who_counts import REFUSING
@@ -29,6 +30,10 @@ FLUSH_S = 1.0
 MOST_RULES = 500  # different names in one minute
 MOST_WAITING = 128  # refused requests of a minute of which it is not counted yet who they were
 MOST_MINUTES = 120  # kept unsent while Redis is away; with memory://, all that is kept
+
+# The fields of Sums that an outcome raises, by their index: a request that would be refused passes.
+PASSED, FALLBACK, NEAR = 0, 4, 5
+PLACES = {"refused": (1,), "other": (2,), "would_refuse": (PASSED, 3)}
 
 
 class Counters:
@@ -92,7 +97,7 @@ class Counters:
                         facts = facts_of(who)
                     sheet.waiting.append((line.who, outcome, client, facts, decision))
                 if decision.reason:
-                    line.explain(decision)
+                    _explain(line, decision)
                     if decision.cause:
                         self._causes[decision.cause] = self._causes.get(decision.cause, 0) + 1
                 if decision.took_s:
@@ -119,7 +124,7 @@ class Counters:
             sheet = self._sheets.get(minute) or self._open(minute)
             line = sheet.lines.get(rule) or self._line(sheet, rule)
             if line is not None:
-                line.count(cause)
+                _count(line, cause)
                 sheet.changes += 1
 
     def _line(self, sheet: Sheet, rule: str) -> Line | None:
@@ -234,6 +239,50 @@ class Counters:
         if message not in self._logged:
             self._logged.add(message)
             logger.warning("ratewindow: %s", message)
+
+
+def facts_of(who: HttpRequest | str | None) -> Facts | str:
+    """What `about` needs of a request, which is not kept itself: its body may be large."""
+    if not isinstance(who, HttpRequest):
+        return who or ""
+    meta, known = who.META, vars(who)
+    user = known.get("_cached_user") or known.get("_acached_user") or known.get("user")
+    if isinstance(user, LazyObject):  # which holds the request until somebody looks at the user
+        user = None if user._wrapped is empty else user._wrapped
+    return Facts(
+        meta.get("REMOTE_ADDR") or "",
+        meta.get("HTTP_X_FORWARDED_FOR") or "",
+        str(meta.get("HTTP_USER_AGENT") or "")[:MOST_AGENT],
+        who.method or "",
+        who.path_info,
+        getattr(who, "urlconf", None),
+        who.resolver_match,
+        user,
+    )
+
+
+def _explain(line: Line, decision: Decision) -> None:
+    """Count why a request was refused, or decided without the store."""
+    if decision.outcome == "refused":
+        _count(line, decision.reason)
+    if decision.cause:
+        _count(line, decision.cause)
+    if decision.cause or decision.reason == "store":
+        line.numbers[FALLBACK] += 1
+
+
+def _count(line: Line, reason: str) -> None:
+    if reason in line.reasons or len(line.reasons) < tallies.MOST_NAMES:
+        line.reasons[reason] = line.reasons.get(reason, 0) + 1
+
+
+def count_time(spans: list[int], took_s: float) -> None:
+    """Count a time in one of the spans of `latency`; longer times count in the last. Runs for every decision."""
+    took_us = int(took_s * 1e6)
+    try:
+        spans[(took_us * took_us).bit_length()] += 1  # the integer part of the logarithm
+    except IndexError:
+        spans[-1] += 1
 
 
 _process = Counters()

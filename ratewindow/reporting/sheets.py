@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from ratewindow.limiter.types import Decision
-from ratewindow.reporting import latency, tallies
+from ratewindow.reporting import latency
 from ratewindow.reporting.about_request import Facts, about
 from ratewindow.reporting.codes import Codes
 from ratewindow.reporting.sums import NUMBERS, Sums
@@ -12,10 +12,6 @@ from ratewindow.reporting.who_counts import REFUSING, Copy, WhoCounts
 
 MOST_CLIENTS = 600  # of one minute in all rules together, unless that is fewer than `LEAST_CLIENTS` of each
 LEAST_CLIENTS = 4
-
-# The fields of Sums that an outcome raises, by their index: a request that would be refused passes.
-PASSED, FALLBACK, NEAR = 0, 4, 5
-PLACES = {"refused": (1,), "other": (2,), "would_refuse": (PASSED, 3)}
 
 
 class Line:
@@ -29,19 +25,6 @@ class Line:
         self.numbers = [0] * len(NUMBERS)
         self.reasons: dict[str, int] = {}
         self.spans = [0] * latency.SPANS
-
-    def explain(self, decision: Decision) -> None:
-        """Count why a request was refused, or decided without the store."""
-        if decision.outcome == "refused":
-            self.count(decision.reason)
-        if decision.cause:
-            self.count(decision.cause)
-        if decision.cause or decision.reason == "store":
-            self.numbers[FALLBACK] += 1
-
-    def count(self, reason: str) -> None:
-        if reason in self.reasons or len(self.reasons) < tallies.MOST_NAMES:
-            self.reasons[reason] = self.reasons.get(reason, 0) + 1
 
     def copied(self) -> Copy:
         passed, refused, other, would_refuse, *_ = self.numbers
@@ -85,12 +68,3 @@ class Sheet:
     def share(self) -> int:
         """How many clients of each rule are kept once the minute is over, and sent."""
         return max(LEAST_CLIENTS, min(MOST_REFUSED[CLIENT], MOST_CLIENTS // max(1, len(self.lines))))
-
-
-def count_time(spans: list[int], took_s: float) -> None:
-    """Count a time in one of the spans of `latency`; longer times count in the last. Runs for every decision."""
-    took_us = int(took_s * 1e6)
-    try:
-        spans[(took_us * took_us).bit_length()] += 1  # the integer part of the logarithm
-    except IndexError:
-        spans[-1] += 1

@@ -4,7 +4,8 @@ import pytest
 from django.test import RequestFactory, override_settings
 from django.urls import path, re_path, resolve
 
-from ratewindow.reporting.about_request import MOST_AGENT, about, facts_of, family, network_of
+from ratewindow.reporting.about_request import MOST_AGENT, about, family, network_of
+from ratewindow.reporting.counters import facts_of
 
 
 def view(request, **_):

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from ratewindow.reporting.counters import count_time
 from ratewindow.reporting.latency import BOUNDS, SPANS, percentiles, tally_of
-from ratewindow.reporting.sheets import count_time
 
 
 def counted(*times_s):
