@@ -171,7 +171,7 @@ def test_a_report_asks_the_same_few_questions_however_much_there_is(django_asser
     with django_assert_num_queries(3):
         assert asked().total == Sums(passed=1200)
     TotalStat.objects.all().delete()
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         assert asked().total == Sums(passed=1200)
 
 
@@ -188,6 +188,14 @@ def test_rows_of_all_rules_that_are_missing_or_behind_change_no_figure(choice, m
     assert asked(choice) == found
     TotalStat.objects.filter(**missing).delete()
     assert asked(choice) == found
+
+
+def test_minutes_are_reported_whose_hours_and_sums_of_all_rules_are_missing():
+    turn = span_start(NOW, Resolution.HOUR)
+    ThrottleStat.objects.create(rule="login", resolution="minute", start=turn - timedelta(minutes=5), passed=3)
+    for ago in (timedelta(minutes=2), timedelta(minutes=20)):  # when the last hour is read in minutes, and when as an hour
+        period = last("24h", turn + ago, conf.current().retention)
+        assert report(period, now_s=(turn + ago).timestamp()).total == Sums(passed=3)
 
 
 @pytest.mark.parametrize("rules", ["", "login"])
