@@ -30,7 +30,7 @@ class TestList:
         self, page: Client, django_assert_num_queries: Any, django_assert_max_num_queries: Any
     ) -> None:
         define("first")
-        with django_assert_max_num_queries(13) as few:
+        with django_assert_max_num_queries(14) as few:
             page.get(LIST)
         for number in range(20):
             define(f"rule-{number}", "5/m; 20/h")
