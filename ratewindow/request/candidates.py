@@ -19,11 +19,9 @@ def judge_refused(decision: Decision, waited: str) -> Steps[None]:
     """Let the candidates of the only rule that refuses this request judge it, too."""
     refusing = [part for part in decision.decisions if part.outcome == "refused"]
     for part in decision.decisions:
-        if (
-            part.check is None or part.outcome != "other" or not is_candidate(part)
-        ):  # without a check a block refuses, or a key lacks
+        if part.check is None:  # a block refuses, or what the key counts by is missing
             continue
-        if all(part.rule == each.rule for each in refusing):
+        if is_candidate(part) and part.outcome == "other" and all(part.rule == each.rule for each in refusing):
             yield from _judge(part, part.check, waited)
 
 
