@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils.formats import date_format
 from django.utils.text import Truncator
 from django.utils.translation import gettext, ngettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
@@ -107,6 +108,10 @@ def _counts(count_when: str, hold: bool) -> str:
         )
         return text % one_of(statuses)
     return gettext("only answers with status %s count") % one_of(statuses)
+
+
+def local_time(at: datetime | None) -> str:
+    return date_format(time_zone.local(at), "DATETIME_FORMAT") if at is not None else gettext("an unknown time")
 
 
 def until(override: Override) -> str:

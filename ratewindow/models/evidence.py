@@ -11,7 +11,7 @@ MOST_NAME, MOST_FORMAT, MOST_RATES = 200, 100, 300  # characters
 
 
 class Evidence(models.Model):
-    """The backtest from which a rule was made, and the limits that were chosen then."""
+    """The backtest from which a rule was made, or other limits were tried beside it, and the limits that were chosen then."""
 
     rule = models.ForeignKey(RateRule, models.CASCADE, related_name="evidence", verbose_name=_("rule"))
     log = models.CharField(_("log"), max_length=MOST_NAME)
@@ -24,6 +24,7 @@ class Evidence(models.Model):
     periods = models.JSONField(
         _("periods"), default=list, help_text=_("Of each period of the rule: the suggested limit, its reason, and the curve.")
     )
+    is_candidate = models.BooleanField(_("of limits beside those that are enforced"), default=False)
     by = models.CharField(_("person"), max_length=MOST_BY, blank=True)
     at = MomentField(_("time"))
 

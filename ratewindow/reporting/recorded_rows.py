@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from ratewindow.models import RecordedHour, Recording
 from ratewindow.reporting import hours, recorded_hours
@@ -25,7 +25,16 @@ def collect(now_s: float) -> int:
         for (recording, hour), peaks in hours.read(hours.still_there(now_s)).items()
         if recording in left_out
     }
-    return sum(_set(recording, _start(hour), found[recording, hour]) for recording, hour in sorted(found))
+    return sum(_collected(recording, _start(hour), found[recording, hour]) for recording, hour in sorted(found))
+
+
+def _collected(recording: int, start: datetime, peaks: Hour) -> bool:
+    try:
+        return _set(recording, start, peaks)
+    except (IntegrityError, RecordedHour.DoesNotExist):
+        if Recording.objects.filter(pk=recording).exists():
+            raise
+        return False  # it has been deleted meanwhile
 
 
 def _start(hour: int) -> datetime:

@@ -97,6 +97,23 @@ def test_a_collector_that_has_read_before_the_other_wrote_ends_with_the_same_row
     assert stored() == [(0, 0, {ONE: [4, 2, 10, 2, 0]})]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_recording_that_is_deleted_while_it_is_collected_keeps_no_other_from_it(recording, monkeypatch):
+    other = Recording.objects.create(rule="api", window="w", rate="10/m", since=NOW, until=NOW + timedelta(days=7))
+    sent(recording, {ONE: Peak(3, 1, 5, 1)})
+    sent(other, {ONE: Peak(2, 0, 2)})
+    read = hours.read
+
+    def read_and_deleted(numbers):
+        found = read(numbers)
+        Recording.objects.filter(pk=recording.pk).delete()
+        return found
+
+    monkeypatch.setattr(hours, "read", read_and_deleted)
+    recorded_rows.collect(NOW_S)
+    assert [(row.recording_id, row.clients) for row in RecordedHour.objects.all()] == [(other.pk, {ONE: [2, 0, 2, 0, 0]})]
+
+
 def test_clients_that_were_erased_do_not_come_back(recording):
     recording.left_out = [erased(ONE)]
     recording.save()

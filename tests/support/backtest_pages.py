@@ -25,3 +25,11 @@ def offered(response: Any) -> dict[str, Any]:
     text = response.content.decode()
     [token] = re.findall(r'name="token" value="([^"]+)"', text)
     return {"token": token, "rates": re.findall(r'<input type="text" name="rates" id="rw-make[^>]* value="([^"]+)"', text)}
+
+
+def beside(response: Any) -> tuple[str, dict[str, Any]]:
+    """Where the button "Try beside the live rule" sends to, and what, without the limits."""
+    text = response.content.decode()
+    [address] = re.findall(r'name="do" value="try" formaction="([^"]+)"', text)
+    [seen] = re.findall(r'name="seen" value="([^"]*)"', text)
+    return address, {"do": "try", "seen": seen, "token": offered(response)["token"]}

@@ -20,6 +20,7 @@ from ratewindow.admin.addresses import reverse
 from ratewindow.admin.banner import glance
 from ratewindow.admin.masking import display
 from ratewindow.admin.post_button import post_button
+from ratewindow.admin.rules import evidence
 from ratewindow.admin.wording import limit_in_words
 from ratewindow.conf import time_zone
 from ratewindow.conf.translation import translated
@@ -27,6 +28,7 @@ from ratewindow.limiter.types import Window
 from ratewindow.models import Mode, RateRule
 from ratewindow.models.candidate import candidate_rows, candidate_windows
 from ratewindow.models.origin import MOST_REASON
+from ratewindow.operations.backtest.evidence import candidate_applied
 from ratewindow.reporting.compared import line_name
 from ratewindow.reporting.how_many import clients
 from ratewindow.reporting.offenders import HowMany, Offenders, offenders
@@ -73,6 +75,8 @@ def box(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule) ->
         "candidate": rule.candidate,
     }
     try:
+        if rule.candidate:
+            context["evidence"] = evidence.box_of_candidate(request, rule, _frozen(rule))
         if windows := candidate_windows(rule):
             return {**context, **_compared(request, rule, windows)}
         if rule.candidate:
@@ -202,6 +206,7 @@ def _try(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule) -
         messages.error(request, translated(error))
         return
     _save(model_admin, request, rule)
+    evidence.keep_of_candidate(request, rule, _frozen(rule))
     messages.success(
         request,
         gettext("Tried in shadow, beside the limits that are enforced: %s. Nobody is refused by them.")
@@ -251,6 +256,7 @@ def _apply(model_admin: "ModelAdmin[Any]", request: HttpRequest, rule: RateRule)
         row.rule = rule
         row.full_clean()
         row.save()
+    candidate_applied(rule, [row.freeze() for row in rows])
     rule.candidate = ""
     _save(model_admin, request, rule)
     enforced = "; ".join(limit_in_words(row.freeze()) for row in rows)

@@ -12,13 +12,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpR
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
 from django.utils.dateparse import parse_datetime
-from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 
 from ratewindow.admin.addresses import reverse
 from ratewindow.admin.post_button import post_button
 from ratewindow.admin.rules.recording_figures import Figures, figures
+from ratewindow.admin.wording import local_time
 from ratewindow.conf import time_zone
 from ratewindow.conf.translation import translated
 from ratewindow.limiter.types import Window
@@ -60,7 +60,12 @@ def _figures(request: HttpRequest, rule: RateRule, recording: Recording, window:
 
 def state(recording: Recording, window: Window | None) -> str:
     """Since when and until when, and by whom. `window` is the limit that is recorded, if the rule still has it."""
-    values = {"limit": recording.rate, "since": _clock(recording.since), "until": _clock(recording.until), "who": recording.by}
+    values = {
+        "limit": recording.rate,
+        "since": local_time(recording.since),
+        "until": local_time(recording.until),
+        "who": recording.by,
+    }
     if not recordings.is_going_on(recording):
         return gettext("From %(since)s to %(until)s, what the clients used of %(limit)s was recorded.") % values
     if window is None:
@@ -68,10 +73,6 @@ def state(recording: Recording, window: Window | None) -> str:
     if recording.by:
         return gettext("Until %(until)s, what the clients use of %(limit)s is recorded, since %(since)s by %(who)s.") % values
     return gettext("From %(since)s to %(until)s, what the clients use of %(limit)s is recorded.") % values
-
-
-def _clock(moment: Any) -> str:
-    return date_format(time_zone.local(moment), "DATETIME_FORMAT")
 
 
 def press(model_admin: "ModelAdmin[Any]", request: HttpRequest, pk: int) -> HttpResponse:
@@ -102,7 +103,7 @@ def _start(request: HttpRequest, rule: RateRule) -> None:
     if window is None:
         raise ValueError(gettext("the rule no longer has this limit: choose another one"))
     recording = recordings.start(rule, window, time_zone.now() + timedelta(days=int(days)))
-    values = {"limit": recording.rate, "until": _clock(recording.until)}
+    values = {"limit": recording.rate, "until": local_time(recording.until)}
     text = gettext("Until %(until)s, what the clients use of %(limit)s is recorded.") % values
     button = _button(request, rule, recording, gettext("End it"), {"to": "end"})
     messages.success(request, format_html("{} {}", text, button))
@@ -125,7 +126,7 @@ def _go_on(request: HttpRequest, rule: RateRule) -> None:
     if until is None:
         raise ValueError(gettext("no end is given: use the buttons"))
     recordings.go_on(recording, time_zone.aware(until))
-    messages.success(request, gettext("Until %s, recording goes on.") % _clock(recording.until))
+    messages.success(request, gettext("Until %s, recording goes on.") % local_time(recording.until))
 
 
 def _posted(request: HttpRequest, rule: RateRule) -> Recording:

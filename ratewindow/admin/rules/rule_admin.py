@@ -28,6 +28,7 @@ from ratewindow.admin.rights import may_enforce
 from ratewindow.admin.rules import (
     candidate,
     code_rates,
+    evidence,
     first_steps,
     opening,
     recording,
@@ -37,7 +38,6 @@ from ratewindow.admin.rules import (
     saved,
     sparklines,
 )
-from ratewindow.admin.rules.backtest import evidence
 from ratewindow.admin.rules.backtest import page as backtest_page
 from ratewindow.admin.rules.form import BOUNDS, RuleForm
 from ratewindow.admin.rules.limit_rows import RuleWindowInline
@@ -132,7 +132,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         if rule is None:
             context.setdefault("evidence_token", evidence.sent(request))
             context["is_blank"] = opening.is_blank(request)
-        if context["recording"].get("figures") or context["evidence"]:
+        if context["recording"].get("figures") or context["evidence"] or (context["candidate"] or {}).get("evidence"):
             context["media"] += curve.MEDIA
         context["overrides"] = override_links.of_rule(request, rule) if rule is not None else {}
         context["explain_url"] = explain_links.of_rule(rule) if rule is not None else ""

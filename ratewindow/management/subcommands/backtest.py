@@ -12,7 +12,6 @@ from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.management.progress import ProgressLine
 from ratewindow.management.subcommands import backtest_as_text
 from ratewindow.management.subcommands.quiet_log import quiet_log
-from ratewindow.models import RateRule
 from ratewindow.operations.backtest import as_values
 from ratewindow.operations.backtest.creating import check_new, create
 from ratewindow.operations.backtest.plan import Plan, of_rates, of_rule, of_site
@@ -103,19 +102,18 @@ def run(options: dict[str, Any], stdout: Any) -> None:
     if options["html"]:
         stdout.write(f"Written to {options['html']}.")
     elif options["json"]:
-        stdout.write(json.dumps(_values(found, other, options["suggest"])))
+        stdout.write(json.dumps(_values(found, other, options["suggest"]) | ({"created": created} if created else {})))
     else:
         stdout.write(backtest_as_text.of(found, other))
-    if created is not None and not options["json"]:
-        rates = "; ".join(row.freeze().text for row in created.windows.all())
-        stdout.write(
-            f"\nSaved in shadow: {created.name}, {rates}. To enforce it: manage.py ratewindow mode {created.name} enforce"
-        )
+    if created and not options["json"]:
+        name, rates = created["name"], created["rates"]
+        stdout.write(f"\nSaved in shadow: {name}, {rates}. To enforce it: manage.py ratewindow mode {name} enforce")
 
 
-def _create(options: dict[str, Any], plan: Plan, found: Result) -> RateRule:
+def _create(options: dict[str, Any], plan: Plan, found: Result) -> dict[str, str]:
     names = [Path(each).name for each in options["log"]]
-    return create(options["create"], plan.rules[0], ", ".join(names), found, options["suggest"])
+    rule = create(options["create"], plan.rules[0], ", ".join(names), found, options["suggest"])
+    return {"name": rule.name, "rates": "; ".join(row.freeze().text for row in rule.windows.all())}
 
 
 def _values(found: Result, other: Result | None, suggests: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The evidence of a rule that is made from a backtest: plain values that travel to the browser and back, and the row."""
+"""Why a rule or its candidate has these limits, by a backtest: plain values that travel to the browser and back, and the row."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -71,8 +71,8 @@ def curve(period: Mapping[str, Any]) -> Curve:
     return Curve(period["period_ms"], points, (), period["clients"], period["innocent"], period["requests"])
 
 
-def keep(rule: RateRule, found: dict[str, Any], windows: Iterable[Window]) -> Evidence:
-    """Save it with the rule that was made from it, and the limits that this has."""
+def keep(rule: RateRule, found: dict[str, Any], windows: Iterable[Window], is_candidate: bool = False) -> Evidence:
+    """Save it with the limits that were chosen by it: those of the rule, or others that are tried beside them."""
     return Evidence.objects.create(
         rule=rule,
         log=found["log"],
@@ -81,11 +81,33 @@ def keep(rule: RateRule, found: dict[str, Any], windows: Iterable[Window]) -> Ev
         last=moment(found["last_s"]),
         requests=found["requests"],
         clients=found["clients"],
-        chosen="; ".join(window.text for window in windows)[:MOST_RATES],
+        chosen=_chosen(windows),
         periods=found["periods"],
+        is_candidate=is_candidate,
         by=origin.current().by,
         at=time_zone.now(),
     )
+
+
+def of_rule(rule: RateRule) -> Evidence | None:
+    """The newest of the limits that the rule has, or once had."""
+    return rule.evidence.filter(is_candidate=False).first()
+
+
+def of_candidate(rule: RateRule, windows: Iterable[Window]) -> Evidence | None:
+    """The newest of these limits beside the rule's."""
+    return rule.evidence.filter(is_candidate=True, chosen=_chosen(windows)).first()
+
+
+def candidate_applied(rule: RateRule, windows: Iterable[Window]) -> None:
+    """Make the evidence of these limits that of the rule."""
+    if found := of_candidate(rule, windows):
+        found.is_candidate = False
+        found.save(update_fields=["is_candidate"])
+
+
+def _chosen(windows: Iterable[Window]) -> str:
+    return "; ".join(window.text for window in windows)[:MOST_RATES]
 
 
 def moment(at_s: float | None) -> datetime | None:

@@ -198,6 +198,8 @@ def test_a_rule_is_made_from_what_was_tried_with_its_evidence(log):
     assert (found.log, found.chosen, found.requests, len(found.periods)) == ("access.log", "5/m; 9/h", 60, 2)
     assert "203.0.113.9" not in json.dumps(found.periods)
     assert "rule 'search' exists already: choose another name" in wrong("backtest", log, "--rates", "5/m", "--create", "search")
+    found = json.loads(run("backtest", log, "--rates", "5/m", "--create", "second", "--json"))
+    assert found["created"] == {"name": "second", "rates": "5/m"}
     assert "'Search!' is not a rule name" in wrong("backtest", log, "--rates", "5/m", "--create", "Search!")
     assert "--create is about one rule" in wrong("backtest", log, "--all", "--create", "other")
 

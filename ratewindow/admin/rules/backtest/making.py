@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import Any, cast
 
 from django.contrib import messages
-from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.utils.translation import gettext
 
 from ratewindow.admin.addresses import reverse
-from ratewindow.admin.rules import candidate, opening
+from ratewindow.admin.rules import candidate, opening, signed_results
 from ratewindow.conf.in_words import duration
 from ratewindow.conf.translation import translated
 from ratewindow.limiter.types import Window
@@ -21,15 +20,12 @@ from ratewindow.operations.backtest import as_row
 from ratewindow.operations.backtest.result import OfPeriod
 from ratewindow.rules.rule import Rule
 
-SENT_S = 86_400  # how long a result can be made a rule
-SALT = "ratewindow.backtest"
-
 
 def offer(
     model_admin: Any, request: HttpRequest, rule: Rule, name: str, periods: Iterable[OfPeriod], found: Mapping[str, Any]
 ) -> Mapping[str, Any] | None:
-    """What the buttons "Make this a shadow rule" and "Try beside the rule" send: a limit for each period of the rule and, for the
-    first, the rule with its evidence, `found`. None for those who may press neither. `name`: of a rule that the site has."""
+    """What the buttons "Make this a shadow rule" and "Try beside the live rule" send: a limit for each period of the rule, and
+    the rule with its evidence, `found`. None for those who may press neither. `name`: of a rule that the site has."""
     row = RateRule.objects.filter(name=name).first() if name else None
     may_add = model_admin.has_add_permission(request)
     may_try = row is not None and candidate.may_try(model_admin, request, row)
@@ -48,7 +44,8 @@ def offer(
     return {
         "url": reverse("admin:ratewindow_backtest_make"),
         "limits": limits,
-        "token": signing.dumps(sent, salt=SALT, compress=True) if may_add else "",
+        "token": signed_results.sign(sent),
+        "may_add": may_add,
         "beside": row if may_try else None,
     }
 
@@ -64,19 +61,18 @@ def make(model_admin: Any, request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
+    if (sent := signed_results.sent(request)) is None:
+        return _back(request, gettext("This result can no longer be made a rule. Run the backtest again."))
     try:
-        sent = signing.loads(request.POST.get("token", ""), salt=SALT, max_age=SENT_S)
         tried = [Window(**{name: value for name, value in each.items() if value is not None}) for each in sent["windows"]]
         limits = as_row.limits(tried, "; ".join(text for text in request.POST.getlist("rates") if text.strip()))
-    except signing.BadSignature:
-        return _back(request, gettext("This result can no longer be made a rule. Run the backtest again."))
     except ValueError as error:
         return _back(request, gettext("No rule is made: %s.") % translated(error))
     fields = {**sent["fields"], "mode": Mode.SHADOW, "why": gettext("From a backtest")}
     address, opened = reverse("admin:ratewindow_raterule_add"), cast(Any, copy(request))
     opened.method = "GET"
     opened._ratewindow_opening = opening.Opening(fields, limits)
-    return model_admin.changeform_view(opened, None, address, {"evidence_token": request.POST["token"]})  # type: ignore[no-any-return]
+    return model_admin.changeform_view(opened, None, address, {"evidence_token": request.POST[signed_results.FIELD]})  # type: ignore[no-any-return]
 
 
 def _sent(rule: Rule, name: str) -> dict[str, Any]:

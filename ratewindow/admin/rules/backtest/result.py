@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
-from django.utils.formats import date_format
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin.addresses import reverse
 from ratewindow.admin.curve import of_periods
 from ratewindow.admin.masking import display, may_see
-from ratewindow.conf import time_zone
+from ratewindow.admin.wording import local_time
 from ratewindow.conf.in_words import listed
 from ratewindow.conf.translation import translated
 from ratewindow.models import RateRule
@@ -148,8 +146,8 @@ def about(log: OfLog) -> str:
     values = {
         "requests": number(log.requests),
         "format": log.format,
-        "from": clock(moment(log.first_s)),
-        "to": clock(moment(log.last_s)),
+        "from": local_time(moment(log.first_s)),
+        "to": local_time(moment(log.last_s)),
     }
     message = ngettext(
         "The log has %(requests)s request, from %(from)s to %(to)s, in the format %(format)s.",
@@ -157,10 +155,6 @@ def about(log: OfLog) -> str:
         log.requests,
     )
     return message % values
-
-
-def clock(at: datetime | None) -> str:
-    return date_format(time_zone.local(at), "DATETIME_FORMAT") if at is not None else gettext("an unknown time")
 
 
 def _unreadable(log: OfLog) -> str:

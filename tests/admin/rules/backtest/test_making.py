@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from ratewindow.models import RateRule
-from tests.support.backtest_pages import MAKE, PAGE, RATES, offered, sent
+from tests.support.backtest_pages import MAKE, PAGE, RATES, beside, offered, sent
 from tests.support.log_files import a_day, line
 from tests.support.rule_pages import define, said
 from tests.support.staff import staff
@@ -94,14 +94,6 @@ class TestBesideTheLiveRule:
         changing = staff("view_raterule", "change_raterule", "view_throttlestat")
         text = sent(changing, a_day(), decides="rule", rule="login", rates="").content.decode()
         assert "Try beside the live rule" in text and "Make this a shadow rule" not in text
-
-
-def beside(response: Any) -> tuple[str, dict[str, Any]]:
-    """Where the button "Try beside the live rule" sends to, and what, without the limits."""
-    text = response.content.decode()
-    [address] = re.findall(r'name="do" value="try" formaction="([^"]+)"', text)
-    [seen] = re.findall(r'name="seen" value="([^"]*)"', text)
-    return address, {"do": "try", "seen": seen, "token": offered(response)["token"]}
 
 
 def test_what_nobody_offered_makes_no_rule(page: Client) -> None:

@@ -1,16 +1,16 @@
-"""Why a rule has its limits: what the backtest found that it was made from, in the box on top of its page."""
+"""Why a rule has its limits, or others are tried beside them: what a backtest found, in the boxes on top of the rule's page."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.core import signing
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 
 from ratewindow.admin.curve import ShownCurve, shown
-from ratewindow.admin.rules.backtest.making import SALT, SENT_S
-from ratewindow.admin.rules.backtest.result import clock
+from ratewindow.admin.rules import signed_results
+from ratewindow.admin.wording import local_time
+from ratewindow.limiter.types import Window
 from ratewindow.models import Evidence, RateRule
 from ratewindow.operations.backtest import evidence
 from ratewindow.operations.backtest.suggestion_in_words import reason
@@ -33,22 +33,34 @@ def sent(request: HttpRequest) -> str:
 
 def keep(request: HttpRequest, rule: RateRule) -> None:
     """Save the evidence that the form of a new rule has sent; what this site has not signed is none."""
-    try:
-        found = signing.loads(sent(request), salt=SALT, max_age=SENT_S)
-    except signing.BadSignature:
-        return
-    evidence.keep(rule, found["evidence"], [row.freeze() for row in rule.windows.all()])
+    if (found := signed_results.sent(request, FIELD)) is not None:
+        evidence.keep(rule, found["evidence"], [row.freeze() for row in rule.windows.all()])
+
+
+def keep_of_candidate(request: HttpRequest, rule: RateRule, windows: Iterable[Window]) -> None:
+    """Save what a backtest has sent with limits to try; limits that were typed at the rule have no evidence."""
+    if (found := signed_results.sent(request)) is not None:
+        evidence.keep(rule, found["evidence"], windows, is_candidate=True)
 
 
 def box(request: HttpRequest, rule: RateRule) -> Shown | None:
-    """The newest evidence of a rule, in sentences and curves."""
-    found = rule.evidence.first()
-    if found is None:
-        return None
+    """The evidence of a rule, in sentences and curves."""
+    found = evidence.of_rule(rule)
+    return _shown(request, rule, found) if found is not None else None
+
+
+def box_of_candidate(request: HttpRequest, rule: RateRule, windows: Iterable[Window]) -> Shown | None:
+    """That of the limits which are tried beside the rule's."""
+    found = evidence.of_candidate(rule, windows)
+    return _shown(request, rule, found) if found is not None else None
+
+
+def _shown(request: HttpRequest, rule: RateRule, found: Evidence) -> Shown:
     try:
         limits = {window.period_ms: window.limit for row in rule.windows.all() for window in [row.freeze()]}
-        reasons = [_reason(each) for each in found.periods]
-        curves = [_curve(request, each, limits.get(each["period_ms"])) for each in found.periods]
+        reasons = [*dict.fromkeys(_reason(each) for each in found.periods)]  # several periods may lack one for the same reason
+        prefix = "rw-candidate" if found.is_candidate else "rw-evidence"
+        curves = [_curve(request, each, limits.get(each["period_ms"]), prefix) for each in found.periods]
     except (KeyError, TypeError, ValueError, IndexError):  # written by raw SQL
         return Shown(_sentence(found), [], [])
     return Shown(_sentence(found), reasons, curves)
@@ -74,12 +86,12 @@ def _sentence(found: Evidence) -> str:
     return message % {
         "who": found.by or gettext("Somebody"),
         "chosen": found.chosen,
-        "at": clock(found.at),
+        "at": local_time(found.at),
         "log": found.log,
         "requests": number(found.requests),
         "clients": number(found.clients),
-        "from": clock(found.first),
-        "to": clock(found.last),
+        "from": local_time(found.first),
+        "to": local_time(found.last),
     }
 
 
@@ -92,7 +104,7 @@ def _reason(period: Mapping[str, Any]) -> str:
     return said
 
 
-def _curve(request: HttpRequest, period: Mapping[str, Any], now: int | None) -> ShownCurve:
+def _curve(request: HttpRequest, period: Mapping[str, Any], now: int | None, prefix: str) -> ShownCurve:
     """The reason stands above it already."""
     found = shown(request, evidence.curve(period), suggestion=evidence.suggestion(period), now=now)
-    return replace(found, id=f"rw-evidence-{period['period_ms']}", reason="")
+    return replace(found, id=f"{prefix}-{period['period_ms']}", reason="")
