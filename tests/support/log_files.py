@@ -29,3 +29,15 @@ def a_day() -> list[str]:
     ]
     found += [(30_000 + second, "203.0.113.9", 401) for second in range(40)]
     return [line(at_s, client, status=status) for at_s, client, status in sorted(found)]
+
+
+def busy_hours(hours: int, path: str) -> str:
+    """Lines of JSON: in each hour 240 clients come up to six times in a minute, and one of them forty times, in vain."""
+    found = [
+        (START_S + hour * 3600 + client * 7 + place, client)
+        for hour in range(hours)
+        for client in range(240)
+        for place in range(1 + (client * 7 + hour) % 6 if client else 40)
+    ]
+    made = '{{"time": {}, "remote_addr": "198.51.100.{}", "method": "GET", "path": "{}", "status": {}}}\n'
+    return "".join(made.format(at_s, client, path, 200 if client else 404) for at_s, client in sorted(found))

@@ -9,6 +9,7 @@ import pytest
 from ratewindow.models import RateRule
 from tests.support.backtest_logs import NASA
 from tests.support.commands import run, wrong
+from tests.support.log_files import busy_hours
 
 LINE = '{client} - - [20/Nov/2026:09:{minute:02d}:{second:02d} +0000] "{method} {path} HTTP/1.1" {status} 7 "-" "{agent}"\n'
 
@@ -107,19 +108,8 @@ def test_no_suggestion_says_why(log):
 
 @pytest.fixture
 def days(tmp_path):
-    """Two days of 240 clients who come a few times in a minute, and of one who comes forty times."""
-    path, lines = tmp_path / "days.log", []
-    for hour in range(49):
-        for client in range(240):
-            times = 1 + (client * 7 + hour) % 6 if client else 40
-            lines += [(hour * 3600 + client * 7 + place, client) for place in range(times)]
-    path.write_text(
-        "".join(
-            f'{{"time": {1_790_000_000 + at}, "remote_addr": "198.51.100.{client}", "method": "GET", "path": "/", "status": '
-            f"{200 if client else 404}}}\n"
-            for at, client in sorted(lines)
-        )
-    )
+    path = tmp_path / "days.log"
+    path.write_text(busy_hours(49, "/"))
     return str(path)
 
 

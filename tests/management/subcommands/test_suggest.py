@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.urls import path
 
 from ratewindow.models import Edit, RateRule
+from tests.support.log_files import busy_hours
 from tests.support.urlconfs import site
 
 pytestmark = pytest.mark.django_db
@@ -102,14 +103,9 @@ def test_a_log_that_is_not_there_is_named():
 
 @pytest.fixture
 def days(tmp_path):
-    """A day and a quarter of 240 clients who search a few times in a minute, and of one who does so forty times."""
-    path, lines = tmp_path / "days.log", []
-    for hour in range(31):
-        for client in range(240):
-            times = 1 + (client * 7 + hour) % 6 if client else 40
-            lines += [(1_790_000_000 + hour * 3600 + client * 7 + place, client) for place in range(times)]
-    made = '{{"time": {}, "remote_addr": "198.51.100.{}", "method": "GET", "path": "/find/", "status": {}}}\n'
-    path.write_text("".join(made.format(at_s, client, 200 if client else 404) for at_s, client in sorted(lines)))
+    """A day and a quarter."""
+    path = tmp_path / "days.log"
+    path.write_text(busy_hours(31, "/find/"))
     return str(path)
 
 
