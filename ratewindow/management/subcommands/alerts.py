@@ -6,6 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
+from ratewindow.management.subcommands.sent_lines import say
 from ratewindow.operations.alerts.raising import raise_alerts
 
 NAME = "alerts"
@@ -19,7 +20,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(options: dict[str, Any], stdout: Any) -> None:
     try:
-        for line in raise_alerts(options["dry_run"]):
-            stdout.write(line)
+        lines = raise_alerts(options["dry_run"])
     except PROBLEMS as error:
         raise CommandError(str(error)) from None
+    say(lines, stdout)

@@ -6,6 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
+from ratewindow.management.subcommands.sent_lines import say
 from ratewindow.operations.digests.sending import newest_in_words, send_report
 
 NAME = "report"
@@ -24,5 +25,4 @@ def run(options: dict[str, Any], stdout: Any) -> None:
         lines = send_report() if options["send"] else [newest_in_words(options["week"]).rstrip()]
     except PROBLEMS as error:
         raise CommandError(str(error)) from None
-    for line in lines:
-        stdout.write(line)
+    say(lines, stdout)

@@ -11,7 +11,7 @@ from ratewindow.models import AlertChannel
 from ratewindow.operations.alerts.changes import Changes, changes
 from ratewindow.operations.alerts.conditions import holding, unknown, watched
 from ratewindow.operations.alerts.facts import Facts, read
-from ratewindow.operations.alerts.sending import language, send
+from ratewindow.operations.alerts.sending import language, outcome, send
 
 
 def raise_alerts(dry_run: bool = False, now: datetime | None = None) -> list[str]:
@@ -29,7 +29,7 @@ def raise_alerts(dry_run: bool = False, now: datetime | None = None) -> list[str
         elif _claim(channel, found) and found:
             error = send(channel, now, found.new, found.over)
             _settle(channel, error, now)
-            lines += _lines(channel, found, f"not sent ({error})" if error else "sent")
+            lines += _lines(channel, found, outcome(error))
     return lines or ["nothing new"]
 
 

@@ -15,6 +15,7 @@ from ratewindow.operations.alerts import webhook
 
 logger = logging.getLogger("ratewindow")
 
+NOT_SENT = "not sent"
 Said = Sequence[dict[str, str]]  # each with condition, rule, since and text
 
 
@@ -34,6 +35,11 @@ def send(channel: AlertChannel, now: datetime, new: Said = (), over: Said = (), 
             _send(channel, now, lines, new, over, test)
 
     return attempt(channel, "an alert", deliver)
+
+
+def outcome(error: str) -> str:
+    """What the line of a run says: ``sent``, or ``not sent`` and why."""
+    return f"{NOT_SENT} ({error})" if error else "sent"
 
 
 def attempt(channel: AlertChannel, what: str, deliver: Callable[[], object]) -> str:

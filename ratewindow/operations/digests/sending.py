@@ -11,7 +11,7 @@ from django.utils import timezone, translation
 from ratewindow.conf import time_zone
 from ratewindow.models import AlertChannel
 from ratewindow.operations.alerts import webhook
-from ratewindow.operations.alerts.sending import attempt, language
+from ratewindow.operations.alerts.sending import attempt, language, outcome
 from ratewindow.operations.digests.content import Digest, digest, read
 from ratewindow.operations.digests.mail import mail
 from ratewindow.operations.digests.plain_text import plain_text
@@ -65,13 +65,13 @@ def _send_once(channel: AlertChannel, span: Span, reading: Reading) -> str:
     mine, before = AlertChannel.objects.filter(pk=channel.pk), channel.digest_until
     if error:
         mine.update(error=error)
-        return f"not sent ({error})"
+        return outcome(error)
     claimable = mine.filter(active=True, digest=channel.digest, digest_until=before)
     if not claimable.update(digest_until=span.end, error=UNKNOWN.format(span)):
         return "another run sends it"
     if error := attempt(channel, "a digest", prepared[0]):
         mine.filter(digest_until=span.end).update(digest_until=before, error=error)
-        return f"not sent ({error})"
+        return outcome(error)
     mine.update(error="", sent_at=reading.now)
     channel.digest_until = span.end
     return "sent"

@@ -36,5 +36,11 @@ def test_it_sends_what_is_due_once() -> None:
     assert len(mail.outbox) == 1
 
 
+def test_what_cannot_be_sent_is_an_error_for_whoever_runs_it() -> None:
+    hook = {"way": "webhook", "url": "http://127.0.0.1:9/"}
+    AlertChannel.objects.create(name="a hook", digest="day", digest_until=NOW.date() - timedelta(days=1), **hook)
+    assert wrong("report", "--send") == "Not all was sent: the next run tries again."
+
+
 def test_one_of_both() -> None:
     assert "not allowed with" in wrong("report", "--send", "--week")
