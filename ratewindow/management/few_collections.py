@@ -9,7 +9,7 @@ AFTER = 100_000  # new objects, where Python's own number is 700 or 2,000
 
 @contextmanager
 def few_collections() -> Iterator[None]:
-    """Search as rarely as that while the block runs. It holds for the process, so only a command may say so."""
+    """Search as rarely as that while the block runs. It holds for the whole process, so only commands use it."""
     usual = gc.get_threshold()
     gc.set_threshold(AFTER, *usual[1:])
     try:
