@@ -29,9 +29,11 @@ def proxy(server: OwnServer) -> Iterator[Proxy]:
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
 def visitor(request: pytest.FixtureRequest) -> Iterator[Visitor]:
+    gc.freeze()
     with asyncio.Runner() as runner:
         yield Visitor(request.param, runner)
-        gc.collect()  # stores of sites that are over
+        gc.collect()  # stores of sites that are over; among what the test has made, not among eleven thousand tests
+        gc.unfreeze()
         runner.run(settle())
 
 
