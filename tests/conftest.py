@@ -23,6 +23,7 @@ from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from testproject.redis_server import redis_server
 from tests.support.demo import start_demo
+from tests.support.flushes import keep_rows_of_migrations
 from tests.support.recorder import recorder
 from tests.support.servers import cluster, cluster_ports, cluster_url, watched, watched_session
 
@@ -127,10 +128,13 @@ def _closing_databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Users that tests make have numbers beyond those that tests name: `user:42` is nobody but the test's own client."""
-    with django_db_blocker.unblock():
-        get_user_model().objects.create(pk=1_000_000, username="the first number").delete()
+    with pytest.MonkeyPatch.context() as patch:
+        with django_db_blocker.unblock():
+            get_user_model().objects.create(pk=1_000_000, username="the first number").delete()
+            keep_rows_of_migrations(patch)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.core.management.sql import emit_post_migrate_signal
 from django.db import transaction
 from django.test import override_settings
 
@@ -52,6 +53,13 @@ def test_a_deleted_rule_stops_at_once() -> None:
     assert statuses(site, 2, "/login/") == [200, 429]
     RateRule.objects.all().delete()
     assert statuses(site, 2, "/login/") == [200, 200]
+
+
+def test_what_a_migration_has_written_is_held_after_it() -> None:
+    RateRule.objects.bulk_create([RateRule(name="login")])
+    assert "login" not in current.rulebook().by_name
+    emit_post_migrate_signal(verbosity=0, interactive=False, db="default")
+    assert "login" in current.rulebook().by_name
 
 
 def test_a_new_token_is_a_reason_to_read_and_the_old_one_is_not(redis_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
