@@ -4,6 +4,7 @@ A page that is not in `PAGES` fails the test: add it there, and to the table in 
 """
 
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -173,12 +174,21 @@ def patterns() -> list[URLPattern]:
     return [each for each in every if isinstance(each, URLPattern) and (each.name or "").startswith("ratewindow_")]
 
 
+@cache
+def arguments() -> dict[str, list[int]]:
+    """How many each page takes, of those of its addresses."""
+    found: dict[str, list[int]] = {}
+    for each in patterns():
+        found.setdefault(str(each.name), []).append(each.pattern.regex.groups)
+    return found
+
+
 def address(page: Page, *rows: RateRule | Override | AlertChannel | Edit) -> str:
     """The URL of a page; its rule, block, channel or edit is that of `rows`, and a restore goes back to before the edit."""
     rule, block, channel, edit = (each.pk for each in rows)
     by_name = {"edit": edit, "history": edit, "raterule": rule, "alertchannel": channel}
     row = by_name.get(page.name.partition("_")[0], block)
-    groups = [each.pattern.regex.groups for each in patterns() if each.name == f"ratewindow_{page.name}"]
+    groups = arguments()[f"ratewindow_{page.name}"]
     return reverse(f"admin:ratewindow_{page.name}", args=[row, "before"][: max(groups) if page.of_row else min(groups)])
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 
@@ -31,6 +32,27 @@ def first(start: int, stop: int, true_at: Callable[[int], bool]) -> int:
         middle = (start + stop) // 2
         start, stop = (start, middle) if true_at(middle) else (middle, stop)
     return stop
+
+
+def label(aligned_to: str, timezone: str, time: int) -> tuple[int, ...]:
+    """What a clock on the wall tells of an aligned window."""
+    local = datetime.fromtimestamp(time / 1000, ZoneInfo(timezone))
+    match aligned_to:
+        case "minute":
+            return (*local.timetuple()[:5], local.fold)
+        case "hour":
+            return (*local.timetuple()[:4], local.fold)
+        case "day":
+            return tuple(local.timetuple()[:3])
+        case _:
+            return tuple(local.isocalendar()[:2])
+
+
+@lru_cache(100_000)  # each is asked for at every step of its window, and takes a hundred looks at the clock
+def aligned_bounds(aligned_to: str, timezone: str, period: int, time: int) -> tuple[int, int]:
+    here, span = label(aligned_to, timezone, time), period * 3 // 2
+    start = first(time - span, time, lambda t: label(aligned_to, timezone, t) == here)
+    return start, first(time, time + span, lambda t: label(aligned_to, timezone, t) != here)
 
 
 class Units:
@@ -121,24 +143,10 @@ class Fixed:
         self.start: int | None = None
         self.total = 0
 
-    def label(self, limit: Limit, time: int) -> tuple[int, ...]:
-        local = datetime.fromtimestamp(time / 1000, ZoneInfo(limit.timezone))
-        match limit.aligned_to:
-            case "minute":
-                return (*local.timetuple()[:5], local.fold)
-            case "hour":
-                return (*local.timetuple()[:4], local.fold)
-            case "day":
-                return tuple(local.timetuple()[:3])
-            case _:
-                return tuple(local.isocalendar()[:2])
-
     def bounds(self, limit: Limit, time: int) -> tuple[int, int]:
         if not limit.aligned_to:
             return time, time + limit.period
-        here, span = self.label(limit, time), limit.period * 3 // 2
-        start = first(time - span, time, lambda t: self.label(limit, t) == here)
-        return start, first(time, time + span, lambda t: self.label(limit, t) != here)
+        return aligned_bounds(limit.aligned_to, limit.timezone, limit.period, time)
 
     def newest(self, limit: Limit) -> int | None:
         return self.start
