@@ -10,7 +10,7 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, pgettext
 
 from ratewindow.admin.masking import display
 from ratewindow.conf.in_words import duration, listed
@@ -104,17 +104,20 @@ def shown(
     *,
     suggestion: Suggestion | None = None,
     now: int | None = None,
+    picked: int | None = None,
     name: str = "",
     beside: Curve | None = None,
     beside_name: str = "",
 ) -> ShownCurve:
-    """A curve for a page. `now` is the present limit. `beside` is the curve of another time with the same limits, as `curves_of`
-    makes both. Identities are masked for users who may not see them."""
+    """A curve for a page. `now` is the present limit, and `picked` the one that somebody has chosen by this curve. `beside` is
+    the curve of another time with the same limits, as `curves_of` makes both. Identities are masked for users who may not see
+    them."""
     suggested = suggestion.limit if suggestion is not None else None
-    marks = _marks(now, suggested)
+    special = [(now, gettext("now")), (suggested, gettext("suggested")), (picked, pgettext("a limit", "chosen"))]
+    marks = {limit: listed(word for each, word in special if each == limit) for limit, _ in special}
     limits = [point.limit for point in curve.points]
     rows = [_row(curve, point, marks.get(point.limit, ""), beside) for point in curve.points]
-    chosen = max((i for i, limit in enumerate(limits) if limit <= (suggested or now or limits[0])), default=0)
+    chosen = max((i for i, limit in enumerate(limits) if limit <= (picked or suggested or now or limits[0])), default=0)
     values = {"period": duration(curve.period_ms)}
     times = [(name, curve), *([(beside_name, beside)] if beside is not None else [])]
     return ShownCurve(
@@ -138,7 +141,8 @@ def shown(
             "said": [_said(curve, point) for point in curve.points],
             "now": now,
             "suggested": suggested,
-            "words": {"now": gettext("now"), "suggested": gettext("suggested")},
+            "picked": picked,
+            "words": dict(zip(("now", "suggested", "picked"), (word for _, word in special), strict=True)),
         },
     )
 
@@ -160,16 +164,18 @@ def of_periods(
             found.append(shown(request, each.curve, suggestion=suggestion, now=each.limit))
             continue
         curve, second = curves_of([each.clients, other.clients], each.period_ms, each.special_limits)
-        names = {"name": name, "beside_name": beside_name}
-        found.append(shown(request, curve, suggestion=suggestion, now=each.limit, beside=second, **names))
+        found.append(
+            shown(
+                request,
+                curve,
+                suggestion=suggestion,
+                now=each.limit,
+                name=name,
+                beside=second,
+                beside_name=beside_name,
+            )
+        )
     return found
-
-
-def _marks(now: int | None, suggested: int | None) -> dict[int | None, str]:
-    marks: dict[int | None, str] = {now: gettext("now"), suggested: gettext("suggested")}
-    if now == suggested:
-        marks[now] = gettext("now, and suggested")
-    return marks
 
 
 def _row(curve: Curve, point: Point, mark: str, beside: Curve | None) -> Row:

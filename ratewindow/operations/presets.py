@@ -187,7 +187,7 @@ KINDS = (
     Kind(
         "everything",
         _("Everything"),
-        _("Lies below all other rules: no address gets more than a busy office needs. It also meets this admin."),
+        _("A safety net beside all other rules: no address gets more than a busy office needs. It also meets this admin."),
         "600/m",
         _everything,
     ),

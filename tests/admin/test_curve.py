@@ -87,4 +87,4 @@ def test_the_present_limit_is_chosen_where_none_is_suggested() -> None:
     curve = shown(request_of(), attacked, now=NOW)
     assert curve.rows[curve.chosen].limit == "64"
     both = shown(request_of(), attacked, suggestion=days()[2], now=days()[2].limit)
-    assert both.rows[both.chosen].mark == "now, and suggested"
+    assert both.rows[both.chosen].mark == "now, suggested"

@@ -148,4 +148,8 @@ def test_a_server_that_keeps_its_state_to_itself_is_shown_all_the_same(admin_cli
 
 def test_in_memory_there_is_no_server_to_ask(admin_client, settings):
     settings.RATEWINDOW = {**settings.RATEWINDOW, "REDIS": "memory://"}
-    assert "Each process counts for itself, in memory." in text_of(admin_client.get(STATE))
+    text = text_of(admin_client.get(STATE))
+    assert "Each process counts for itself, in memory." in text
+    assert "counts in its memory" in text and "counts on Redis" not in text
+    report = text_of(admin_client.get(reverse("admin:ratewindow_report")))
+    assert "REDIS is memory://" in report and "Redis answers" not in report

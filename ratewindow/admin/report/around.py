@@ -59,6 +59,8 @@ def _collecting(reading: Reading) -> Iterator[str]:
     if process_clients.in_memory():
         yield gettext("Counts are in the memory of each process: REDIS is memory://. Nothing is collected.")
         return
+    if reading.known.live:
+        yield gettext("Redis answers.")
     last = ThrottleStat.objects.filter(resolution=Resolution.MINUTE).order_by("-start").values_list("start", flat=True).first()
     waiting = {start for start, _ in reading.known.sums}
     if last is not None:

@@ -26,6 +26,7 @@ from ratewindow.reporting.periods import last
 from ratewindow.reporting.report import report
 from ratewindow.reporting.summary import number
 from ratewindow.rules.kill_switch import clock
+from ratewindow.store import process_clients
 
 PERIOD = "15m"
 
@@ -55,6 +56,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
         "facts": facts(status.get("store", {})),
         "error": in_words(status.get("store", {}).get("error", "")),
         "latency": latency,
+        "in_memory": process_clients.in_memory(),
         "decisions": number(latency.count) if latency else "",
         "period": PERIOD,
         "processes": [process_line(each) for each in _processes(status)],
@@ -91,7 +93,7 @@ def _milliseconds(latency_ms: float | None) -> str:
 
 def process_line(process: dict[str, Any]) -> ProcessLine:
     mark, since = process["breaker"], _clock(process.get("degraded_since"))
-    breaker = gettext("counts on Redis")
+    breaker = gettext("counts in its memory") if process_clients.in_memory() else gettext("counts on Redis")
     if mark == "open":
         values = {"servers": listed(process["servers"]), "time": since, "cause": in_words(process["error"])}
         breaker = gettext("does not count on %(servers)s since %(time)s: %(cause)s") % values

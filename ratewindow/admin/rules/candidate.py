@@ -135,7 +135,9 @@ def _compared(request: HttpRequest, rule: RateRule, windows: Sequence[Window]) -
 
 def _sentence(sums: Sums, live: bool) -> str:
     if not sums.met:
-        return gettext("No request has been judged by both yet.") if live else gettext("Without Redis it is not known.")
+        if not live:
+            return gettext("Without Redis it is not known.")
+        return gettext("No request has been judged by both yet, so what they would refuse is not known.")
     values = {"met": number(sums.met), "refused": number(sums.refused + sums.other), "would": number(_refused_by_candidate(sums))}
     return (
         gettext(

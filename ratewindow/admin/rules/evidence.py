@@ -1,6 +1,7 @@
 """Why a rule has its limits, or others are tried beside them: what a backtest found, in the boxes on top of the rule's page."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,8 @@ from django.utils.translation import gettext, ngettext
 from ratewindow.admin.curve import ShownCurve, shown
 from ratewindow.admin.rules import signed_results
 from ratewindow.admin.wording import local_time
+from ratewindow.conf.in_words import duration
+from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.models import Evidence, RateRule
 from ratewindow.operations.backtest import evidence
@@ -58,12 +61,29 @@ def box_of_candidate(request: HttpRequest, rule: RateRule, windows: Iterable[Win
 def _shown(request: HttpRequest, rule: RateRule, found: Evidence) -> Shown:
     try:
         limits = {window.period_ms: window.limit for row in rule.windows.all() for window in [row.freeze()]}
-        reasons = [*dict.fromkeys(_reason(each) for each in found.periods)]  # several periods may lack one for the same reason
-        prefix = "rw-candidate" if found.is_candidate else "rw-evidence"
-        curves = [_curve(request, each, limits.get(each["period_ms"]), prefix) for each in found.periods]
+        picked = _picked(found)
+        reasons = [said for each in found.periods for said in (_did(each, picked.get(each["period_ms"])), _reason(each)) if said]
+        curves = []
+        for each in found.periods:
+            curve = shown(
+                request,
+                evidence.curve(each),
+                suggestion=evidence.suggestion(each),
+                now=limits.get(each["period_ms"]),
+                picked=picked.get(each["period_ms"]),
+            )
+            prefix = "rw-candidate" if found.is_candidate else "rw-evidence"
+            curves.append(replace(curve, id=f"{prefix}-{each['period_ms']}", reason=""))  # which stands above it already
     except (KeyError, TypeError, ValueError, IndexError):  # written by raw SQL
         return Shown(_sentence(found), [], [])
-    return Shown(_sentence(found), reasons, curves)
+    return Shown(_sentence(found), [*dict.fromkeys(reasons)], curves)  # several periods may lack a suggestion for one reason
+
+
+def _picked(found: Evidence) -> dict[int, int]:
+    """The limits that were chosen, by their periods; none of a text that is no rates, or was cut."""
+    with suppress(ValueError):
+        return {window.period_ms: window.limit for window in parse_rates(found.chosen)}
+    return {}
 
 
 def _sentence(found: Evidence) -> str:
@@ -95,6 +115,27 @@ def _sentence(found: Evidence) -> str:
     }
 
 
+def _did(period: Mapping[str, Any], picked: int | None) -> str:
+    """What the limit that was chosen does there; empty if the kept curve has no point of it."""
+    curve = evidence.curve(period)
+    if picked is None or (point := curve.at(picked)).limit != picked:
+        return ""
+    text = gettext("There %(limit)s in %(period)s catches %(caught)s of %(clients)s clients.")
+    if point.refused is not None:
+        text = gettext(
+            "There %(limit)s in %(period)s catches %(caught)s of %(clients)s clients, and refuses %(refused)s of %(requests)s "
+            "requests."
+        )
+    return text % {
+        "limit": number(picked),
+        "period": duration(curve.period_ms),
+        "caught": number(point.caught),
+        "clients": number(curve.clients),
+        "refused": number(point.refused or 0),
+        "requests": number(curve.requests),
+    }
+
+
 def _reason(period: Mapping[str, Any]) -> str:
     found = evidence.suggestion(period)
     text = gettext("No limit was suggested. %(reason)s") if found.limit is None else gettext("Suggested was %(rate)s. %(reason)s")
@@ -102,9 +143,3 @@ def _reason(period: Mapping[str, Any]) -> str:
     if period.get("share", 1) > 1:
         said += " " + gettext("These figures are of one of %s of all clients.") % number(period["share"])
     return said
-
-
-def _curve(request: HttpRequest, period: Mapping[str, Any], now: int | None, prefix: str) -> ShownCurve:
-    """The reason stands above it already."""
-    found = shown(request, evidence.curve(period), suggestion=evidence.suggestion(period), now=now)
-    return replace(found, id=f"{prefix}-{period['period_ms']}", reason="")

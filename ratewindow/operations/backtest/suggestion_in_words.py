@@ -111,10 +111,10 @@ def _why_none(suggestion: Suggestion) -> str:
             text = gettext("The times of the requests are whole seconds, which say nothing about a period of %s.") % period
         case _:
             message = ngettext(
-                "%(number)s client is likely innocent, and to suggest a limit takes at least %(least)s: clients who were "
-                "answered with nothing but 2xx and 3xx, were signed in, or are never to be refused.",
-                "%(number)s clients are likely innocent, and to suggest a limit takes at least %(least)s: clients who were "
-                "answered with nothing but 2xx and 3xx, were signed in, or are never to be refused.",
+                "%(number)s client is likely innocent, and to suggest a limit takes at least %(least)s: clients who got "
+                "only successful answers (2xx or 3xx), were signed in, or are never to be refused.",
+                "%(number)s clients are likely innocent, and to suggest a limit takes at least %(least)s: clients who got "
+                "only successful answers (2xx or 3xx), were signed in, or are never to be refused.",
                 suggestion.innocent,
             )
             text = message % {"number": number(suggestion.innocent), "least": number(LEAST_INNOCENT)}

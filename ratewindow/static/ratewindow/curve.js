@@ -30,8 +30,9 @@ const draw = (section) => {
     };
 
     const at = () => Number(slider.value);
-    /* A line at a limit, with a word at its top: on its right, or on its left where it `yields` to another line or has no room. */
-    const line = (u, limit, word, dash, width, yields = false) => {
+    /* A line at a limit, with a word in a row at its top: on its right, or on its left where it `yields` to another line or has no
+       room. */
+    const line = (u, limit, word, dash, width, row = 0, yields = false) => {
         const {ctx, bbox} = u;
         const left = u.valToPos(x(limit), "x", true);
         ctx.lineWidth = width * devicePixelRatio;
@@ -44,7 +45,7 @@ const draw = (section) => {
         const room = ctx.measureText(word).width + 8 * devicePixelRatio;
         const isLeft = left + room > bbox.left + bbox.width || (yields && left - room > bbox.left);
         ctx.textAlign = isLeft ? "right" : "left";
-        ctx.fillText(word, left + (isLeft ? -5 : 5) * devicePixelRatio, bbox.top + (word === data.words.now ? 16 * devicePixelRatio : 0));
+        ctx.fillText(word, left + (isLeft ? -5 : 5) * devicePixelRatio, bbox.top + row * 16 * devicePixelRatio);
     };
     const drawLines = (u) => {
         const {ctx, bbox} = u;
@@ -52,8 +53,9 @@ const draw = (section) => {
         ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
         ctx.textBaseline = "top";
         ctx.fillStyle = ctx.strokeStyle = colour(plot);
-        if (data.now) line(u, data.now, data.words.now, [3, 3], 1, data.now < data.suggested);
+        if (data.now) line(u, data.now, data.words.now, [3, 3], 1, 1, data.now < data.suggested);
         if (data.suggested) line(u, data.suggested, data.words.suggested, [3, 3], 1);
+        if (data.picked) line(u, data.picked, data.words.picked, [3, 3], 1, 2);
         ctx.fillStyle = ctx.strokeStyle = colour(said);
         line(u, data.limits[at()], "", [], 2);
         ctx.beginPath(); // a handle

@@ -46,7 +46,7 @@ def test_a_limit_is_tried_shown_and_applied(page: Client, rule: RateRule) -> Non
     assert "Try other limits in shadow" in said(page.get(change(rule)))
     words = said(press(page, rule, "try", **typed(rule, "4", "50"), reason="too many calls"))
     assert "Tried in shadow, beside the limits that are enforced: 4 in 1 hour; 50 in 1 day. Nobody is refused by them." in words
-    assert "No request has been judged by both yet." in words
+    assert "No request has been judged by both yet, so what they would refuse is not known." in words
     rule.refresh_from_db()
     assert rule.candidate == "4/h"
     reading.reload()

@@ -1,5 +1,6 @@
 """Why a rule has its limits, kept with it and shown at its box."""
 
+import re
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ def test_whoever_enforces_reads_who_chose_the_limit_from_what_and_why(page: Clie
     rule = made(page)
     text = said(page.get(change(rule)))
     assert "boss chose 12/m on" in text
-    assert "by a backtest of access.log: from" in text and "2,290 requests of 301 clients. Suggested" in text
+    assert "by a backtest of access.log: from" in text and "2,290 requests of 301 clients. There 12 in 1 minute" in text
     assert "Suggested was 8/m. 8 in 1 minute lies in a gap" in text
     assert "The curve of limits" in text
 
@@ -106,7 +107,9 @@ class TestOfLimitsBesideTheRule:
     ) -> None:
         text = said(page.get(change(rule)))
         assert text.index("Other limits, tried in shadow: 12 in 1 minute") < text.index(self.CHOSE)
-        assert "Suggested was 8/m. 8 in 1 minute lies in a gap" in text
+        assert "There 12 in 1 minute catches 1 of 301 clients, and refuses 28 of 2,290 requests. Suggested was 8/m." in text
+        html = page.get(change(rule)).content.decode()
+        assert re.search(r'aria-current="true">\s*<th[^>]*><span class="rw-curve-mark">chosen</span> 12</th>', html)
         text = self.press(page, rule, "apply")
         assert "Try other limits in shadow" in text and text.count(self.CHOSE) == 1
         assert rule.windows.get().limit == 12

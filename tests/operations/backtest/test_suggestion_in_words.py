@@ -63,8 +63,8 @@ def found(*clients: ClientPeak, period_ms: int = MINUTE_MS, span_ms: int = DAY_M
         (
             found(*crowd(300, innocent=False)),
             (
-                "0 clients are likely innocent, and to suggest a limit takes at least 100: clients who were answered with "
-                "nothing but 2xx and 3xx, were signed in, or are never to be refused."
+                "0 clients are likely innocent, and to suggest a limit takes at least 100: clients who got only "
+                "successful answers (2xx or 3xx), were signed in, or are never to be refused."
             ),
         ),
     ],
