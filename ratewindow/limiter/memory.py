@@ -64,6 +64,11 @@ class MemoryStore:
                         reading.refund(check.cost, charged_at_ms)
                         self._states.put(key, reading.stored)
 
+    def has_any(self, keys: Sequence[str]) -> bool:
+        """Whether there is a state of one of these keys."""
+        with self._lock:
+            return any(self._states.get(key) is not None for key in keys)
+
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these states."""
         with self._lock:

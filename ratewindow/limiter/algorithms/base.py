@@ -97,6 +97,7 @@ class Algorithm:
     script: str  # its file in lua/algorithms
     parameter: Callable[[Any, int], int | str] = no_parameter  # of a window and the time, for the script
     edges: Callable[[Any], tuple[int, int]] = no_edges  # when units can stop counting: step and one of these times
+    lasts: Callable[[Any], int] | None = None  # milliseconds that a unit counts at most; None: what came before it decides, too
     takes_what_is_left: bool = False  # a forced charge above the room takes the room alone
     default_buckets: int | None = None
     most_buckets: int = 0

@@ -130,11 +130,16 @@ class SlidingLog:
         return self.now
 
 
+def _period(window: Measure) -> int:
+    return window.period_ms
+
+
 ALGORITHM = Algorithm(
     name="sliding_log",
     label=translatable("Sliding log (exact)"),
     help=translatable("Never more than the limit in any window, to the millisecond. Ten bytes for each charge, up to the limit."),
     reading=SlidingLog,
     script="sliding_log",
+    lasts=_period,
     most_limit=100_000,
 )

@@ -165,6 +165,11 @@ def _ends(window: Measure) -> tuple[int, int]:
     return (0, 0) if window.limit <= most_times(window) else (width(window), window.period_ms - 1)
 
 
+def _lasts(window: Measure) -> int:
+    """In a bucket a unit counts as if it had come in its last millisecond."""
+    return window.period_ms + (0 if window.limit <= most_times(window) else width(window) - 1)
+
+
 ALGORITHM = Algorithm(
     name="sliding_window",
     label=translatable("Sliding window (recommended)"),
@@ -177,6 +182,7 @@ ALGORITHM = Algorithm(
     script="sliding_window",
     parameter=_parameter,
     edges=_ends,
+    lasts=_lasts,
     default_buckets=60,
     most_buckets=1000,
 )

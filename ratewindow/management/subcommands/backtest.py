@@ -9,6 +9,7 @@ from django.apps import apps
 from django.core.management.base import CommandError, CommandParser
 
 from ratewindow.limiter.algorithms import algorithm_choices
+from ratewindow.management.few_collections import few_collections
 from ratewindow.management.progress import ProgressLine
 from ratewindow.management.subcommands import backtest_as_text
 from ratewindow.management.subcommands.quiet_log import quiet_log
@@ -85,7 +86,7 @@ def run(options: dict[str, Any], stdout: Any) -> None:
     try:
         if [*options["log"], *options["compare"]].count(STANDARD_INPUT) > 1:
             raise ValueError("standard input can be read only once: name a file, too")
-        with quiet_log():
+        with quiet_log(), few_collections():
             plan = _plan(options)
             if options["create"]:
                 check_new(options["create"])  # before a long log is read

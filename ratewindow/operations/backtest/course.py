@@ -10,6 +10,7 @@ from ratewindow.limiter.types import Check, Decision
 from ratewindow.operations.backtest.as_request import Place
 from ratewindow.operations.backtest.asking import Stage
 from ratewindow.operations.backtest.known import Known
+from ratewindow.operations.backtest.sparse import Sparse
 from ratewindow.request import admin_pages, charge_later, count_by_answer, decide
 from ratewindow.request.visit import Visit
 
@@ -29,15 +30,21 @@ class Course:
     def __init__(self, known: Known) -> None:
         self._known = known
         self._store = MemoryStore(sys.maxsize)
+        self._sparse = Sparse(self._store)
         self._sweep_at = FIRST_SWEEP
+
+    def __len__(self) -> int:
+        return len(self._store) + len(self._sparse)
 
     def refuses(self, check: Check, now_ms: int) -> bool:
         """Whether one check refuses a request, or would in shadow: `judge` for a rule alone that counts every request."""
-        return self._store.refuses(check, now_ms)
+        return not self._sparse.admits(check, now_ms) and self._store.refuses(check, now_ms)
 
     def judge(self, stages: Sequence[Stage], request: Place, now_ms: int, status: int) -> Judged:
         """Decide a request that was answered with this status when it passed."""
         refused, visit = False, Visit()
+        for check in [check for question, _ in stages for check in question.checks]:
+            self._sparse.settle(check)
         for question, blocks in stages:
             if question.settled:
                 question = question._replace(settled=[*map(copy, question.settled)])  # deciding changes them
@@ -61,7 +68,8 @@ class Course:
 
     def sweep(self, now_ms: int) -> None:
         """Forget what counts for nobody any more, once that may be half of the states: memory grows with those that count."""
-        if len(self._store) < self._sweep_at:
+        if len(self) < self._sweep_at:
             return
         self._store.forget(lambda key, state: self._known.is_over(key, state, now_ms))
-        self._sweep_at = max(FIRST_SWEEP, 2 * len(self._store))
+        self._sparse.forget(now_ms)
+        self._sweep_at = max(FIRST_SWEEP, 2 * len(self))

@@ -1,0 +1,79 @@
+"""Hits that come too rarely for any limit to refuse them: kept as their times alone, since nearly all clients have no others.
+
+A unit of some algorithms counts for a known time at most (`lasts`), whatever came before it. If fewer units than the limit have
+come within that time, there is room for one more, whatever the rest of the state is. Once there may be none, the engine is asked:
+it is given the times first, so it has the state that it would have had.
+"""
+
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ratewindow.limiter.algorithms import algorithm
+from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.types import Check, Window
+
+MOST_TIMES = 1000  # of one client: one with more of them is the engine's
+
+
+class _Bound(NamedTuple):
+    """A hit has room if less than so many have come within the time that they can count."""
+
+    hits: int
+    lasts_ms: int
+
+
+class Sparse:
+    """The clients who have times here have no state in the store, which decides about all others. Time must not go back."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._times: dict[str, array[int]] = {}  # by the first key of a check, oldest first
+        self._bounds: dict[tuple[Window, ...], Sequence[_Bound]] = {}
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def admits(self, check: Check, now_ms: int) -> bool:
+        """Whether a hit has room for certain. It is kept then; otherwise the store must decide it."""
+        if check.cost != 1 or check.only_looks or check.tells_verdict:
+            self.settle(check)
+            return False
+        bounds = self._bounds.get(check.windows)
+        if bounds is None:
+            bounds = self._bounds[check.windows] = _bounds(check.windows)
+        times = self._times.get(check.keys[0]) if bounds else None
+        if times is None:
+            if not bounds or self._store.has_any(check.keys):
+                return False
+            times = self._times[check.keys[0]] = array("q")
+        count = len(times)
+        for hits, lasts_ms in bounds:
+            if count >= hits and times[-hits] > now_ms - lasts_ms:
+                self.settle(check)
+                return False
+        times.append(now_ms)
+        if count >= 2 * MOST_TIMES:
+            del times[:-MOST_TIMES]
+        return True
+
+    def settle(self, check: Check) -> None:
+        """Let the store decide about this client from now on, with all that it may still count."""
+        for now_ms in self._times.pop(check.keys[0], ()) if check.keys else ():
+            self._store.refuses(check._replace(cost=1), now_ms)
+
+    def forget(self, now_ms: int) -> None:
+        """Forget the clients of whom nothing counts any more."""
+        lasts_ms = max((bound.lasts_ms for bounds in self._bounds.values() for bound in bounds), default=0)
+        self._times = {key: times for key, times in self._times.items() if times[-1] > now_ms - lasts_ms}
+
+
+def _bounds(windows: Sequence[Window]) -> Sequence[_Bound]:
+    """None if what counts depends on more than the times, or nothing is admitted."""
+    bounds = []
+    for window in windows:
+        lasts = algorithm(window.algorithm).lasts
+        if lasts is None or not window.limit:
+            return ()
+        bounds.append(_Bound(min(window.limit, MOST_TIMES), lasts(window)))
+    return bounds
