@@ -33,7 +33,10 @@ class Known:
 
     def of(self, rules: Iterable[Rule]) -> list[Rule]:
         """The rules as the log can decide them."""
-        return [(self._adapted.get(id(rule)) or self._adapt(rule))[1] for rule in rules]
+        return [self._of(rule) for rule in rules]
+
+    def _of(self, rule: Rule) -> Rule:
+        return (self._adapted.get(id(rule)) or self._adapt(rule))[1]
 
     def rules(self) -> dict[str, Rule]:
         """The rules that requests met, as rows and code have them."""
@@ -58,7 +61,7 @@ class Known:
 
     def counts(self, rule: Rule, status: int) -> bool:
         """Whether the rule counts a request that was answered with this status, as far as the log says it."""
-        condition = self.of([rule])[0].count_when
+        condition = self._of(rule).count_when
         return condition is None or condition.counts(status, login_failed=False)
 
     def is_over(self, key: str, state: Any, now_ms: int) -> bool:

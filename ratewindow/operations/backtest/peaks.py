@@ -20,8 +20,9 @@ from ratewindow.operations.backtest.tried_limits import TriedLimits
 MOST_TIMES = 4096
 MOST_SAMPLED = 1000
 # The time is divided into 32 to 64 spans, each with a peak of its own, since nobody knows beforehand where its half will be.
+# Spans begin as minutes and double. Peaks of shorter spans than now stay: they are few, as 32 at most come with each doubling.
 MOST_SPANS = 64
-FIRST_SPAN_MS = 60_000
+MINUTE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Peaks:
         self.period_ms = period_ms
         self.start_ms = self.end_ms = 0  # of the first and the last request
         self._clients: dict[str, _Client] = {}
-        self._span_ms = FIRST_SPAN_MS
+        self._doubled = 0  # how often the spans have become twice as long
         self._sampled: list[_Client] = []
         self._sampled_above = 0  # clients with a higher peak are sampled
 
@@ -71,11 +72,12 @@ class Peaks:
             if not self._clients:
                 self.start_ms = self.end_ms = at_ms
             one = self._clients[client] = _Client()
-        self.end_ms = max(self.end_ms, at_ms)
-        span = max(0, at_ms - self.start_ms) // self._span_ms
-        while span >= MOST_SPANS:
-            span = self._widen_spans(at_ms)
-        one.count(at_ms, cost, self.period_ms, span)
+        if at_ms > self.end_ms:
+            self.end_ms = at_ms
+        minute = (at_ms - self.start_ms) // MINUTE_MS if at_ms > self.start_ms else 0
+        while minute >> self._doubled >= MOST_SPANS:
+            self._doubled += 1
+        one.count(at_ms, cost, self.period_ms, minute, self._doubled)
         one.requests += 1
         one.faults += not 100 <= status < 400
         one.signed_in += signed_in
@@ -92,24 +94,17 @@ class Peaks:
         """All clients, each with the peaks of both halves of the time; None: it begins or ends with a request of this rule."""
         start_ms = self.start_ms if start_ms is None else start_ms
         end_ms = self.end_ms if end_ms is None else end_ms
-        middle = ((start_ms + end_ms) / 2 - self.start_ms) / self._span_ms
+        middle = round(((start_ms + end_ms) / 2 - self.start_ms) / (MINUTE_MS << self._doubled)) << self._doubled
         for name, one in self._clients.items():
             yield ClientPeak(
                 name,
                 one.peak,
                 one.requests,
                 one.likely_innocent,
-                *one.halves(round(middle)),
+                *one.halves(middle),
                 refused=tuple(one.tried.refused) if one.tried is not None else (),
                 did=one.sampling.sample() if one.sampling else None,
             )
-
-    def _widen_spans(self, at_ms: int) -> int:
-        """Make one span of two, and return the one of this time."""
-        self._span_ms *= 2
-        for one in self._clients.values():
-            one.widen_spans()
-        return (at_ms - self.start_ms) // self._span_ms
 
     def _keep_highest(self) -> None:
         self._sampled.sort(key=lambda one: one.peak, reverse=True)
@@ -134,7 +129,7 @@ class _Client:
         self.units: array[int] | None = None  # at each time; None: one
         self.first = 0
         self.grain_ms = 1
-        self.spans: tuple[int, ...] = ()  # each span in which it was there, followed by the peak in it
+        self.spans: tuple[int, ...] = ()  # a minute of each span in which it was there, followed by the peak in it
         self.tried: TriedLimits | None = None
         self.sampling: Sampling | None = None
 
@@ -142,25 +137,29 @@ class _Client:
     def likely_innocent(self) -> bool:
         return self.never or not self.faults or 2 * self.signed_in > self.requests
 
-    def count(self, at_ms: int, cost: int, period_ms: int, span: int) -> None:
+    def count(self, at_ms: int, cost: int, period_ms: int, minute: int, doubled: int) -> None:
         times = self.times
         if times:
             at_ms = max(at_ms, times[-1] - self.grain_ms + 1)  # a clock that goes back stands still, as in the limiter
-            self._forget(at_ms - period_ms)
+            if times[self.first] <= at_ms - period_ms:
+                self._forget(at_ms - period_ms)
         if self.tried is not None:
             self.tried.decide(at_ms, cost, period_ms)
-        self.used += cost
-        if self.used > self.peak:
-            self.peak = self.used
-            if self.used > 1:
+        self.used = used = self.used + cost
+        if used > self.peak:
+            self.peak = used
+            if used > 1:
                 self._try_limits()
         self._keep(at_ms - at_ms % self.grain_ms + self.grain_ms - 1, cost)
-        if len(self.times) - self.first > MOST_TIMES:
+        if len(times) - self.first > MOST_TIMES:
             self._coarsen(period_ms)
-        if not self.spans or self.spans[-2] < span:
-            self.spans += (span, self.used)
-        elif self.used > self.spans[-1]:
-            self.spans = (*self.spans[:-1], self.used)
+        spans = self.spans
+        if not spans or spans[-2] >> doubled < minute >> doubled:
+            if len(spans) > 2 and spans[-3] >= spans[-1] <= used:  # nobody asks for a peak between two that are as high
+                spans = spans[:-2]
+            self.spans = (*spans, minute, used)
+        elif used > spans[-1]:
+            self.spans = (*spans[:-1], used)
 
     def _keep(self, at_ms: int, cost: int) -> None:
         times, units = self.times, self.units
@@ -177,6 +176,10 @@ class _Client:
     def _forget(self, edge_ms: int) -> None:
         """Forget what has left the window."""
         times, units, first = self.times, self.units, self.first
+        if times[-1] <= edge_ms:
+            del times[:]
+            self.units, self.first, self.used = None, 0, 0
+            return
         while first < len(times) and times[first] <= edge_ms:
             self.used -= 1 if units is None else units[first]
             first += 1
@@ -207,21 +210,12 @@ class _Client:
             joined[kept_ms] = joined.get(kept_ms, 0) + count
         self.times, self.units, self.first = array("q", joined), array("q", joined.values()), 0
 
-    def widen_spans(self) -> None:
-        peaks: dict[int, int] = {}
-        for span, peak in self._span_peaks():
-            peaks[span // 2] = max(peak, peaks.get(span // 2, 0))
-        self.spans = tuple(number for each in peaks.items() for number in each)
-
     def halves(self, middle: int) -> tuple[int, int]:
-        """The peaks before a span, and from it on."""
+        """The peaks before the span that begins with a minute, and from it on."""
         first = second = 0
-        for span, peak in self._span_peaks():
-            if span < middle:
+        for minute, peak in zip(self.spans[::2], self.spans[1::2], strict=True):
+            if minute < middle:
                 first = max(first, peak)
             else:
                 second = max(second, peak)
         return first, second
-
-    def _span_peaks(self) -> Iterator[tuple[int, int]]:
-        return zip(self.spans[::2], self.spans[1::2], strict=True)

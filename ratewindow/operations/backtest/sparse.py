@@ -1,8 +1,8 @@
-"""Hits that come too rarely for any limit to refuse them: kept as their times alone, since nearly all clients have no others.
+"""Hits that come too rarely for any limit to refuse them: kept as their times alone, since most clients have no others.
 
-A unit of some algorithms counts for a known time at most (`lasts`), whatever came before it. If fewer units than the limit have
-come within that time, there is room for one more, whatever the rest of the state is. Once there may be none, the engine is asked:
-it is given the times first, so it has the state that it would have had.
+By some algorithms a unit counts for a known time at most (`lasts`), whatever came before it. If fewer units than the limit have
+come within that time, there is room for one more. Once there may be none, the engine decides: it is given the times first, so
+its state is the one that it would have had.
 """
 
 from array import array
@@ -13,7 +13,7 @@ from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.types import Check, Window
 
-MOST_TIMES = 1000  # of one client: one with more of them is the engine's
+MOST_TIMES = 1000  # that may count: a client with more of them is the engine's
 
 
 class _Bound(NamedTuple):
@@ -24,7 +24,7 @@ class _Bound(NamedTuple):
 
 
 class Sparse:
-    """The clients who have times here have no state in the store, which decides about all others. Time must not go back."""
+    """Clients with times here have no state in the store, which decides about all others. Time must not go back."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
@@ -69,7 +69,7 @@ class Sparse:
 
 
 def _bounds(windows: Sequence[Window]) -> Sequence[_Bound]:
-    """None if what counts depends on more than the times, or nothing is admitted."""
+    """None of them if what counts depends on more than the times, or if a window admits nothing."""
     bounds = []
     for window in windows:
         lasts = algorithm(window.algorithm).lasts

@@ -106,6 +106,31 @@ def test_each_half_has_its_own_peak() -> None:
     assert (late.first_half, late.second_half) == (0, 1)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_halves_are_those_of_all_requests_wherever_the_middle_is(seed: int) -> None:
+    """By windows that are counted one by one; the middle is that of a span, of which the time has 32 to 64."""
+    chance, requests, peaks = random.Random(seed), [(0, 1)], Peaks(300_000)
+    for _ in range(150):
+        after_ms = chance.choice([0, 299_999, 300_000, chance.randrange(2, 20_000_000)])
+        requests.append((requests[-1][0] + after_ms, chance.randint(1, 9)))
+    for at_ms, cost in requests:
+        peaks.add("ip:a", at_ms, cost)
+    used = []
+    for number, (end_ms, _) in enumerate(requests, 1):
+        used.append(sum(cost for at_ms, cost in requests[:number] if at_ms > end_ms - 300_000))
+    times = [at_ms for at_ms, _ in requests]
+    span_ms = 60_000
+    while times[-1] >= 64 * span_ms:
+        span_ms *= 2
+    for end_ms in range(0, 2 * times[-1] + 4 * span_ms, span_ms):
+        middle_ms = round(end_ms / 2 / span_ms) * span_ms
+        halves: tuple[list[int], list[int]] = ([], [])
+        for at_ms, units in zip(times, used, strict=True):
+            halves[at_ms >= middle_ms].append(units)
+        [found] = peaks.clients(0, end_ms)
+        assert (found.first_half, found.second_half) == tuple(max(half, default=0) for half in halves)
+
+
 def test_halves_are_those_of_the_whole_log_and_not_of_the_requests_of_one_rule() -> None:
     peaks = Peaks(60_000)
     for hour in (30, 35):
