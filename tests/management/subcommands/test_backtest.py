@@ -113,6 +113,7 @@ def days(tmp_path):
     return str(path)
 
 
+@pytest.mark.long
 def test_a_suggestion_has_a_rate_and_a_reason(days):
     found = values(days, "--rates", "100/m", "--suggest")
     limit = int(found["suggestion"]["rate"].removesuffix("/m"))

@@ -109,6 +109,7 @@ def days(tmp_path):
     return str(path)
 
 
+@pytest.mark.long
 def test_a_log_that_says_enough_suggests_the_rate_in_the_place_of_the_usual_one(days):
     found = json.loads(suggest("--log", days, "--json"))
     search, everything = (each for each in found["rules"] if each["name"] in ("search", "everything"))
@@ -138,6 +139,7 @@ def test_rules_are_saved_at_the_suggested_rate_with_the_log_as_their_evidence(da
     assert (login.evidence.get().requests, login.mode) == (0, "shadow")
 
 
+@pytest.mark.long
 def test_a_rate_that_the_halves_of_the_log_do_not_agree_about_is_not_taken(tmp_path, days):
     log, lines = tmp_path / "halves.log", Path(days).read_text().splitlines(keepends=True)
     middle = len(lines) // 2
