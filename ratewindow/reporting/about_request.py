@@ -23,6 +23,7 @@ MOST_AGENT = 200  # characters that are read
 MOST_ROUTE = 200
 LONGEST_PATH = 256  # characters of a path whose route is remembered
 NO_ROUTE = "no route"  # of a request whose path leads to no view
+_VARIES = frozenset("<([\\$*?|")  # what patterns have, and few paths
 
 
 class About(NamedTuple):
@@ -77,6 +78,13 @@ def network_of(address: str) -> str:
 
 def has_user(identity: str) -> bool:
     return any(part.startswith("user:") for part in split(identity))
+
+
+def method_and_path(route: str) -> tuple[str, str]:
+    """``("POST", "/login/")``; a path that varies, or is not known, is empty, and so is a method that is not known."""
+    method, _, path = route.partition(" ")
+    is_one = path.startswith("/") and len(path) < MOST_ROUTE and _VARIES.isdisjoint(path)
+    return (method if method in METHODS else ""), (path if is_one else "")
 
 
 def _route(facts: Facts) -> str:

@@ -38,7 +38,7 @@ def _who(reading: Reading, show: Show) -> Iterator[Row]:
         for name in names.most:
             shown = show(name.value) if kind in ("network", "client") else name.value
             yield {
-                "kind": kind,
+                "kind": "address" if kind == "network" and name.network else kind,
                 "name": shown,
                 "refused": name.refused,
                 "would_refuse": name.would_refuse,

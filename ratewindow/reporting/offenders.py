@@ -23,6 +23,7 @@ from ratewindow.models import OffenderStat, ThrottleStat
 from ratewindow.reporting import counters, distinct, minutes, offender_rows, open_spans
 from ratewindow.reporting.offender_rows import EVERY_RULE
 from ratewindow.reporting.periods import MINUTE, Period
+from ratewindow.reporting.places import placed
 from ratewindow.reporting.report import Rules, concerns, of_rules
 from ratewindow.reporting.stored import Resolution, minute_start, span_start
 from ratewindow.reporting.who import AGENT, CLIENT, KINDS, NETWORK, ROUTE, Counted, Group, Known, Who
@@ -56,8 +57,8 @@ class Name:
     would_refuse: int
     met: int  # requests of a client, passed or not; 0 of other kinds
     signed_in: bool = False
-    network: str = ""  # of a client that has an address
-    clients: HowMany = HowMany(0)  # of a network: how many of its clients were refused, or would have been
+    network: str = ""  # of a client that has an address, and of an address among the networks; of its clients that address
+    clients: HowMany = HowMany(0)  # of a network or address: how many of its clients were refused, or would have been
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,11 @@ def offenders(
         if period.start <= start < period.end:
             found = found.plus(who)
     groups = {kind: found.groups.get(kind, Group()) for kind in KINDS}
-    clients = groups[CLIENT]
+    networks, clients = placed(groups[NETWORK], groups[CLIENT])
     return Offenders(
         total=found.total,
         clients=_most(clients, most),
-        networks=_networks(groups[NETWORK], clients, most),
+        networks=_networks(networks, clients, most),
         routes=_most(groups[ROUTE], most),
         agents=_most(groups[AGENT], most),
         busiest=tuple(_name(*each) for each in sorted(clients.named.items(), key=_by_met)[:most]),
@@ -244,17 +245,11 @@ def _name(value: str, known: Known) -> Name:
 
 
 def _networks(group: Group, clients: Group, most: int) -> Names:
-    """The networks, without those in which one client alone was refused: that client says it already."""
-    refused: dict[str, list[int]] = {}
-    for _, known in _refused(clients):
-        refused.setdefault(known.network, []).append(known.counted.rank)
+    """The networks and addresses of several clients, with how many of these were refused."""
+    refused = Counter(known.network for _, known in _refused(clients))
     exact = not clients.bound.rank
-    found = []
-    for value, known in _refused(group):
-        of_clients = refused.get(value, [])
-        if len(of_clients) != 1 or of_clients[0] < known.counted.rank:
-            found.append(replace(_name(value, known), clients=HowMany(len(of_clients), exact)))
-    return Names(tuple(found[:most]), group.bound)
+    found = [replace(_name(value, known), clients=HowMany(refused[value], exact)) for value, known in _refused(group)[:most]]
+    return Names(tuple(found), group.bound)
 
 
 def _how_many(clients: Group, column: str, registers: str = "", signed_in: bool = False) -> HowMany:

@@ -158,7 +158,7 @@ def test_an_attack_is_understood_from_the_first_sentence_and_blocked_by_its_butt
     page = open_report()
     assert "come from ip:203.0.113.0/24 (14 clients)" in page.locator("#rw-sentence").inner_text()
     page.get_by_text("Block ip:203.0.113.0/24…").click()
-    page.locator(".rw-acts").get_by_role("button", name="Block for 1 h").click()
+    page.locator(".rw-acts").get_by_role("button", name="Block 203.0.113.0/24 (256 addresses) for 1 h").click()
     page.get_by_text("Blocked ip:203.0.113.0/24").wait_for()
     assert shown(page)[0] == {}
     assert Override.objects.get().identity == "ip:203.0.113.0/24"

@@ -75,8 +75,11 @@ class ExplainForm(forms.Form):
     fields_ = Pairs("=", label=_("Fields of the form"), help_text=_("One in each line, such as username=ann."))
 
     def __init__(self, request: HttpRequest) -> None:
-        data = request.POST if request.method == "POST" else request.GET
-        super().__init__(data or None, auto_id="rw-explain-%s", label_suffix="")
+        given = request.POST if request.method == "POST" else request.GET
+        is_link = request.method == "GET" and not any(given.get(name) for name in ("code", "path"))
+        to_fill = is_link and any(given.get(name) for name in ("address", "user", "fields_"))  # the reader types the path
+        data = None if to_fill else given or None
+        super().__init__(data, auto_id="rw-explain-%s", label_suffix="", initial=given.dict())
         self._request = request
         self.result: Explanation | None = None
         self.refusal: Refusal | None = None

@@ -13,9 +13,10 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import switch_page
 from ratewindow.admin.history.conflicts import ConflictForm
-from ratewindow.admin.masking import display
+from ratewindow.admin.masking import display, may_see
 from ratewindow.admin.overrides import twice, who
 from ratewindow.conf import time_zone
+from ratewindow.identity.address import whole_address
 from ratewindow.limiter.durations import EXAMPLES as DURATIONS
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.models import Override, RateRule
@@ -24,7 +25,7 @@ from ratewindow.models.overrides import CONTAINS_AUTHOR
 from ratewindow.operations import lockout, staff
 from ratewindow.operations.override_notes import already
 from ratewindow.overrides import BLOCK, Ruling
-from ratewindow.overrides.subjects import parse_subject
+from ratewindow.overrides.subjects import masked, parse_subject
 from ratewindow.rules import code_rates
 
 DEFAULT_DURATION = "1h"
@@ -107,9 +108,7 @@ class OverrideForm(ConflictForm):
         if self.errors:
             return
         if self.instance.action == BLOCK and self.contains_author():
-            identity = display(self.request, self.instance.identity)
-            problem = gettext("This block contains you (%s) and would lock you out. Choose a narrower identity.")
-            self._add_identity_error(problem % identity)
+            self._add_identity_error(self._contained())
         elif parse_subject(self.instance.identity).meets_everybody and not switch_page.may_switch(self.request):
             self._add_identity_error(
                 gettext(
@@ -137,6 +136,16 @@ class OverrideForm(ConflictForm):
         if field != "identity" or all(error.code == CONTAINS_AUTHOR for error in errors):
             return errors
         return [gettext("The identity is no longer valid, so this applies to nobody. Delete it and add a new one.")]
+
+    def _contained(self) -> str:
+        """That it contains its author: by the author's address, where the reader may see that the block is for it."""
+        identity, address = self.instance.identity, whole_address(self.request)
+        shown = may_see(self.request) or masked(identity) == identity
+        if address is not None and shown and parse_subject(identity).network is not None:
+            problem = gettext("This block contains your address, %s, and would lock you out. Choose a narrower identity.")
+            return problem % address
+        problem = gettext("This block contains you (%s) and would lock you out. Choose a narrower identity.")
+        return problem % display(self.request, identity)
 
     def contains_author(self) -> bool:
         """Whether it matches this request, or any other that its author would send to the admin."""

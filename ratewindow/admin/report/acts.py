@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext
+from django.utils.text import Truncator
+from django.utils.translation import gettext, ngettext
 
 from ratewindow.admin import explain_links, own_page, switch_page
 from ratewindow.admin.addresses import reverse
@@ -25,10 +25,13 @@ from ratewindow.limiter.types import Window
 from ratewindow.models import Override
 from ratewindow.operations.override_notes import already, already_in_words
 from ratewindow.overrides.subjects import EVERYBODY, masked, parse_subject
+from ratewindow.reporting.about_request import method_and_path
+from ratewindow.reporting.summary import number
 from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 
 HOUR, DAY = "1h", "24h"
+MOST_NAMED = 60  # characters of a client on a button
 # What each button fills into the form.
 _BUTTONS: Mapping[str, Mapping[str, str]] = {
     f"{name}-{lasts}": {"what": what, "lasts": lasts}
@@ -59,14 +62,11 @@ def about_client(request: HttpRequest, identity: str, reason: str) -> list[Act]:
     """Block and exempt; none where the reader may not see or may not block the client."""
     if not may_act_on(request, identity):
         return []
+    who = _named(request, identity)
     return [
         Act(
             gettext("Block or exempt"),
-            (
-                Button(f"block-{HOUR}", gettext("Block for 1 h")),
-                Button(f"block-{DAY}", gettext("Block for 24 h")),
-                Button(f"exempt-{HOUR}", gettext("Exempt for 1 h")),
-            ),
+            (*_to_block(who), Button(f"exempt-{HOUR}", gettext("Exempt %(who)s for 1 h") % {"who": who})),
             identity,
             reason,
         )
@@ -79,11 +79,30 @@ def block(request: HttpRequest, identity: str, reason: str) -> list[Act]:
     return [
         Act(
             gettext("Block %s…") % display(request, identity),
-            (Button(f"block-{HOUR}", gettext("Block for 1 h")), Button(f"block-{DAY}", gettext("Block for 24 h"))),
+            _to_block(_named(request, identity)),
             identity,
             reason,
         )
     ]
+
+
+def _to_block(who: str) -> Sequence[Button]:
+    values = {"who": who}
+    return (
+        Button(f"block-{HOUR}", gettext("Block %(who)s for 1 h") % values),
+        Button(f"block-{DAY}", gettext("Block %(who)s for 24 h") % values),
+    )
+
+
+def _named(request: HttpRequest, identity: str) -> str:
+    """``ip:203.0.113.9``, or ``203.0.113.0/24 (256 addresses)``, of which a button says for how long."""
+    with suppress(ValueError):
+        network = parse_subject(identity).network
+        if network is not None and network.version == 4 and network.length < 32:
+            count = 2 ** (32 - network.length)
+            text = ngettext("%(network)s (%(count)s address)", "%(network)s (%(count)s addresses)", count)
+            return text % {"network": identity.removeprefix("ip:"), "count": number(count)}
+    return Truncator(display(request, identity)).chars(MOST_NAMED)
 
 
 def blocked(request: HttpRequest, identity: str) -> str:
@@ -123,16 +142,15 @@ def release_url(request: HttpRequest, identity: str) -> str:
     return reverse("admin:ratewindow_override_release") if identity and may_release(request) and may_see(request) else ""
 
 
-def explain_url(request: HttpRequest, identity: str, route: str = "") -> str:
-    """Explain for a client, and for the route where it is refused most; empty where that says nothing."""
+def explain_url(request: HttpRequest, identity: str, route: str = "", rule: str = "") -> str:
+    """Explain for a client, on this route if it is one path, else on one that the rule meets; empty if that says nothing."""
     if not request.user.has_perm("ratewindow.view_raterule") or not may_act_on(request, identity, to_add=False):
         return ""
     with suppress(ValueError):
-        if found := explain_links.of_subject(parse_subject(identity)):
-            method, _, path = route.partition(" ")
-            if not path.startswith("/") or "<" in path:
-                return found
-            return found.replace("path=%2F", urlencode({"method": method, "path": path}), 1)
+        method, path = method_and_path(route)
+        if not path and (found := current.rulebook().by_name.get(rule)):
+            path = explain_links.path_of(found)
+        return explain_links.of_subject(parse_subject(identity), method, path)
     return ""
 
 

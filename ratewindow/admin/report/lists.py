@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 
 from ratewindow.admin.addresses import reverse
 from ratewindow.admin.masking import display
-from ratewindow.reporting.about_request import NO_ROUTE
+from ratewindow.reporting.about_request import NO_ROUTE, method_and_path
 from ratewindow.reporting.offenders import Name, Offenders
 from ratewindow.reporting.summary import number, percent
 
@@ -65,8 +65,8 @@ def lists(request: HttpRequest, found: Offenders) -> list[EntryList]:
 
 def rule_url(route: str) -> str:
     """The form of a new rule for this route, ``POST /login/``; empty if the route has parts that vary, or is none."""
-    method, _, path = route.partition(" ")
-    if not path.startswith("/") or "<" in path or "(" in path:
+    method, path = method_and_path(route)
+    if not path:
         return ""
     return f"{reverse('admin:ratewindow_raterule_add')}?{urlencode({'applies_to': 'path', 'pattern': path, 'methods': method})}"
 

@@ -18,16 +18,16 @@ MOST = 10  # networks, and clients of none of these
 @dataclass(frozen=True)
 class Line:
     who: str
-    note: str  # how many clients of a network, or that a client was signed in
+    note: str  # how many clients a network or an address has, or that a client was signed in
     refused: str
     share: str  # of all requests that were refused, or would have been
     would_refuse: str
     acts: list[Act] = field(default_factory=list)
     identity: str = ""  # for links; empty for readers who may not see it
-    release_url: str = ""  # of a client alone
+    release_url: str = ""  # of a client or an address alone
     explain_url: str = ""
-    counts: str = ""  # of a client in a network: how often it was refused, or would have been
-    members: list["Line"] = field(default_factory=list)  # clients of a network
+    counts: str = ""  # of a client: how often it was refused, or would have been
+    members: list["Line"] = field(default_factory=list)  # clients of a network or an address
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
         return None
     total = found.total.refused + found.total.would_refuse
 
-    route = next((each.value for each in found.routes.most), "")
+    routes = [each.value for each in found.routes.most]
+    route = routes[0] if len(routes) == 1 and not found.routes.bound.rank else ""  # of several it is not known whose is which
 
     def line(name: Name, note: str, is_client: bool = False) -> Line:
         share = percent(name.refused + name.would_refuse, total)
@@ -69,7 +70,7 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
         made = line(name, gettext("signed in") if name.signed_in else "", is_client=True)
         (members.setdefault(name.network, []) if name.network in listed else apart).append(made)
     networks = [
-        replace(line(name, gettext("network, %s") % clients(name.clients)), members=members.get(name.value, []))
+        replace(line(name, _of_several(name), bool(name.network)), members=members.get(name.value, []))
         for name in found.networks.most[:MOST]
     ]
     bound = max(found.clients.bound.rank, found.networks.bound.rank)
@@ -79,6 +80,11 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
         bound=number(bound) if bound else "",
         masked=_masked(request),
     )
+
+
+def _of_several(name: Name) -> str:
+    """How many clients a network or an address has."""
+    return clients(name.clients) if name.network else gettext("network, %s") % clients(name.clients)
 
 
 def _counts(name: Name) -> str:

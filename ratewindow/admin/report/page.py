@@ -84,11 +84,10 @@ def _acts(request: HttpRequest, reading: Reading, blocked: str) -> list[acts.Act
 
 
 def _explain_url(request: HttpRequest, reading: Reading) -> str:
-    """Of who is behind the first spell; of a network, by one of its addresses."""
+    """Of who is behind the first spell, on the route that its rule refused most then; of a network, by one of its addresses."""
     if reading.behind is None:
         return ""
-    route = next((each.value for each in reading.offenders.routes.most), "")
-    return acts.explain_url(request, reading.behind.value, route)
+    return acts.explain_url(request, reading.behind.value, reading.behind.route, reading.spells[0].rule)
 
 
 def _labels() -> dict[str, str]:

@@ -120,8 +120,9 @@ def _clients(found: Offenders) -> Iterator[Line]:
     apart = [name for name in found.clients.most if name.network not in networks]
     total = found.total.refused + found.total.would_refuse
     for name in (*listed, *apart)[:MOST_CLIENTS]:
-        is_network = name in listed
-        note = gettext("network, %s") % clients(name.clients) if is_network else gettext("signed in") if name.signed_in else ""
+        note = gettext("signed in") if name.signed_in else ""
+        if name in listed:
+            note = clients(name.clients) if name.network else gettext("network, %s") % clients(name.clients)
         yield Line(masked(name.value), _times(name, total), note, refuses=bool(name.refused))
 
 

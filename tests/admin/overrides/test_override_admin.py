@@ -100,6 +100,7 @@ class TestForm:
         rule = "login" if identity in ("*", "ip:0.0.0.0/0") else ""
         (message,) = errors(page.post(ADD, typed(identity=identity, rule=rule)))
         assert "This block contains you" in message
+        assert (", 127.0.0.1, " in message) == identity.startswith("ip:")
         assert not Override.objects.exists()
         assert page.post(ADD, typed(identity=identity, rule=rule, action="allow")).status_code == 302
 

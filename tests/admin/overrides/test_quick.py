@@ -65,7 +65,7 @@ def test_it_says_what_it_has_done(page: Client, fields: dict[str, str], told: st
     [
         ({"identity": ""}, "Enter a client, such as 203.0.113.9"),
         ({"identity": "bob"}, "'bob' is no address, and no user has this login name"),
-        ({"identity": "127.0.0.1"}, "This block contains you (ip:127.0.0.1) and would lock you out."),
+        ({"identity": "127.0.0.1"}, "This block contains your address, 127.0.0.1, and would lock you out."),
         ({"reason": " "}, "Enter a reason for your colleagues."),
         ({"action": "rate"}, "Write how much is allowed instead, such as 5/m"),
         ({"rate": "5/m"}, "Only “Another rate” has a rate"),

@@ -1,5 +1,6 @@
 """The sentences on top of the report, and the buttons beside them."""
 
+import html
 import re
 import time
 from datetime import timedelta
@@ -10,10 +11,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from ratewindow.identity import joined
 from ratewindow.models import Edit, Override, RateRule, ThrottleStat
 from ratewindow.reporting import minutes
 from ratewindow.reporting.sums import Sums
-from ratewindow.reporting.who import CLIENT, ROUTE, Counted, Group, Known, Who
+from ratewindow.reporting.who import CLIENT, NETWORK, ROUTE, Counted, Group, Known, Who
 from tests.support.made_attack import THE_NETWORK, attack
 from tests.support.rule_pages import said
 from tests.support.staff import staff
@@ -158,6 +160,58 @@ def test_explain_is_opened_with_the_client_and_the_route_filled_in(admin_client:
     page = admin_client.get(REPORT).content.decode()
     assert page.count("explain/?method=POST&amp;path=%2Flogin%2F&amp;user=user%3A42") == 2
     assert "explain/?" not in staff("view_throttlestat").get(REPORT).content.decode()
+
+
+def send(rule: str, refused: int, route: str) -> None:
+    """Refusals of one address, on one route, as another process has counted them."""
+    minute = int(time.time()) // 60
+    named = {"ip:203.0.113.9": Known(Counted(refused, 0, refused), network=THE_NETWORK)}
+    groups = {CLIENT: Group(named), ROUTE: Group({route: Known(Counted(refused, 0, 0))})}
+    who = Who(Counted(refused, 0, refused), groups)
+    minutes.send({minute: {f"p|{rule}": Sums(refused=refused)}}, time.time(), {minute: {f"p|{rule}": who}})
+
+
+def links_of_headline(client: Client) -> list[str]:
+    acts = re.search(r'<div class="rw-acts">(.*?)</div>\n', client.get(REPORT).content.decode(), re.DOTALL)
+    assert acts is not None
+    return [html.unescape(each) for each in re.findall(r'href="([^"]*explain/[^"]*)"', acts[1])]
+
+
+def test_explain_is_of_what_the_rule_of_the_headline_refused(admin_client: Client) -> None:
+    minute = int(time.time()) // 60
+    send("api", 90, "POST /api/orders/")
+    shadow = Who(Counted(0, 50, 500), {ROUTE: Group({"GET /search/": Known(Counted(0, 500, 0))})})
+    minutes.send({minute: {"q|search": Sums(passed=500, would_refuse=50)}}, time.time(), {minute: {"q|search": shadow}})
+    assert sentence(admin_client).startswith("api refuses")
+    (link,) = links_of_headline(admin_client)
+    assert link.endswith("explain/?method=POST&path=%2Fapi%2Forders%2F&address=203.0.113.9")
+
+
+def test_explain_of_a_route_that_varies_is_of_a_path_that_the_rule_meets(admin_client: Client) -> None:
+    RateRule.objects.define("api", "5/m", prefix="/api/", mode="enforce")
+    send("api", 90, "POST /api/orders/<int:number>/")
+    (link,) = links_of_headline(admin_client)
+    assert link.endswith("explain/?method=POST&path=%2Fapi%2F&address=203.0.113.9")
+
+
+def test_explain_without_a_path_asks_for_one(admin_client: Client) -> None:
+    send("code", 90, "GET no route")
+    (link,) = links_of_headline(admin_client)
+    assert link.endswith("explain/?method=GET&address=203.0.113.9")
+    page = admin_client.get(link).content.decode()
+    assert 'value="203.0.113.9"' in page and "errornote" not in page
+
+
+def test_one_machine_is_behind_it_by_its_address(admin_client: Client) -> None:
+    minute = int(time.time()) // 60
+    home = "ip:203.0.113.66"
+    named = {name: Known(Counted(45, 0, 45), network=THE_NETWORK) for name in (home, joined([home, "post:username:ann"]))}
+    groups = {CLIENT: Group(named), NETWORK: Group({THE_NETWORK: Known(Counted(90, 0, 0))})}
+    who = Who(Counted(90, 0, 90), groups)
+    minutes.send({minute: {"p|login": Sums(refused=90)}}, time.time(), {minute: {"p|login": who}})
+    assert "100 % come from ip:203.0.113.66 (2 clients)." in sentence(admin_client)
+    page = admin_client.get(REPORT).content.decode()
+    assert "Block ip:203.0.113.66 for 24 h" in page and THE_NETWORK not in page
 
 
 def test_who_is_blocked_already_is_said_to_be_and_has_no_button_to_block(admin_client: Client) -> None:

@@ -8,11 +8,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from ratewindow.identity import joined
 from ratewindow.models import ThrottleStat
 from ratewindow.reporting.how_many import clients
 from ratewindow.reporting.offender_rows import set_rows
 from ratewindow.reporting.offenders import HowMany
-from ratewindow.reporting.who import CLIENT, NETWORK, Counted, Group, Known, Who
+from ratewindow.reporting.who import CLIENT, NETWORK, ROUTE, Counted, Group, Known, Who
 
 pytestmark = pytest.mark.django_db
 
@@ -112,3 +113,55 @@ def test_what_clients_send_is_text_on_the_page(evil: str, admin_client: Client) 
     stored(Who(Counted(5, 0, 5), {CLIENT: Group({f"header:x-api-key:{evil}": Known(Counted(5, 0, 5))})}))
     html = admin_client.get(reverse("admin:ratewindow_report")).content.decode()
     assert "<img src=x" not in html
+
+
+def items(client: Client) -> dict[str, str]:
+    """Of each client in the fold of a network its part of the page."""
+    page = client.get(reverse("admin:ratewindow_report")).content.decode()
+    fold = re.search(r'<details class="rw-members".*?</ul>', page, re.DOTALL)
+    assert fold is not None
+    return {each.split(" ")[0]: each for each in re.findall(r"<li>(.*?)</li>", fold[0], re.DOTALL)}
+
+
+def test_a_client_in_a_network_has_the_buttons_of_a_row_of_its_own(admin_client: Client) -> None:
+    stored(some())
+    item = items(admin_client)["ip:203.0.113.9"]
+    buttons = re.findall(r'name="do" value="([^"]+)">([^<]+)<', item)
+    assert buttons == [
+        ("block-1h", "Block ip:203.0.113.9 for 1 h"),
+        ("block-24h", "Block ip:203.0.113.9 for 24 h"),
+        ("exempt-1h", "Exempt ip:203.0.113.9 for 1 h"),
+    ]
+    assert 'name="identity" value="ip:203.0.113.9"' in item
+    assert "explain/?address=203.0.113.9" in item and "Release ip:203.0.113.9" in item
+
+
+def test_each_fold_has_an_id_of_its_own(admin_client: Client) -> None:
+    home = "ip:203.0.113.66"
+    named = {name: Known(Counted(5, 0, 5), network=NETWORK_OF_9) for name in (home, joined([home, "post:username:ann"]))}
+    groups = {CLIENT: Group(named), NETWORK: Group({NETWORK_OF_9: Known(Counted(10, 0, 0))})}
+    stored(Who(Counted(10, 0, 10), groups))
+    assert "ip:203.0.113.66 2 clients Its clients" in section(admin_client)
+    ids = re.findall(r' id="(rw-[^"]+)"', admin_client.get(reverse("admin:ratewindow_report")).content.decode())
+    assert len(ids) == len({*ids})
+
+
+def test_buttons_name_a_network_with_its_size(admin_client: Client) -> None:
+    stored(some())
+    page = admin_client.get(reverse("admin:ratewindow_report")).content.decode()
+    assert ">Block 203.0.113.0/24 (256 addresses) for 1 h<" in page
+    assert ">Exempt 203.0.113.0/24 (256 addresses) for 1 h<" in page
+
+
+def test_a_client_with_a_long_name_has_buttons_of_a_bounded_width(admin_client: Client) -> None:
+    stored(Who(Counted(5, 0, 5), {CLIENT: Group({f"header:x-api-key:{'k' * 150}": Known(Counted(5, 0, 5))})}))
+    page = admin_client.get(reverse("admin:ratewindow_report")).content.decode()
+    assert f">Block header:x-api-key:{'k' * 42}… for 1 h<" in page
+
+
+def test_explain_of_a_client_in_the_list_has_a_path_only_if_one_route_was_refused(admin_client: Client) -> None:
+    routes = {"GET /search/": Known(Counted(5, 0, 0)), "POST /login/": Known(Counted(5, 0, 0))}
+    clients = {joined(["ip:203.0.113.9", "post:username:ann"]): Known(Counted(5, 0, 5))}
+    stored(Who(Counted(5, 0, 5), {CLIENT: Group(clients), ROUTE: Group(routes)}))
+    page = admin_client.get(reverse("admin:ratewindow_report")).content.decode()
+    assert 'explain/?address=203.0.113.9&amp;fields_=username%3Dann"' in page
