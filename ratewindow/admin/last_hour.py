@@ -63,6 +63,8 @@ def _in_words(sums: Sums, empty: str) -> SafeString:
     parts = [("passed", gettext("%s passed") % number(sums.passed))]
     if count := sums.refused:
         parts.append(("refused", gettext("%(count)s refused, %(share)s") % _share(count, sums.met)))
+    if count := sums.other:
+        parts.append(("other", gettext("%s refused by another rule") % number(count)))
     if count := sums.would_refuse:
         parts.append(("would", gettext("%(count)s would be refused, %(share)s") % _share(count, sums.met)))
     dot = SafeString('<span class="rw-dot"> · </span>')

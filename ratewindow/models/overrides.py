@@ -82,16 +82,19 @@ class Override(models.Model):
 
     def __str__(self) -> str:
         """With the identity masked, since more people read the history and messages than may see identities."""
-        texts = {self.Action.BLOCK: _("block %s"), self.Action.ALLOW: _("allow %s"), self.Action.RATE: _("rate %s")}
-        who = masked(self.identity)
-        text = texts[self.Action(self.action)] % who if self.action in texts else f"{self.action} {who}"
-        return f"{text} ({self.rule})" if self.rule else text
+        return self.words_for(masked(self.identity))
 
     def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
         """Also updates `changed_at`, by which processes read only the rows that have changed."""
         if update_fields is not None:
             update_fields = {*update_fields, "changed_at"}
         super().save(*args, update_fields=update_fields, **kwargs)
+
+    def words_for(self, who: str) -> str:
+        """``block ip:203.0.113.x (login)``, with its client as the reader may see it."""
+        texts = {self.Action.BLOCK: _("block %s"), self.Action.ALLOW: _("allow %s"), self.Action.RATE: _("rate %s")}
+        text = texts[self.Action(self.action)] % who if self.action in texts else f"{self.action} {who}"
+        return f"{text} ({self.rule})" if self.rule else text
 
     @property
     def state(self) -> str:

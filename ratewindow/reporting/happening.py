@@ -29,6 +29,34 @@ _HAPPENS = {
     ),
     (WOULD_REFUSE, False, False): _("%(rule)s, in shadow, would have refused %(rate)s, from %(start)s to %(end)s."),
 }
+# By whether it goes on, by whether the share is exact, and by whether clients are counted.
+_COME = {
+    (True, True, True): _("%(share)s come from %(who)s (%(clients)s)."),
+    (True, True, False): _("%(share)s come from %(who)s."),
+    (True, False, True): _("At least %(share)s come from %(who)s (%(clients)s)."),
+    (True, False, False): _("At least %(share)s come from %(who)s."),
+    (False, True, True): _("%(share)s came from %(who)s (%(clients)s)."),
+    (False, True, False): _("%(share)s came from %(who)s."),
+    (False, False, True): _("At least %(share)s came from %(who)s (%(clients)s)."),
+    (False, False, False): _("At least %(share)s came from %(who)s."),
+}
+# By outcome, by whether it goes on, and by whether the share is exact.
+_OTHERS = {
+    (REFUSED, True, True): _("Of all other requests to it %s are refused."),
+    (REFUSED, True, False): _("Of all other requests to it at most %s are refused."),
+    (REFUSED, False, True): _("Of all other requests to it %s were refused."),
+    (REFUSED, False, False): _("Of all other requests to it at most %s were refused."),
+    (WOULD_REFUSE, True, True): _("Of all other requests to it %s would be refused."),
+    (WOULD_REFUSE, True, False): _("Of all other requests to it at most %s would be refused."),
+    (WOULD_REFUSE, False, True): _("Of all other requests to it %s would have been refused."),
+    (WOULD_REFUSE, False, False): _("Of all other requests to it at most %s would have been refused."),
+}
+_NOBODY_ELSE = {
+    (REFUSED, True): _("Nobody else is refused by it."),
+    (REFUSED, False): _("Nobody else was refused by it."),
+    (WOULD_REFUSE, True): _("Nobody else would be refused by it."),
+    (WOULD_REFUSE, False): _("Nobody else would have been refused by it."),
+}
 _UNITS = (1, 60, 1440)  # minutes
 
 
@@ -88,35 +116,19 @@ def _who(spell: Spell, behind: Behind, show: Callable[[str], str]) -> list[str]:
     if not behind.value:
         if not behind.clients:
             return []
-        return [gettext("They come from %s, none of which has a large part.") % clients(behind.clients)]
+        come = gettext("They come from %s, none of which has a large part.")
+        came = gettext("They came from %s, none of which had a large part.")
+        return [(come if spell.ongoing else came) % clients(behind.clients)]
     values = {"share": percent(behind.count, behind.total), "who": show(behind.value), "clients": clients(behind.clients)}
-    if behind.is_network and behind.clients:
-        said = gettext("%(share)s come from %(who)s (%(clients)s).")
-        if not behind.exact:
-            said = gettext("At least %(share)s come from %(who)s (%(clients)s).")
-    else:
-        said = gettext("%(share)s come from %(who)s.") if behind.exact else gettext("At least %(share)s come from %(who)s.")
+    said = str(_COME[spell.ongoing, behind.exact, behind.is_network and bool(behind.clients)])
     return [said % values, _others(spell, behind)]
 
 
 def _others(spell: Spell, behind: Behind) -> str:
     """Whether others suffer. Only what meets the rule can."""
-    would = spell.outcome == WOULD_REFUSE
     if not behind.others_met:
-        return gettext("No other requests meet this rule.")
+        none, none_then = gettext("No other requests meet this rule."), gettext("No other requests met this rule.")
+        return none if spell.ongoing else none_then
     if not behind.others_count:
-        return gettext("Nobody else would be refused by it.") if would else gettext("Nobody else is refused by it.")
-    share = percent(behind.others_count, behind.others_met)
-    if behind.exact:
-        said = (
-            gettext("Of all other requests to it %s would be refused.")
-            if would
-            else gettext("Of all other requests to it %s are refused.")
-        )
-    else:
-        said = (
-            gettext("Of all other requests to it at most %s would be refused.")
-            if would
-            else gettext("Of all other requests to it at most %s are refused.")
-        )
-    return said % share
+        return str(_NOBODY_ELSE[spell.outcome, spell.ongoing])
+    return str(_OTHERS[spell.outcome, spell.ongoing, behind.exact]) % percent(behind.others_count, behind.others_met)

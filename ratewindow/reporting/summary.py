@@ -69,8 +69,9 @@ def summary(report: Report, is_usual: bool = False, counts_alone: bool = False) 
         values = {"rule": name, "part": number(sums.would_refuse), "met": number(sums.met), "share": share}
         would = gettext("Enforced, %(rule)s would have refused %(part)s of %(met)s (%(share)s).")
         return Summary(f"{text} {would % values}")
-    known = gettext("All quiet.") if report.live else gettext("As far as the database knows:")
-    return Summary(f"{known} {text}")
+    if not report.live:
+        return Summary(f"{gettext('As far as the database knows:')} {text}")
+    return Summary(f"{gettext('All quiet.')} {text}" if is_usual and total.refused <= QUIET_SHARE * total.met else text)
 
 
 def _nothing_met(report: Report) -> str:

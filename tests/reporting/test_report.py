@@ -257,14 +257,22 @@ def test_ticks_of_the_chart_stand_at_even_times():
     assert {week["short"][i] for i, wall in enumerate(week["wall"]) if wall % 12 == 0} >= {"15 Jan", "14 Jan"}
 
 
-def said(live=True, **rules):
-    return summary(Report(last("1h", NOW, conf.current().retention), {}, rules, live))
+def said(live=True, is_usual=False, **rules):
+    return summary(Report(last("1h", NOW, conf.current().retention), {}, rules, live), is_usual)
 
 
-def test_a_calm_hour_is_called_quiet():
-    assert said(api=Sums(passed=41_230, refused=9)).text == "All quiet. 41,230 passed, 9 refused in the last hour."
-    assert said(api=Sums(passed=41_230)).text == "All quiet. 41,230 passed, none refused in the last hour."
+def test_a_calm_hour_is_called_quiet_once_there_is_something_to_compare_with():
+    quiet = "All quiet. 41,230 passed, 9 refused in the last hour; nothing unusual."
+    assert said(is_usual=True, api=Sums(passed=41_230, refused=9)).text == quiet
+    assert said(api=Sums(passed=41_230, refused=9)).text == "41,230 passed, 9 refused in the last hour."
+    assert said(api=Sums(passed=41_230)).text == "41,230 passed, none refused in the last hour."
     assert said().text == "No request met a rule in the last hour."
+
+
+def test_nothing_is_called_quiet_where_a_large_share_was_refused():
+    assert said(api=Sums(passed=11, refused=2)).text == "11 passed, 2 refused in the last hour."
+    usual = said(is_usual=True, api=Sums(passed=11, refused=2))
+    assert usual.text == "11 passed, 2 refused in the last hour; nothing unusual." and usual.quiet
 
 
 def test_nothing_is_called_quiet_while_the_last_minutes_are_not_known():

@@ -23,6 +23,7 @@ from ratewindow.admin.history import finding, restore_page
 from ratewindow.admin.history.changes_in_words import clock
 from ratewindow.admin.history.entries import entries, entry, way_in_words
 from ratewindow.admin.history.rights import viewable
+from ratewindow.admin.masking import display
 from ratewindow.admin.registering import register
 from ratewindow.admin.wording import ago
 from ratewindow.models import Edit, Override, RateRule
@@ -145,15 +146,17 @@ def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
     kinds = [Edit.Kind.RULE, Edit.Kind.RECORDING] if is_rule else [Edit.Kind.OVERRIDE]
     edits = Edit.objects.filter(kind__in=kinds, subject=row.name if is_rule else str(row.pk))
     shown = Paginator(edits, ON_A_PAGE).get_page(request.GET.get(PAGE_VAR))
+    name = row.name if is_rule else row.words_for(display(request, row.identity))
     context = {
         **model_admin.admin_site.each_context(request),
-        "title": gettext("History of %s") % row,
+        "title": gettext("History of %s") % name,
         "app": model_admin.opts.app_config,
         "model_admin": model_admin,
         "opts": model_admin.opts,
         "list_name": model_admin.opts.verbose_name_plural,
         "list_url": reverse(f"admin:ratewindow_{model_admin.opts.model_name}_changelist"),
         "object": row,  # not its text: Unfold reads its model
+        "object_name": name,
         "object_url": reverse(f"admin:ratewindow_{model_admin.opts.model_name}_change", args=[row.pk]),
         "page": shown,
         "page_var": PAGE_VAR,

@@ -43,7 +43,7 @@ def entry(edit: Edit, request: HttpRequest) -> Entry:
         ago=ago(edit.at),
         title=title(edit, request),
         action=edit.action,
-        action_label=str(Edit.Action(edit.action).label),
+        action_label=gettext("Ended") if _ends(edit) else str(Edit.Action(edit.action).label),
         who=edit.by,
         way=way_in_words(edit.way),
         why=edit.reason,
@@ -83,6 +83,14 @@ _WAYS = {
     "restore": _("restored from the history"),
     "found": _("without a trace, found at the next edit"),
 }
+
+
+def _ends(edit: Edit) -> bool:
+    """Whether a block was in force or to come before the edit, and has ended by it."""
+    if edit.kind != Edit.Kind.OVERRIDE or edit.before is None or edit.after is None:
+        return False
+    was, now = (parse_datetime(values.get("expires_at", "")) for values in (edit.before, edit.after))
+    return now is not None and now <= edit.at and (was is None or was > edit.at)
 
 
 def _change(edit: Edit) -> Change:

@@ -70,8 +70,8 @@ def _labels(request: HttpRequest, edit: Edit) -> dict[str, str]:
     return {
         BEFORE: gettext("%s: as it was before this edit") % what,
         AFTER: gettext("%s: as it was after this edit") % what,
-        ALL_BEFORE: gettext("Everything: as it was before this edit"),
-        ALL_AFTER: gettext("Everything: as it was after this edit"),
+        ALL_BEFORE: gettext("All rules, blocks, exemptions and other rates, and the switch: as they were before this edit"),
+        ALL_AFTER: gettext("All rules, blocks, exemptions and other rates, and the switch: as they were after this edit"),
     }
 
 

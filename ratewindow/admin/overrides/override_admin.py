@@ -13,7 +13,7 @@ from ratewindow.admin.addresses import reverse
 from ratewindow.admin.confirm_page import AskingAdmin
 from ratewindow.admin.history.edit_admin import object_page
 from ratewindow.admin.masking import display, may_see
-from ratewindow.admin.overrides import changelist, ends, links, order, quick, release_page, search, twice, who
+from ratewindow.admin.overrides import around_form, changelist, ends, order, quick, release_page, search, twice, who
 from ratewindow.admin.overrides.form import OverrideForm
 from ratewindow.admin.registering import register
 from ratewindow.models import Override
@@ -134,7 +134,8 @@ class OverrideAdmin(AskingAdmin):
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
         override = kwargs.get("obj")
-        context["links"] = links.of_override(request, override) if override is not None else []
+        if override is not None:
+            context.update(around_form.of_override(self, request, override))
         return super().render_change_form(request, context, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Override, form: Any, change: bool) -> None:

@@ -1,6 +1,6 @@
 """What a rule did, or would have done, in the last day or since its mode was changed: counts, clients, and who changed it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,6 +16,7 @@ from ratewindow.models import Edit, RateRule
 from ratewindow.reporting.offenders import HowMany, offenders
 from ratewindow.reporting.periods import DAY, Period, between, last
 from ratewindow.reporting.report import Report, report
+from ratewindow.reporting.stored import span_start
 from ratewindow.reporting.summary import number, percent
 from ratewindow.reporting.sums import Sums
 
@@ -76,11 +77,12 @@ def _stage(values: dict[str, Any] | None) -> Stage | None:
 
 
 def period(since: Since | None = None) -> Period:
-    """The last 24 hours, or only since the last change."""
+    """The last 24 hours, or from the minute of the last change on."""
     now, kept = time_zone.now(), conf.current().retention
     if since is None or now - since.at >= DAY:
         return last("24h", now, kept)
-    return between(since.at, now + timedelta(seconds=1), now, kept)
+    found = between(since.at, now + timedelta(seconds=1), now, kept)
+    return replace(found, start=span_start(since.at, found.resolution))  # counts are of whole minutes, not of seconds
 
 
 def counts(request: HttpRequest, period: Period, rule: str = "") -> Report:
@@ -96,6 +98,7 @@ def sentence(stage: Stage, sums: Sums, live: bool, period: Period) -> str:
         "share": percent(sums.refused, sums.met),
         "would": number(sums.would_refuse),
         "would_share": percent(sums.would_refuse, sums.met),
+        "start": time_zone.in_short(period.start),
     }
     if not sums.met and not live:
         return gettext("Without Redis it is not known what it has met.")
@@ -119,15 +122,18 @@ def _in_the_last_day(stage: Stage, sums: Sums) -> str:
 
 def _since_then(stage: Stage, sums: Sums) -> str:
     if not sums.met:
-        return gettext("Since then, no request met it.")
+        return gettext("From %(start)s on, in whole minutes, no request met it.")
     if stage.mode != "enforce":
-        return gettext("Since then, it met %(met)s requests and would have refused %(would)s of them (%(would_share)s).")
+        return gettext(
+            "From %(start)s on, in whole minutes, it met %(met)s requests and would have refused %(would)s of them "
+            "(%(would_share)s)."
+        )
     if stage.percent < 100:
         return gettext(
-            "Since then, it met %(met)s requests and refused %(refused)s of them (%(share)s); of the other clients it would have "
-            "refused %(would)s (%(would_share)s)."
+            "From %(start)s on, in whole minutes, it met %(met)s requests and refused %(refused)s of them (%(share)s); of the "
+            "other clients it would have refused %(would)s (%(would_share)s)."
         )
-    return gettext("Since then, it met %(met)s requests and refused %(refused)s of them (%(share)s).")
+    return gettext("From %(start)s on, in whole minutes, it met %(met)s requests and refused %(refused)s of them (%(share)s).")
 
 
 def clients(request: HttpRequest, stage: Stage, period: Period, rule: str) -> str:

@@ -2,9 +2,11 @@
 
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.staticfiles import finders
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -31,6 +33,14 @@ def last(kind: str = "rule") -> Edit:
 
 def restore_url(edit: Edit, to: str = "before") -> str:
     return reverse("admin:ratewindow_history_restore", args=[edit.pk, to])
+
+
+def marks_what_is_required(response: Any) -> bool:
+    """Whether a style of the page puts an asterisk behind the label of a required field, which bold alone does not explain."""
+    html = response.content.decode()
+    sheets = re.findall(r'href="[^"]*?(ratewindow/\w+\.css)"', html)
+    styles = "".join(Path(str(finders.find(each))).read_text() for each in sheets)
+    return re.search(r'<label[^>]* class="required"', html) is not None and "label.required:not(:has(span))::after" in styles
 
 
 def confirmed(client: Client, url: str, **more: str) -> Any:
@@ -75,6 +85,23 @@ def test_the_history_of_a_block_has_its_edits(admin_client: Any) -> None:
     assert "Block: ip:192.0.2.1 Changed Reason abuse → a mistake" in text, text
 
 
+def test_the_end_of_a_block_is_called_so_by_whatever_edit_it_came(admin_client: Any) -> None:
+    block = Override.objects.block("ip:192.0.2.1", duration="1h")
+    admin_client.post(reverse("admin:ratewindow_override_end", args=[block.pk]))
+    text = said(admin_client.get(ALL))
+    assert "Block: ip:192.0.2.1 Ended Until" in text, text
+    block.expires_at = timezone.now() + timedelta(hours=2)
+    block.save()
+    block.reason = "abuse"
+    block.save()
+    assert said(admin_client.get(ALL)).count("Ended") == 1
+    block.expires_at = timezone.now() - timedelta(hours=2)
+    block.save()
+    block.reason = "a mistake"
+    block.save()
+    assert said(admin_client.get(ALL)).count("Ended") == 2
+
+
 def test_identities_are_masked_without_the_permission_to_see_them(admin_client: Any) -> None:
     Override.objects.block("user:4211", reason="abuse")
     release.release("user:4211")
@@ -109,7 +136,7 @@ def test_a_restore_is_previewed_needs_a_reason_and_can_be_undone(admin_client: A
     define("9/m")
     url = restore_url(last())
     preview = admin_client.get(url)
-    assert "Limit in 1m 9 → 5" in said(preview)
+    assert "Limit in 1m 9 → 5" in said(preview) and marks_what_is_required(preview)
     shown = re.search(r'name="shown" value="(\w+)"', preview.content.decode())
     assert shown
     refused = admin_client.post(url, {"shown": shown[1], "reason": ""})
@@ -129,6 +156,8 @@ def test_everything_is_restored_and_that_can_be_undone(admin_client: Any) -> Non
     define("9/m")
     define("1/s", name="search")
     Override.objects.block("ip:192.0.2.1")
+    heading = "All rules, blocks, exemptions and other rates, and the switch: as they were after this edit"
+    assert heading in said(admin_client.get(restore_url(point, "all-after")))
     done = confirmed(admin_client, restore_url(point, "all-after"))
     assert done.status_code == 302
     assert [str(rule) for rule in RateRule.objects.all()] == ["login"] and not Override.objects.exists()

@@ -47,6 +47,11 @@ class TestList:
             assert told in listed
         assert re.findall(r"(login|api|search|quiet) Each", said(page.get(LIST, {"o": "2"})))[0] == "api"
 
+    def test_what_another_rule_refused_is_said_so_that_shares_are_of_what_is_shown(self, page: Client) -> None:
+        define()
+        count(login=Sums(passed=37, other=7, would_refuse=15))
+        assert "37 passed · 7 refused by another rule · 15 would be refused, 34 %" in said(page.get(LIST))
+
     def test_it_is_there_while_redis_is_away_with_what_was_collected(self, page: Client, settings: Any) -> None:
         define()
         define("other")

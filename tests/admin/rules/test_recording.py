@@ -72,7 +72,7 @@ def test_its_history_shows_the_recording_and_offers_nothing_to_restore(page: Cli
     assert "Recording of login Added Limit 5/m Ends" in history
     assert history.count("Restore…") == 1  # of the rule itself
     shown = said(page.get(reverse("admin:ratewindow_edit_change", args=[edit.pk])))
-    assert "Open it as it is now" in shown and "Everything: as it was" not in shown
+    assert "Open it as it is now" in shown and "as they were" not in shown
     assert page.get(reverse("admin:ratewindow_history_restore", args=[edit.pk, "before"])).status_code == 404
 
 

@@ -61,7 +61,18 @@ class TestBox:
 
     def test_what_nobody_met_is_said_and_has_no_clients(self, page: Client) -> None:
         words = said(page.get(change(define())))
-        assert "Since then, no request met it." in words and "Who?" not in words
+        assert re.search(r"From [\d: -]+ on, in whole minutes, no request met it\.", words) and "Who?" not in words
+
+    def test_a_mode_of_two_hours_ago_is_counted_from_the_minute_of_its_change_on_and_says_so(self, page: Client) -> None:
+        rule = define(mode="enforce")
+        changed = time_zone.now() - timedelta(hours=2)
+        Edit.objects.update(at=changed)
+        minute = changed.replace(second=0, microsecond=0)
+        for ago, passed in ((0, 3), (1, 100)):
+            start = minute - timedelta(minutes=ago)
+            ThrottleStat.objects.create(rule="login", resolution="minute", start=start, passed=passed, refused=1)
+        expected = "on, in whole minutes, it met 4 requests and refused 1 of them (25 %)."
+        assert f"{time_zone.local(minute):%H:%M} {expected}" in said(page.get(change(rule)))
 
     def test_while_redis_is_away_it_says_what_is_not_known(self, page: Client, settings: Any) -> None:
         rule = define()

@@ -37,7 +37,7 @@ def test_its_sentence_and_figures_are_those_of_the_report_that_it_links_to(
     monkeypatch.setattr(time_zone, "now", lambda: NOW)
     found = made(report_url=REPORT)
     assert found.summary.startswith("login refused 83 requests a minute (usually fewer than 1), from 2027-01-14 02:00 to ")
-    assert "99.0 % come from ip:203.0.113.0/24 (14 clients)." in found.summary
+    assert "99.0 % came from ip:203.0.113.0/24 (14 clients)." in found.summary
     page = admin_client.get(found.url.removeprefix("https://example.com"))
     assert page.context["summary"].text == found.summary
     assert page.context["figures"] == found.figures
