@@ -90,6 +90,7 @@ class Pipelined:
             await self._pool.disconnect(inuse_connections=False)
 
     async def _send(self) -> None:
+        loop = asyncio.get_running_loop()
         try:
             while self._waiting:
                 batch, self._waiting = self._waiting, []
@@ -99,8 +100,9 @@ class Pipelined:
                     _give_up(batch)
                     raise
         finally:
-            self._sender = None
-            _give_up(self._waiting)
+            if loop is self._loop:  # if not, it ended meanwhile, and this is thrown away while another loop's calls wait
+                self._sender = None
+                _give_up(self._waiting)
 
     async def _exchange(self, batch: list[Waiting]) -> None:
         replies: Sequence[Any]
@@ -189,7 +191,7 @@ def _purpose(pool: Any) -> tuple[str, ...]:
 
 
 def _give_up(batch: list[Waiting]) -> None:
-    """Nobody waits for ever: what has no answer by now will have none."""
+    """Nobody waits for ever: what has no answer by now will have none. In a loop that has ended nobody waits."""
     for waiting in batch:
-        if not waiting.answer.done():
+        if not waiting.answer.done() and not waiting.answer.get_loop().is_closed():
             waiting.answer.cancel()
