@@ -3,7 +3,7 @@
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 
-from ratewindow.reporting.offenders import HowMany, Offenders
+from ratewindow.reporting.offenders import HowMany, Name, Offenders
 from ratewindow.reporting.summary import number
 
 
@@ -14,6 +14,11 @@ def clients(many: HowMany) -> str:
     else:
         text = ngettext("at least %(count)s client", "at least %(count)s clients", many.number)
     return text % {"count": number(many.number)}
+
+
+def of_several(name: Name) -> str:
+    """``"2 clients"`` of an address, ``"network, 9 clients"`` of a network."""
+    return clients(name.clients) if name.network else gettext("network, %s") % clients(name.clients)
 
 
 def in_a_sentence(found: Offenders) -> str:

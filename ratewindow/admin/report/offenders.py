@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 from ratewindow import conf
 from ratewindow.admin.masking import display, may_see
 from ratewindow.admin.report.acts import Act, about_client, explain_url, may_act_on, release_url
-from ratewindow.reporting.how_many import clients, in_a_sentence
+from ratewindow.reporting.how_many import in_a_sentence, of_several
 from ratewindow.reporting.offenders import Name, Offenders
 from ratewindow.reporting.summary import number, percent
 
@@ -70,7 +70,7 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
         made = line(name, gettext("signed in") if name.signed_in else "", is_client=True)
         (members.setdefault(name.network, []) if name.network in listed else apart).append(made)
     networks = [
-        replace(line(name, _of_several(name), bool(name.network)), members=members.get(name.value, []))
+        replace(line(name, of_several(name), bool(name.network)), members=members.get(name.value, []))
         for name in found.networks.most[:MOST]
     ]
     bound = max(found.clients.bound.rank, found.networks.bound.rank)
@@ -80,11 +80,6 @@ def who_is_refused(request: HttpRequest, found: Offenders) -> WhoIsRefused | Non
         bound=number(bound) if bound else "",
         masked=_masked(request),
     )
-
-
-def _of_several(name: Name) -> str:
-    """How many clients a network or an address has."""
-    return clients(name.clients) if name.network else gettext("network, %s") % clients(name.clients)
 
 
 def _counts(name: Name) -> str:

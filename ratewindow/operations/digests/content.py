@@ -19,7 +19,7 @@ from ratewindow.reporting.change import change
 from ratewindow.reporting.export import MOST_NAMES
 from ratewindow.reporting.figures import Figure, figures
 from ratewindow.reporting.happening import happening
-from ratewindow.reporting.how_many import clients, in_a_sentence
+from ratewindow.reporting.how_many import in_a_sentence, of_several
 from ratewindow.reporting.offenders import Name, Offenders
 from ratewindow.reporting.periods import DAY, between
 from ratewindow.reporting.reading import Reading
@@ -122,7 +122,7 @@ def _clients(found: Offenders) -> Iterator[Line]:
     for name in (*listed, *apart)[:MOST_CLIENTS]:
         note = gettext("signed in") if name.signed_in else ""
         if name in listed:
-            note = clients(name.clients) if name.network else gettext("network, %s") % clients(name.clients)
+            note = of_several(name)
         yield Line(masked(name.value), _times(name, total), note, refuses=bool(name.refused))
 
 
