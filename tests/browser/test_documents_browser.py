@@ -47,6 +47,7 @@ def test_the_pages_can_be_read_in_both_themes_and_on_a_phone(open_page: Any, loo
         _is_readable(page)
     page.get_by_label("Or paste it here").fill("rules: [")
     page.get_by_role("button", name="Show what would change").click()
+    page.locator(".errorlist").wait_for()
     _is_readable(page)
     page.get_by_label("Or paste it here").fill(written(content))
     page.get_by_label("Delete what the file does not have").check()
