@@ -71,20 +71,3 @@ def opened(browser: Any, live_server: Any, admin_client: Any, **options: Any) ->
     context.add_init_script(COUNT_QUESTIONS)
     context.add_cookies([{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_server.url}])
     return context.new_page()
-
-
-def strict_policy(get_response: Any) -> Any:
-    """Middleware that allows files of the site alone, as Django's own does when told so."""
-
-    def middleware(request: Any) -> Any:
-        response = get_response(request)
-        response["Content-Security-Policy"] = (
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-            "form-action 'self'; base-uri 'none'"
-        )
-        return response
-
-    return middleware
-
-
-STRICT_POLICY = f"{__name__}.strict_policy"

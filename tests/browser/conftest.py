@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.test import modify_settings
+from pytest_django.live_server_helper import LiveServer
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,13 +36,34 @@ def look(request: pytest.FixtureRequest) -> dict[str, Any]:
     return {"color_scheme": scheme, "viewport": {"width": width, "height": 900}}
 
 
-@pytest.fixture
-def open_page(browser: Any, live_server: Any, admin_client: Any, settings: Any) -> Iterator[Callable[..., Any]]:
-    """Opens an address as an administrator, under a strict policy; an error in the console, such as a violated policy, is one
-    here."""
-    from tests.browser.chromium import STRICT_POLICY, opened, until_answered
+@pytest.fixture(scope="session")
+def live_server() -> Iterator[LiveServer]:
+    """The site under a strict policy. A server takes its middleware once, when it starts: a test cannot add any."""
+    with modify_settings(MIDDLEWARE={"prepend": f"{__name__}.strict_policy"}):
+        server = LiveServer("localhost")
+    yield server
+    server.stop()
 
-    settings.MIDDLEWARE = [STRICT_POLICY, *settings.MIDDLEWARE]
+
+def strict_policy(get_response: Any) -> Any:
+    """Middleware that allows files of the site alone, as Django's own does when configured so."""
+
+    def middleware(request: Any) -> Any:
+        response = get_response(request)
+        response["Content-Security-Policy"] = (
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+            "form-action 'self'; base-uri 'none'"
+        )
+        return response
+
+    return middleware
+
+
+@pytest.fixture
+def open_page(browser: Any, live_server: Any, admin_client: Any) -> Iterator[Callable[..., Any]]:
+    """Opens an address as an administrator; an error in the console, such as a violated policy, is one here."""
+    from tests.browser.chromium import opened, until_answered
+
     scripted: list[Any] = []
     contexts: list[Any] = []
     said: list[str] = []

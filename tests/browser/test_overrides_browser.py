@@ -42,7 +42,7 @@ def test_they_can_be_read_in_both_themes_and_on_a_phone(open_page: Any, look: An
 
 def test_the_keyboard_begins_at_the_action_that_is_chosen(open_page: Any) -> None:
     page = open_page(reverse("admin:ratewindow_override_add"))
-    page.wait_for_function("document.activeElement.name === 'action'")
+    page.wait_for_function("() => document.activeElement.name === 'action'")
     assert page.evaluate("[document.activeElement.value, document.activeElement.checked]") == ["block", True]
 
 

@@ -41,13 +41,13 @@ def an_hour(transactional_db):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_chart_is_drawn_in_the_colours_of_the_theme(open_report, an_hour, scheme):
     page = open_report(color_scheme=scheme)
-    page.wait_for_function(f"({COLOURS})().length === 3")
+    page.wait_for_function(f"() => ({COLOURS})().length === 3")
     assert page.evaluate(COLOURS) == page.evaluate(SWATCHES)
 
 
 def test_the_theme_button_recolours_the_chart(open_report, an_hour):
     page = open_report(color_scheme="light")
-    page.wait_for_function(f"({COLOURS})().length === 3")
+    page.wait_for_function(f"() => ({COLOURS})().length === 3")
     before = page.evaluate(COLOURS)
     page.locator("#header .theme-toggle").click()  # from auto, in the light, to dark
     page.wait_for_function(f"(before) => JSON.stringify(({COLOURS})()) !== before", arg=page.evaluate("JSON.stringify", before))
@@ -88,7 +88,7 @@ def test_the_picture_the_table_and_the_figures_have_the_same_numbers(open_report
 
 def shown(page):
     """The query string of the report, and the labels of its bars."""
-    page.wait_for_function("document.getElementById('rw-chart-data') !== null")
+    page.wait_for_function("() => document.getElementById('rw-chart-data') !== null")
     return dict(parse_qsl(urlsplit(page.url).query)), json.loads(page.locator("#rw-chart-data").text_content())
 
 
@@ -129,7 +129,7 @@ def test_it_keeps_up_with_what_happens_until_it_is_stopped(open_report, an_hour)
     page = open_report(fast=True)
     page.locator("#rw-as-table summary").click()
     count(login=Sums(refused=77_000))
-    page.wait_for_function("document.querySelector('.rw-figure.rw-refused strong').innerText.startsWith('79,')")
+    page.wait_for_function("() => document.querySelector('.rw-figure.rw-refused strong').innerText.startsWith('79,')")
     assert page.locator("#rw-as-table").get_attribute("open") is not None
     assert page.evaluate("document.activeElement.matches('#rw-as-table > summary')")
     assert page.locator("#rw-said").inner_text().startswith("login refuses 77,000 requests a minute")

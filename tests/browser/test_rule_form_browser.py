@@ -168,7 +168,7 @@ def test_the_page_says_that_something_is_wrong_until_all_is_right(page: Any) -> 
     page.wait_for_selector(".errornote")
     page.fill("[name=name]", "login")
     page.select_option("[name=applies_to]", "all")  # the pattern is no longer asked for
-    page.wait_for_function("document.querySelector('.field-name .errorlist, .field-pattern .errorlist') === null")
+    page.wait_for_function("() => document.querySelector('.field-name .errorlist, .field-pattern .errorlist') === null")
     assert page.locator(".errornote").is_visible()
     page.fill("[name=windows-0-limit]", "600")
     page.fill("[name=windows-0-period]", "1m")

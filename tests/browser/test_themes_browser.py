@@ -138,7 +138,7 @@ def test_each_list_has_a_button_that_adds(page: Any, site: dict[str, str]) -> No
 
 def test_the_chart_draws_three_colours_that_can_be_told_apart(page: Any, site: dict[str, str]) -> None:
     page.goto(site["url"] + REPORT, wait_until="load")
-    page.wait_for_function(f"({COLOURS})().length === 3")
+    page.wait_for_function(f"() => ({COLOURS})().length === 3")
     assert page.evaluate(COLOURS) == page.evaluate(SWATCHES)
     ground = page.evaluate("getComputedStyle(document.querySelector('.rw-plot').closest('body')).backgroundColor")
     assert len({*page.evaluate(COLOURS), ground}) == 4
