@@ -50,11 +50,12 @@ CONTRAST = """(element) => {
 }"""
 
 
-# How many questions of a page's scripts the server has yet to answer.
+# How many questions a page's scripts have asked, and how many of them the server has yet to answer.
 COUNT_QUESTIONS = """
-    window.unanswered = 0;
+    window.asked = window.unanswered = 0;
     const ask = window.fetch;
     window.fetch = (...question) => {
+        window.asked++;
         window.unanswered++;
         return ask(...question).finally(() => window.unanswered--);
     };

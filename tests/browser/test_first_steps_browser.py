@@ -29,4 +29,4 @@ def test_one_is_saved_in_shadow_by_keyboard_from_the_empty_list(open_page: Any) 
     page.keyboard.press("Enter")
     page.wait_for_selector(".messagelist .success")
     assert RateRule.objects.get().mode == "shadow"
-    assert page.get_by_text("Rule login applies there.").is_visible()
+    page.get_by_text("Rule login applies there.").wait_for()

@@ -164,7 +164,8 @@ def test_what_the_server_found_wrong_is_marked_until_it_is_correct(page: Any) ->
 
 def test_the_page_says_that_something_is_wrong_until_all_is_right(page: Any) -> None:
     page.select_option("[name=applies_to]", "route")
-    page.click("[name=_save]")
+    with page.expect_navigation():
+        page.click("[name=_save]")
     page.wait_for_selector(".errornote")
     page.fill("[name=name]", "login")
     page.select_option("[name=applies_to]", "all")  # the pattern is no longer asked for
@@ -200,7 +201,7 @@ def test_without_javascript_a_rule_is_made_as_well(open_page: Any) -> None:
     page.fill("[name=windows-0-limit]", "5")
     page.fill("[name=windows-0-period]", "1m")
     page.click("[name=_save]")
-    assert page.locator(".messagelist .success", has_text="was added successfully").count() == 1
+    page.locator(".messagelist .success", has_text="was added successfully").wait_for()
     assert RateRule.objects.get().key == "jwt:tenant"
 
 

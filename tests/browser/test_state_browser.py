@@ -52,6 +52,6 @@ def test_a_bad_day_can_be_read_in_both_themes_and_on_a_phone(open_page: Any, loo
         ).all():
             assert each.evaluate(CONTRAST) >= 4.5, (name, each.inner_text())
     page.get_by_role("button", name="Switch on").click()
-    assert page.get_by_text("Limits are switched on.").is_visible()
+    page.get_by_text("Limits are switched on.").wait_for()
     page.get_by_role("button", name="Undo").click()
-    assert page.get_by_text("Limits are switched off until").is_visible()
+    page.get_by_text("Limits are switched off until").wait_for()
