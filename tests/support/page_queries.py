@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from unittest.mock import patch
 
+import time_machine
 from django.db import transaction
 from django.test import override_settings
 
@@ -17,6 +18,8 @@ FEW = 60
 # The report compares 30 days with those before, and hours with those of earlier days: both know as many of these.
 SOME = Size(rules=110, busy=8, overrides=2200, minutes=30, hours=100, days=70)
 MANY = Size(rules=220, busy=16, overrides=5000, minutes=90, hours=100, days=365)
+# Of both: where an hour ends between them, their reports read other spans.
+NOW = datetime(2026, 11, 18, 12, 30, 30, tzinfo=UTC)
 
 
 def by_size() -> list[Mapping[str, int]]:
@@ -29,13 +32,14 @@ class _Undone(Exception):
     pass
 
 
+@time_machine.travel(NOW, tick=False)
 def _of(size: Size) -> Mapping[str, int]:
     found: Mapping[str, int] = {}
     try:
         with transaction.atomic():
             for model in (RateRule, Override, Edit, ThrottleStat, TotalStat, OffenderStat):
                 model._base_manager.get_queryset()._raw_delete(using="default")
-            filling.fill(size, datetime.now(UTC))
+            filling.fill(size, NOW)
             found = visits.queries(visits.visitor(), size.overrides)
             raise _Undone
     except _Undone:
