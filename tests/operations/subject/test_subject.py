@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import redis
+import time_machine
 from django.apps import apps
 from django.conf import settings
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -149,6 +150,7 @@ def test_what_is_not_one_client_is_an_error_that_says_what_to_write(text: str) -
         call_command("ratewindow", "subject", text, "--erase", "--no-wait")
 
 
+@time_machine.travel("2026-11-20 12:00:00+00:00", tick=False)  # all within one minute
 def test_the_command_shows_erases_and_erases_once_more_when_processes_have_sent_the_rest(monkeypatch: Any) -> None:
     fill()
     slept: list[float] = []
