@@ -99,7 +99,7 @@ SERVED: dict[str, tuple[str, ...]] = {
         f"{_METHODS}::test_twenty_pipelined_requests_of_several_methods_each_count",
     ),
     "a flood of paths that are not there: no key for each": (
-        f"{_TRICKS}::test_a_flood_of_paths_that_are_not_there_leaves_no_key_and_no_row",
+        f"{_TRICKS}::test_a_flood_of_paths_that_are_not_there_leaves_no_key_for_each",
         f"{_DOORS}::test_a_flood_of_paths_that_do_not_exist_leaves_one_state_for_one_client",
     ),
     "a header of 7 kB": (f"{_SENT}::test_a_header_of_seven_kilobytes_is_one_client_with_a_short_key",),

@@ -43,7 +43,7 @@ def written(admin_user: Any) -> None:
 def test_markup_that_people_and_clients_wrote_runs_nowhere(
     browser: Any, live_server: Any, admin_client: Any, written: None
 ) -> None:
-    page = opened(browser, live_server, admin_client, bypass_csp=True)  # a policy would stop what must not be there
+    page = opened(browser, live_server, admin_client, bypass_csp=True)  # the policy would hide markup that runs
     ran: list[str] = []
     page.on("dialog", lambda dialog: (ran.append(dialog.message), dialog.dismiss()))
     page.on("request", lambda request: ran.append(request.url) if request.url.endswith("/x") else None)

@@ -13,7 +13,7 @@ pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
 def test_no_page_runs_them(browser: Any, live_server: Any, admin_client: Any, admin_user: Any) -> None:
     write(admin_user, [each for each in STORED if "<" in each or ":" in each or "(" in each][:200])
-    page = opened(browser, live_server, admin_client, bypass_csp=True)  # a policy would stop what must not be there
+    page = opened(browser, live_server, admin_client, bypass_csp=True)  # the policy would hide markup that runs
     ran: list[str] = []
     page.on("dialog", lambda dialog: (ran.append(dialog.message), dialog.dismiss()))
     page.on(

@@ -72,7 +72,7 @@ def _clients_by_asking(cluster: Cluster, visitor: Visitor) -> dict[int, str]:
 
 
 def _count_states(server: redis.Redis) -> int:
-    return sum(1 for _ in server.scan_iter("rw:s:*"))  # reports are sent meanwhile
+    return sum(1 for _ in server.scan_iter("rw:s:*"))  # not all keys: counts for the report are sent meanwhile
 
 
 def test_slots_that_move_under_traffic_make_no_error(cluster_of_six: Cluster, visitor: Visitor) -> None:

@@ -18,7 +18,7 @@ FEW = 60
 # The report compares 30 days with those before, and hours with those of earlier days: both know as many of these.
 SOME = Size(rules=110, busy=8, overrides=2200, minutes=30, hours=100, days=70)
 MANY = Size(rules=220, busy=16, overrides=5000, minutes=90, hours=100, days=365)
-# Of both: where an hour ends between them, their reports read other spans.
+# One moment for both: if an hour ended between them, their reports would read other spans.
 NOW = datetime(2026, 11, 18, 12, 30, 30, tzinfo=UTC)
 
 
