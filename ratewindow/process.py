@@ -65,7 +65,7 @@ def end() -> None:
 
 def _renew() -> None:
     """In a fork: connections, counts, locks and threads are the parent's; the rules stay good."""
-    for drop in (process_clients.drop, stores.drop, leasing.leases.forget, malformed.forget, local_counts.reset):
+    for drop in (process_clients.drop, stores.drop, leasing.forget, malformed.forget, local_counts.reset):
         drop()
     for reset in (counters.reset, processes.reset, announce.reset):
         reset()
@@ -79,7 +79,7 @@ def _follow_settings(*, setting: str, **_: Any) -> None:
         before = conf.forget()
         if before is not None and before.redis == conf.MEMORY:
             counters.forget()  # the server that a test returns to must not get these
-        for close in (process_clients.close, stores.close, leasing.leases.forget, outage.reset, local_counts.reset):
+        for close in (process_clients.close, stores.close, leasing.forget, outage.reset, local_counts.reset):
             close()
         address.clear_cache()
         state_keys.forget_secret()

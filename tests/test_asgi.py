@@ -60,7 +60,7 @@ async def test_connections_of_the_loop_are_closed_before_the_server_ends(redis_c
         store: Any = await stores.astore()
         await store.reset(["rw:s:nothing"])
         (ours,) = clients(redis_client) - before
-    assert asyncio.get_running_loop() not in stores._of_loop
+    assert asyncio.get_running_loop() not in stores._held.of_loop
     while ours in clients(redis_client):  # the server hears of it a moment later
         await asyncio.sleep(0)
 

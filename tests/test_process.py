@@ -1,20 +1,25 @@
 """The process as one object: what its threads do, and what a fork, other settings and the end make of it."""
 
+import asyncio
 import os
+import threading
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from ratewindow import process
+from ratewindow import conf, process
 from ratewindow.health import outage_signals, processes
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Check, Decision, Window
 from ratewindow.reporting import counters
 from ratewindow.rulebook import announce, current, edits
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
-from ratewindow.store import outage, process_clients, stores
+from ratewindow.store import clients, leasing, outage, process_clients, stores
 from ratewindow.store.breaker import FAILURES_TO_OPEN
 
 
@@ -57,6 +62,65 @@ def test_other_settings_begin_with_a_closed_breaker_and_send_no_counts_of_memory
         counters.record([Decision(rule="login")])
         assert counters.held()
     assert not counters.held()
+
+
+NEW = {"REDIS": "redis://127.0.0.1:1/0"}
+
+
+@contextmanager
+def interrupted(work: Callable[[], object], module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Do `work` in a thread that is held up where it returns from this function, while the settings become NEW."""
+    usual, held_up, go_on = getattr(module, name), threading.Event(), threading.Event()
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        found = usual(*arguments, **options)
+        if threading.current_thread() is thread:
+            held_up.set()
+            assert go_on.wait(20)
+        return found
+
+    process._follow_settings(setting=conf.SETTING)  # so that all is made anew
+    thread = threading.Thread(target=work)
+    monkeypatch.setattr(module, name, slow)
+    thread.start()
+    assert held_up.wait(20)
+    with override_settings(RATEWINDOW=NEW):
+        go_on.set()
+        thread.join(20)
+        yield
+
+
+def port_of(store: Any) -> int:
+    return int(store._client.connection_pool.connection_kwargs["port"])
+
+
+@pytest.mark.parametrize("module, name", [(conf, "read"), (clients, "connect"), (process_clients, "client"), (stores, "store_for")])
+def test_what_a_thread_makes_by_settings_that_change_meanwhile_is_not_used_after_them(
+    module: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with interrupted(stores.store, module, name, monkeypatch):
+        assert conf.current().redis == NEW["REDIS"]
+        assert process_clients.client().connection_pool.connection_kwargs["port"] == 1
+        assert process_clients.patient_client().connection_pool.connection_kwargs["port"] == 1
+        assert port_of(stores.store()) == 1
+
+
+@pytest.mark.parametrize("module, name", [(conf, "read"), (clients, "aconnect"), (stores, "astore_for")])
+def test_nor_is_what_an_event_loop_makes(module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ports = []
+
+    async def make_two() -> None:
+        await stores.astore()
+        ports.append(port_of(await stores.astore()))
+
+    with interrupted(lambda: asyncio.run(make_two()), module, name, monkeypatch):
+        assert ports == [1]
+
+
+def test_nor_is_a_lease_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = Check("hot", (Window(1000, 60_000),), ("rw:s:hot",), lease=100, enforce=True)
+    with interrupted(lambda: leasing.run(stores.store(), [check]), leasing.Leases, "plan", monkeypatch):
+        assert not leasing.leases._held
 
 
 def test_a_test_resets_all_of_it_at_once() -> None:

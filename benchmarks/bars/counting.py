@@ -46,7 +46,7 @@ def measure() -> Section:
             },
             calls=CLIENTS,
         )
-    conf._current, recordings.held = before, {}
+    conf._held.conf, recordings.held = before, {}
     for name, more, less in ((ADDED, COUNTED, UNCOUNTED), (ADDED_BY_RECORDING, RECORDED, COUNTED)):
         pairs = zip(times[more].rounds_us, times[less].rounds_us, strict=True)
         times[name] = Times([longer - shorter for longer, shorter in pairs])
@@ -69,7 +69,7 @@ def _hit(identity: str) -> object:
 
 def _clients(settings: conf.Conf, recorded: recordings.Held = MappingProxyType({})) -> Callable[[int], list[str]]:
     def prepare(calls: int) -> list[str]:
-        conf._current, recordings.held = settings, recorded
+        conf._held.conf, recordings.held = settings, recorded
         return [f"ip:10.3.0.{number % CLIENTS}" for number in range(calls)]
 
     return prepare

@@ -95,19 +95,32 @@ def read(raw: Any) -> tuple[Conf, list[WrongSetting]]:
     return Conf(**values), problems
 
 
-_current: Conf | None = None
+class _Held:
+    """Holds one reading of the setting. `forget` replaces it as a whole, so that what a thread is reading meanwhile is dropped."""
+
+    conf: Conf | None = None
+
+
+_held = _Held()
 
 
 def current() -> Conf:
     """The configuration in force. System checks stop a command where a key is wrong; a server that runs no checks uses its
     default, and logs that once."""
-    global _current
-    if _current is None:
-        found, wrong = read(getattr(django_settings, SETTING, {}))
-        _current = replace(found, redis=MEMORY) if _is_swapped_for_tests(found.redis) else found
-        for problem in wrong:
-            logger.error("ratewindow: %s", " ".join(filter(None, (problem.message, problem.hint))))
-    return _current
+    return _held.conf or _read_into(_held)
+
+
+def is_current(settings: Conf | None) -> bool:
+    """Whether this configuration is still in force; unlike `current`, this cannot fail."""
+    return settings is _held.conf
+
+
+def _read_into(held: _Held) -> Conf:
+    found, wrong = read(getattr(django_settings, SETTING, {}))
+    held.conf = replace(found, redis=MEMORY) if _is_swapped_for_tests(found.redis) else found
+    for problem in wrong:
+        logger.error("ratewindow: %s", " ".join(filter(None, (problem.message, problem.hint))))
+    return held.conf
 
 
 def peppers() -> tuple[str, ...]:
@@ -140,6 +153,6 @@ def problems() -> Iterator[WrongSetting]:
 
 def forget() -> Conf | None:
     """Read the setting again at the next use. Returns the configuration that was in force, if it was used."""
-    global _current
-    before, _current = _current, None
-    return before
+    global _held
+    before, _held = _held, _Held()
+    return before.conf

@@ -13,16 +13,23 @@ from ratewindow.limiter.types import Check
 leases = Leases()
 
 
+def forget() -> None:
+    """Hold nothing: in a fork the units are the parent's, and after a change of the settings those of another server. What a
+    thread takes meanwhile goes to what was held before."""
+    global leases
+    leases = Leases()
+
+
 def run(store: Any, checks: list[Check]) -> Reply:
     """The reply to a hit. A second call, within the same time limit, is made only if a lease asked for more than is left."""
-    began_s = time.monotonic()
-    plan = leases.plan(checks)
+    began_s, held = time.monotonic(), leases
+    plan = held.plan(checks)
     try:
         reply = store.run(plan.asked, "hit") if plan.asked else []
     except BaseException:
-        leases.release(plan)
+        held.release(plan)
         raise
-    settled = leases.settle(plan, reply)
+    settled = held.settle(plan, reply)
     if settled is not None:
         return settled
     with limited(conf.current().timeout_s, began_s):
@@ -31,14 +38,14 @@ def run(store: Any, checks: list[Check]) -> Reply:
 
 async def arun(store: Any, checks: list[Check], timeout_s: float) -> Reply:
     """`run` on the running event loop, both calls within one time limit."""
-    began_s = time.monotonic()
-    plan = leases.plan(checks)
+    began_s, held = time.monotonic(), leases
+    plan = held.plan(checks)
     try:
         reply = await _answer(store, plan.asked, timeout_s) if plan.asked else []
     except BaseException:
-        leases.release(plan)
+        held.release(plan)
         raise
-    settled = leases.settle(plan, reply)
+    settled = held.settle(plan, reply)
     if settled is not None:
         return settled
     return await _answer(store, checks, max(0.0, timeout_s - (time.monotonic() - began_s)))

@@ -3,7 +3,6 @@
 They are not those of the cache even if the address is from ``CACHES``: a cache may wait for seconds, a decision may not.
 """
 
-import threading
 from typing import Any
 
 import redis
@@ -45,30 +44,31 @@ def _own_options(timeout_s: float) -> dict[str, Any]:
     }
 
 
-_lock = threading.Lock()
+# Replaced as a whole where the settings change: what a thread is making by the former ones goes to a dict that nobody asks.
 _clients: dict[str, redis.Redis] = {}
 
 
 def client() -> redis.Redis:
     """For decisions: it waits for `TIMEOUT` and never retries."""
-    return _clients.get("decisions") or _make("decisions", conf.current().timeout_s)
+    return _clients.get("decisions") or _make("decisions", _clients)
 
 
 def patient_client() -> redis.Redis:
     """For background work, pages and commands, which may wait a little."""
-    return _clients.get("patient") or _make("patient", PATIENT_S)
+    return _clients.get("patient") or _make("patient", _clients)
 
 
-def _make(purpose: str, timeout_s: float) -> redis.Redis:
+def _make(purpose: str, held: dict[str, redis.Redis]) -> redis.Redis:
+    """Make a client by the settings, which are read after `held` was: whoever changes them replaces it."""
     server, extra = _server()
     # A cluster has one client for both, with the longer limit: background work may discover servers that a decision has no
     # time for. Decisions have a limit of their own, which holds for its connections, too.
     is_cluster = server.kind == "cluster"
-    made = clients.connect(server, extra, _own_options(PATIENT_S if is_cluster else timeout_s))
-    with _lock:
-        for each in ("decisions", "patient") if is_cluster else (purpose,):
-            _clients.setdefault(each, made)
-        return _clients[purpose]
+    timeout_s = PATIENT_S if is_cluster or purpose == "patient" else conf.current().timeout_s
+    made = clients.connect(server, extra, _own_options(timeout_s))
+    if is_cluster:
+        made = held.setdefault("decisions", made)
+    return held.setdefault("patient" if is_cluster else purpose, made)
 
 
 def _server() -> tuple[redis_url.Server, dict[str, Any]]:
@@ -108,14 +108,13 @@ aclose = clients.aclose
 
 def close() -> None:
     """Close this process's connections; the next use opens new ones."""
-    with _lock:
-        for each in _clients.values():
-            each.close()
-        _clients.clear()
+    closed = list(_clients.values())
+    drop()
+    for each in closed:
+        each.close()
 
 
 def drop() -> None:
     """In a fork: the parent's connections are neither used nor closed."""
-    global _lock
-    _lock = threading.Lock()
-    _clients.clear()
+    global _clients
+    _clients = {}

@@ -22,8 +22,18 @@ AnyAsyncStore = AsyncRedisStore | AsyncClusterStore
 
 _travelled_ms = 0
 _memory = MemoryStore(clock_ms=lambda: time.time_ns() // 1_000_000 + _travelled_ms)
-_of_threads: RedisStore | ClusterStore | None = None
-_of_loop: dict[asyncio.AbstractEventLoop, tuple[AnyAsyncStore, AsyncGenerator[AnyAsyncStore]]] = {}
+
+
+class _Stores:
+    """The stores by one reading of the settings. Where these change it is replaced as a whole, so that a store which a thread is
+    making by the former ones is asked by nobody else."""
+
+    def __init__(self) -> None:
+        self.of_threads: RedisStore | ClusterStore | None = None
+        self.of_loop: dict[asyncio.AbstractEventLoop, tuple[AnyAsyncStore, AsyncGenerator[AnyAsyncStore]]] = {}
+
+
+_held = _Stores()
 
 
 def travel(duration_ms: int) -> None:
@@ -34,41 +44,42 @@ def travel(duration_ms: int) -> None:
 
 def store() -> RedisStore | ClusterStore | MemoryStore:
     """For threads."""
-    global _of_threads
-    if _of_threads is None:
+    held = _held
+    if held.of_threads is None:
         if process_clients.in_memory():
             return _memory
-        _of_threads = store_for(process_clients.client(), conf.current().timeout_s, shards)
-    return _of_threads
+        held.of_threads = store_for(process_clients.client(), conf.current().timeout_s, shards)
+    return held.of_threads
 
 
 async def astore() -> AnyAsyncStore | MemoryStore:
     """For the running event loop: a connection belongs to the loop that opened it."""
+    of_loop = _held.of_loop
     if process_clients.in_memory():
         return _memory
     loop = asyncio.get_running_loop()
-    if loop not in _of_loop:
-        for ended in [each for each in list(_of_loop) if each.is_closed()]:  # ended without closing their generators
-            _of_loop.pop(ended, None)
-        keeper = _keep(loop)
-        _of_loop[loop] = await anext(keeper), keeper
-    return _of_loop[loop][0]
+    if loop not in of_loop:
+        for ended in [each for each in list(of_loop) if each.is_closed()]:  # ended without closing their generators
+            of_loop.pop(ended, None)
+        keeper = _keep(loop, of_loop)
+        of_loop[loop] = await anext(keeper), keeper
+    return of_loop[loop][0]
 
 
-async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[AnyAsyncStore]:
+async def _keep(loop: asyncio.AbstractEventLoop, of_loop: dict[Any, Any]) -> AsyncGenerator[AnyAsyncStore]:
     """A store for as long as its loop runs: a loop closes its generators when it ends."""
     client = process_clients.async_client()
     try:
         # A pipeline's limit ends before the decision's own, so that the silent server can be named.
         yield astore_for(client, 0.9 * conf.current().timeout_s, shards)
     finally:
-        _of_loop.pop(loop, None)
+        of_loop.pop(loop, None)
         await process_clients.aclose(client)
 
 
 def warnings() -> list[str]:
     """Warnings about the server, as far as this process has used it."""
-    used = [_of_threads, *(store for store, _ in _of_loop.values())]
+    used = [_held.of_threads, *(store for store, _ in _held.of_loop.values())]
     return [HOST_CLOCKS] if any(store is not None and store.clock.is_hosts for store in used) else []
 
 
@@ -80,7 +91,7 @@ HOST_CLOCKS = translatable(
 
 async def aclose() -> None:
     """Close the connections of the running event loop; the next decision opens new ones."""
-    found = _of_loop.get(asyncio.get_running_loop())
+    found = _held.of_loop.get(asyncio.get_running_loop())
     if found:
         await found[1].aclose()
 
@@ -136,22 +147,22 @@ shards = Breakers(_probe_shard, lambda: "requests of its clients are decided wit
 
 def close_unused() -> None:
     """Close the connections of threads that have ended or are idle for long."""
-    if _of_threads is not None:
-        _of_threads.close_unused(UNUSED_S)
+    if _held.of_threads is not None:
+        _held.of_threads.close_unused(UNUSED_S)
 
 
 def close() -> None:
     """Close what threads have open, and forget what was counted in memory: the settings have changed."""
     global _travelled_ms
-    if _of_threads is not None:
-        _of_threads.close()
+    closed = _held.of_threads
     drop()
+    if closed is not None:
+        closed.close()
     _memory.clear()
     _travelled_ms = 0
 
 
 def drop() -> None:
     """In a fork: the parent's connections are neither used nor closed."""
-    global _of_threads
-    _of_threads = None
-    _of_loop.clear()
+    global _held
+    _held = _Stores()

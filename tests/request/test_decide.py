@@ -83,7 +83,7 @@ def test_when_redis_is_back_requests_are_counted_again(no_redis: None, caplog: p
     assert outage.breaker.open
     outage.breaker.look()
     assert outage.breaker.open
-    stores._of_threads = RedisStore(redis.Redis.from_url(redis_url))
+    stores._held.of_threads = RedisStore(redis.Redis.from_url(redis_url))
     outage.breaker.look()
     assert not outage.breaker.open
     assert statuses(view, 2) == [200, 429]

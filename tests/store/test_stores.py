@@ -31,11 +31,11 @@ def test_a_loop_that_ends_amid_a_decision_leaves_nothing_open(turns: int) -> Non
             await asyncio.sleep(0)
         pending.cancel()
 
-    before = len(stores._of_loop)
+    before = len(stores._held.of_loop)
     for _ in range(20):
         asyncio.run(leave())
     gc.collect()
-    assert len(stores._of_loop) == before
+    assert len(stores._held.of_loop) == before
 
 
 def test_two_loops_have_two_stores() -> None:
@@ -47,7 +47,7 @@ def test_a_loop_that_was_only_closed_is_forgotten_by_the_next() -> None:
     loop.run_until_complete(stores.astore())
     loop.close()
     asyncio.run(stores.astore())
-    assert loop not in stores._of_loop
+    assert loop not in stores._held.of_loop
 
 
 def test_a_process_closes_the_connections_that_its_threads_need_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
