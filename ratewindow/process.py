@@ -25,20 +25,21 @@ from ratewindow.rules import matching
 from ratewindow.store import breaker, leasing, malformed, outage, process_clients, state_keys, stores
 
 CHORES = (
+    # No longer than `TIMEOUT` each.
     Chore(edits.check_redis, edits.interval_s),
+    Chore(processes.beat, lambda: processes.BEAT_S),
     Chore(stores.close_unused, lambda: UNUSED_S / 2),
     Chore(local_counts.tidy, lambda: local_counts.TIDY_S),
-    Chore(shared_prefix.announce_unless_tested, lambda: shared_prefix.ANNOUNCE_S),
     # The database, a server that hangs, and listeners may hold up these for seconds: each has a thread that the others do
-    # not wait for.
-    Chore(edits.reread, edits.interval_s, thread="rules"),
-    Chore(edits.reread_switch, lambda: edits.REREAD_ALONE_S, thread="rules"),
-    Chore(outage.breaker.look, lambda: breaker.PROBE_S, thread="probes"),
-    Chore(stores.shards.look, lambda: breaker.PROBE_S, thread="probes"),
-    Chore(counters.flush, lambda: counters.FLUSH_S, thread="reports"),
-    Chore(processes.beat, lambda: processes.BEAT_S, thread="reports"),
-    Chore(announce.send_waiting, lambda: announce.INTERVAL_S, thread="signals"),
-    Chore(outage_signals.send, lambda: outage_signals.LOOK_S, thread="signals"),
+    # not wait for, while there is something to do.
+    Chore(edits.reread, edits.interval_s, "rules", edits.is_stale),
+    Chore(edits.reread_switch, lambda: edits.REREAD_ALONE_S, "rules", edits.is_alone),
+    Chore(shared_prefix.announce_unless_tested, lambda: shared_prefix.ANNOUNCE_S, "rules"),
+    Chore(outage.breaker.look, lambda: breaker.PROBE_S, "probes", outage.breaker.is_watched),
+    Chore(stores.shards.look, lambda: breaker.PROBE_S, "probes", stores.shards.are_watched),
+    Chore(counters.flush, lambda: counters.FLUSH_S, "reports", counters.has_unsent),
+    Chore(announce.send_waiting, lambda: announce.INTERVAL_S, "signals", announce.is_waiting),
+    Chore(outage_signals.send, lambda: outage_signals.LOOK_S, "signals", outage_signals.is_waiting),
 )
 
 
@@ -48,6 +49,7 @@ def start() -> None:
     outage.breaker.holds = without_redis.in_words
     breaker.listen(outage.forget_failures)
     breaker.listen(outage_signals.add)
+    breaker.listen(lambda _: background.start_needed())  # the probes
     site_functions.listen(counters.note)
     edits.connect()
     recording.connect()

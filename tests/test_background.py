@@ -1,5 +1,6 @@
 """The chores of a process; that they run at all is shown by the demo, whose workers hear of edits and send counts."""
 
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import redis
 from django.db import OperationalError
 from django.test import override_settings
 
-from ratewindow import background
+from ratewindow import background, conf
 from ratewindow.background import Chore
 from ratewindow.store import outage as known_outages
 from ratewindow.store.breaker import FAILURES_TO_OPEN
@@ -118,60 +119,264 @@ def test_where_no_decision_met_it_the_chores_say_so_in_one_line_for_each_time(
 
 
 @pytest.fixture
-def no_chores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A process without chores; those of the test end their threads by SystemExit, which nobody need hear of."""
+def own_chores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process without chores; the threads of those that a test assigns end with it."""
     monkeypatch.setattr(background, "_threads", [])
     monkeypatch.setattr(background, "_outage_is_known", background._outage_is_known)
+    monkeypatch.setattr(background, "_logged", set())
     monkeypatch.setattr(background, "running_in", 0)
-    monkeypatch.setattr(threading, "excepthook", lambda told: None)
     yield
-    for thread in threading.enumerate():
-        if thread.name.startswith("ratewindow-"):
-            thread.join(10)
+    for thread in background._threads:
+        waiting = thread.hurry
+        thread.renew()
+        waiting.set()
+    for running in own_threads():
+        running.join(10)
+    assert not own_threads()
 
 
-@pytest.mark.usefixtures("no_chores")
+def own_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("ratewindow-")]
+
+
+def assign(*chores: Chore) -> None:
+    background.assign(chores, lambda: False)
+
+
+def never_s() -> float:
+    return 1000.0
+
+
+@pytest.mark.usefixtures("own_chores")
 def test_a_chore_that_is_held_up_holds_up_no_chore_of_another_thread() -> None:
     held_up, go_on, done = threading.Event(), threading.Event(), threading.Event()
 
     def slow() -> None:
         held_up.set()
         go_on.wait(10)
-        raise SystemExit
 
     def quick() -> None:
         assert held_up.wait(10)
         done.set()
-        raise SystemExit
 
-    background.assign([Chore(slow, lambda: 1000.0, thread="slow"), Chore(quick, lambda: 1000.0)], lambda: False)
+    assign(Chore(slow, never_s, "slow"), Chore(quick, never_s))
     start_threads()
     assert done.wait(10)
     assert not go_on.is_set()
     go_on.set()
 
 
-@pytest.mark.usefixtures("no_chores")
+@pytest.mark.usefixtures("own_chores")
 def test_a_chore_in_a_hurry_does_not_wait_for_its_time() -> None:
     times, again = [], threading.Event()
 
     def chore() -> None:
         times.append(1)
         if len(times) == 1:
-            return background.hurry(chore)
-        again.set()
-        raise SystemExit
+            background.hurry(chore)
+        else:
+            again.set()
 
-    background.assign([Chore(chore, lambda: 1000.0)], lambda: False)
+    assign(Chore(chore, never_s))
     start_threads()
     assert again.wait(10)
+
+
+class Work:
+    """A chore with a thread of its own, which has something to do when a test says so."""
+
+    def __init__(self) -> None:
+        self.waiting, self.done = 0, threading.Semaphore(0)
+        self.chore = Chore(self.run, lambda: 0.01, "work", lambda: self.waiting > 0)
+
+    def run(self) -> None:
+        self.waiting -= 1
+        self.done.release()
+
+    def add(self) -> None:
+        self.waiting += 1
+        background.hurry(self.run)
+
+
+def ended(name: str) -> bool:
+    for thread in own_threads():
+        if thread.name == name:
+            thread.join(10)
+            return not thread.is_alive()
+    return True
+
+
+@pytest.mark.usefixtures("own_chores")
+def test_a_thread_runs_only_while_it_has_something_to_do() -> None:
+    work = Work()
+    assign(Chore(lambda: None, never_s), work.chore)
+    start_threads()
+    for _ in range(3):
+        assert ended("ratewindow-work")
+        assert [thread.name for thread in own_threads()] == ["ratewindow-housekeeping"]
+        work.add()
+        assert work.done.acquire(timeout=10)
+
+
+@pytest.mark.usefixtures("own_chores")
+def test_a_thread_that_waits_for_one_chore_does_not_keep_another_waiting() -> None:
+    work, seen = Work(), threading.Event()
+    assign(Chore(lambda: None, lambda: 0.01), Chore(seen.set, never_s, "work", lambda: True), work.chore)
+    start_threads()
+    assert seen.wait(10)  # from now on the thread waits for the next time
+    work.waiting += 1
+    assert work.done.acquire(timeout=10)
+
+
+@pytest.mark.usefixtures("own_chores")
+def test_a_thread_that_is_ended_while_it_waits_is_started_again_by_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    worked = threading.Semaphore(0)
+    monkeypatch.setattr(threading, "excepthook", lambda told: None)
+    assign(Chore(worked.release, never_s))
+    (thread,) = background._threads
+    with monkeypatch.context() as patch:
+        patch.setattr(thread, "_rest_s", lambda: sys.exit("as a greenlet that is killed"))
+        start_threads()
+        assert worked.acquire(timeout=10) and ended("ratewindow-housekeeping")
+    assert background.running_in == 0
+    thread.chores[0].due_s = 0.0
+    start_threads()
+    assert worked.acquire(timeout=10)
+
+
+@pytest.mark.usefixtures("own_chores")
+def test_what_is_added_while_a_thread_ends_is_done() -> None:
+    work = Work()
+    assign(Chore(lambda: None, never_s), work.chore)
+    start_threads()
+    for _ in range(500):  # as fast as it ends
+        work.add()
+        assert work.done.acquire(timeout=10)
+
+
+@pytest.mark.usefixtures("own_chores")
+def test_work_that_nobody_told_of_is_found_by_the_thread_that_always_runs() -> None:
+    work, look = Work(), threading.Event()
+    assign(Chore(look.set, lambda: 0.01), work.chore)
+    start_threads()
+    assert look.wait(10)
+    work.waiting += 1
+    assert work.done.acquire(timeout=10)
+
+
+@pytest.mark.usefixtures("own_chores")
+def test_a_process_whose_threads_do_not_run_starts_none_for_what_is_added() -> None:
+    work = Work()
+    assign(Chore(lambda: None, never_s), work.chore)
+    work.add()
+    assert not own_threads()
+
+
+class Odd(BaseException):
+    def __str__(self) -> str:
+        raise self
+
+
+@pytest.mark.parametrize("error", [RuntimeError("one"), SystemExit(), KeyboardInterrupt(), GeneratorExit(), Odd()], ids=repr)
+@pytest.mark.parametrize("place", ["run", "interval_s", "is_needed", "conf.current", "logging"])
+@pytest.mark.parametrize("name", [background.ALWAYS, "other"])
+@pytest.mark.usefixtures("own_chores")
+def test_no_error_ends_a_thread(error: BaseException, place: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "RETRY_S", 0.01)
+    failed, mended, worked = threading.Event(), threading.Event(), threading.Event()
+
+    def fail() -> bool:
+        if not mended.is_set() and threading.current_thread() in own_threads():
+            failed.set()
+            raise error
+        return True
+
+    def run() -> None:
+        if place in ("run", "logging"):
+            fail()
+        worked.set()
+
+    def interval_s() -> float:
+        return 0.01 if place != "interval_s" or fail() else 0.0
+
+    if place == "conf.current":
+        settings = conf.current()
+        monkeypatch.setattr(conf, "current", lambda: settings if fail() else None)
+    if place == "logging":
+        monkeypatch.setattr(background.logger, "error", lambda *_, **__: fail())
+    assign(Chore(run, interval_s, name, fail if place == "is_needed" else lambda: True))
+    start_threads()
+    assert failed.wait(10)
+    worked.clear()
+    mended.set()
+    assert worked.wait(10)
+
+
+@pytest.mark.usefixtures("own_chores")
+def test_a_chore_that_exits_is_an_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    background._attempt(Chore(lambda: sys.exit("enough"), never_s))
+    assert "fails, and is retried: enough" in caplog.text
+
+
+@pytest.mark.usefixtures("own_chores")
+def test_where_no_thread_can_be_started_requests_go_on_and_the_next_one_tries_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    work = Work()
+    assign(Chore(lambda: None, never_s), work.chore)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        start_threads()
+        start_threads()
+    assert [record.getMessage() for record in caplog.records] == [
+        "ratewindow: no thread can be started for housekeeping: can't start new thread"
+    ]
+    start_threads()
+    assert background.running_in == os.getpid()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        work.add()
+    work.add()
+    assert work.done.acquire(timeout=10) and work.done.acquire(timeout=10)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.usefixtures("own_chores")
+def test_in_a_child_that_a_chore_has_forked_the_thread_does_not_go_on_and_requests_start_new_ones() -> None:
+    ended_with: list[int] = []
+    forked = threading.Event()
+
+    def fork() -> None:
+        child = os.fork()
+        if child:
+            ended_with.append(os.waitpid(child, 0)[1])
+            forked.set()
+
+    def go_on(thread: background._Thread, hurry: threading.Event) -> bool:
+        goes_on = usual(thread, hurry)
+        if os.getpid() != parent:
+            start_threads()
+            os._exit(0 if not goes_on and background.running_in == os.getpid() else 1)
+        return goes_on
+
+    parent, usual = os.getpid(), background._Thread._goes_on
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(background._Thread, "_goes_on", go_on)
+        assign(Chore(fork, never_s))
+        start_threads()
+        assert forked.wait(20)
+    assert ended_with == [0]
 
 
 @pytest.mark.parametrize(
     "options, told",
     [({"master": True, b"processes": b"2"}, 1), ({"enable-threads": True}, 0), ({b"threads": b"4"}, 0), (None, 0)],
 )
-@pytest.mark.usefixtures("no_chores")
+@pytest.mark.usefixtures("own_chores")
 def test_a_uwsgi_that_runs_no_threads_is_told_once_in_each_process(
     options: object, told: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -12,11 +12,13 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from ratewindow import conf, process
+from ratewindow import background, conf, process
 from ratewindow.health import outage_signals, processes
 from ratewindow.limiter.types import Check, Decision, Window
+from ratewindow.models import Override, RateRule
+from ratewindow.operations import shared_prefix
 from ratewindow.reporting import counters
-from ratewindow.rulebook import announce, current, edits
+from ratewindow.rulebook import announce, current, edits, reading
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
 from ratewindow.store import clients, leasing, outage, process_clients, stores
@@ -26,8 +28,87 @@ from ratewindow.store.breaker import FAILURES_TO_OPEN
 def test_receivers_of_signals_and_the_database_delay_no_other_chore() -> None:
     threads = {chore.run: chore.thread for chore in process.CHORES}
     assert {run for run, thread in threads.items() if thread == "signals"} == {announce.send_waiting, outage_signals.send}
-    assert {run for run, thread in threads.items() if thread == "rules"} == {edits.reread, edits.reread_switch}
-    assert threads[edits.check_redis] == threads[stores.close_unused] == "housekeeping"
+    of_rules = {edits.reread, edits.reread_switch, shared_prefix.announce_unless_tested}
+    assert {run for run, thread in threads.items() if thread == "rules"} == of_rules
+    assert threads[edits.check_redis] == threads[processes.beat] == background.ALWAYS
+
+
+def has_work() -> set[str]:
+    """The threads that have something to do now, apart from the one that always runs."""
+    return {chore.thread for chore in process.CHORES if chore.thread != background.ALWAYS and chore.has_work}
+
+
+@pytest.fixture
+def _idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that has read its rules and announced its site a moment ago."""
+    monkeypatch.setattr(announce, "_changes", announce.Changes())
+    outage_signals.send()
+    for chore in process.CHORES:
+        monkeypatch.setattr(chore, "due_s", float("inf"))
+    edits.check_redis()
+    reading.reload()
+    edits._state.edited = False
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_idle")
+def test_an_idle_process_needs_one_thread_and_others_while_they_have_something_to_do() -> None:
+    assert has_work() == set()
+    counters.record([Decision(rule="login")])
+    assert has_work() == {"reports"}
+    counters.flush()
+    edits._state.edited = True
+    assert has_work() == {"rules"}
+    edits._state.edited = False
+    announce._changes.add(["login"])
+    assert has_work() == {"signals"}
+    announce.send()
+    stores.shards.failed("127.0.0.1:1", TimeoutError())
+    for _ in range(FAILURES_TO_OPEN):
+        outage.breaker.failed(TimeoutError())
+    assert has_work() == {"probes", "signals"}
+    outage_signals.send()
+    outage.breaker.look()
+    assert not outage.breaker.open and has_work() == {"probes"}  # it is on trial
+    outage.reset()
+    assert has_work() == set()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_idle")
+def test_what_an_idle_process_asks_of_redis_in_a_minute(redis_client: Any) -> None:
+    def commands() -> int:
+        told: dict[str, Any] = redis_client.info("commandstats")
+        return sum(each["calls"] for name, each in told.items() if name != "cmdstat_info")
+
+    asked = {"commands": 0.0, "calls": 0.0}
+    for chore in (each for each in process.CHORES if each.thread == background.ALWAYS):
+        chore.run()  # which may connect, or tidy
+        before = commands()
+        chore.run()
+        asked["commands"] += (commands() - before) * 60 / chore.interval_s()
+        asked["calls"] += (commands() > before) * 60 / chore.interval_s()
+    assert asked == {"commands": 120 + 2 * 24, "calls": 120 + 24}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_an_idle_process_asks_of_the_database_twice_a_minute(django_assert_num_queries: Any) -> None:
+    reading.reload()
+    with django_assert_num_queries(4):  # rules, overrides, the switch, recordings
+        reading.reload()
+    RateRule.objects.define("login", "5/m; 20/h")
+    with django_assert_num_queries(5):
+        reading.reload()
+    Override.objects.block("ip:203.0.113.9")
+    with django_assert_num_queries(6):
+        reading.reload()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_edits_are_looked_for_twice_within_refresh() -> None:
+    for refresh, interval_s in (("1s", 0.5), ("200ms", 0.1), ("10s", edits.CHECK_S)):
+        with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REFRESH": refresh}):
+            assert edits.interval_s() == pytest.approx(interval_s)
 
 
 def test_each_chore_is_listed_once_and_has_an_interval() -> None:
@@ -94,7 +175,9 @@ def port_of(store: Any) -> int:
     return int(store._client.connection_pool.connection_kwargs["port"])
 
 
-@pytest.mark.parametrize("module, name", [(conf, "read"), (clients, "connect"), (process_clients, "client"), (stores, "store_for")])
+@pytest.mark.parametrize(
+    "module, name", [(conf, "read"), (clients, "connect"), (process_clients, "client"), (stores, "store_for")]
+)
 def test_what_a_thread_makes_by_settings_that_change_meanwhile_is_not_used_after_them(
     module: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,7 +96,7 @@ def read(raw: Any) -> tuple[Conf, list[WrongSetting]]:
 
 
 class _Held:
-    """Holds one reading of the setting. `forget` replaces it as a whole, so that what a thread is reading meanwhile is dropped."""
+    """Holds one reading of the setting. `forget` replaces it as a whole: what a thread reads meanwhile is dropped with it."""
 
     conf: Conf | None = None
 

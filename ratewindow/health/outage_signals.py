@@ -25,6 +25,9 @@ class Changes:
         self._waiting.append(state)
         background.hurry(send)
 
+    def is_waiting(self) -> bool:
+        return bool(self._waiting)
+
     def send(self) -> None:
         while self._waiting:
             state = self._waiting.popleft()
@@ -42,3 +45,4 @@ class Changes:
 _changes = Changes()
 add = _changes.add
 send = _changes.send
+is_waiting = _changes.is_waiting

@@ -1,6 +1,6 @@
 """The processes of the site: each writes a record to Redis of where it runs and whether it counts on the store.
 
-A process writes its record every 1.5 seconds, to a key that expires. An index keeps the names for longer, so that a process
+A process writes its record every 2.5 seconds, to a key that expires. An index keeps the names for longer, so that a process
 that no longer reaches Redis is reported as silent.
 """
 
@@ -28,9 +28,10 @@ from ratewindow.store import malformed, outage, process_clients, state_keys, sto
 from ratewindow.store.failures import MINUTE_S
 from ratewindow.store.repair import with_repair
 
-BEAT_S = 1.5
+BEAT_S = 2.5  # twice before a process is taken for silent
 SILENT_MS = 6_000  # a process without a record for so long is silent
 FORGOTTEN_S = 600  # a silent process is reported for so long
+TIDY_S = 60.0  # how often a process tidies the index, and counts the others
 MOST_SHOWN = 200
 
 
@@ -40,7 +41,8 @@ class _Self:
     def __init__(self) -> None:
         self.token, self.since_s = secrets.token_hex(6), time.time()
         self.has_record = False
-        self.others = 0  # as of the last record
+        self.others = 0  # as it last tidied the index
+        self.tidy_at_s = 0.0
         self._totals: deque[tuple[float, int]] = deque([(time.monotonic(), counters.total())])
 
     def decided(self) -> int:
@@ -100,23 +102,27 @@ def kind() -> str:
 
 
 def beat() -> None:
-    """Write the record of this process, in one round trip."""
+    """Write the record of this process, in one round trip within `TIMEOUT`."""
     if process_clients.in_memory():
         return
     text, now_s = json.dumps(own()), time.time()
+    is_tidying = now_s >= _self.tidy_at_s
     client = process_clients.patient_client()
 
-    def ask() -> int:
-        with limited(process_clients.PATIENT_S), client.pipeline(transaction=False) as pipe:
+    def ask() -> list[int]:
+        with limited(conf.current().timeout_s), client.pipeline(transaction=False) as pipe:
             pipe.set(state_keys.process(_self.name), text, px=SILENT_MS)
             pipe.zadd(state_keys.processes(), {_self.name: now_s})
-            pipe.zremrangebyscore(state_keys.processes(), "-inf", now_s - FORGOTTEN_S)
-            pipe.expire(state_keys.processes(), FORGOTTEN_S)
-            pipe.zcard(state_keys.processes())
-            return int(pipe.execute()[-1])
+            if is_tidying:
+                pipe.zremrangebyscore(state_keys.processes(), "-inf", now_s - FORGOTTEN_S)
+                pipe.expire(state_keys.processes(), FORGOTTEN_S)
+                pipe.zcard(state_keys.processes())
+            return pipe.execute()
 
-    _self.others = with_repair(client, {state_keys.processes(): "zset"}, ask)
+    found = with_repair(client, {state_keys.processes(): "zset"}, ask)
     _self.has_record = True
+    if is_tidying:
+        _self.others, _self.tidy_at_s = found[-1], now_s + TIDY_S
 
 
 def leave() -> None:

@@ -173,6 +173,12 @@ class Counters:
                 with self._lock:
                     self._peaks.note_sent(peaks, now_s)
 
+    def has_unsent(self) -> bool:
+        """Whether `flush` has something to send. Without the lock: an answer of a moment ago does as well."""
+        if process_clients.in_memory():
+            return False
+        return self._peaks.are_held or any(sheet.changes > sheet.sent for sheet in list(self._sheets.values()))
+
     def held(self) -> dict[int, dict[str, Sums]]:
         """The counts of this process by minute and rule; with memory://, these are all counts."""
         with self._lock:
@@ -288,6 +294,7 @@ def count_time(spans: list[int], took_s: float) -> None:
 _process = Counters()
 record = _process.record
 flush = _process.flush
+has_unsent = _process.has_unsent
 held = _process.held
 held_who = _process.held_who
 since_start = _process.since_start

@@ -174,6 +174,10 @@ class PeakCounts:
                 rule.turn(recorded, now_s)
             rule.add(decision, check, now_s, status)
 
+    @property
+    def are_held(self) -> bool:
+        return bool(self._rules)
+
     def unsent(self, held: Held, now_s: float, all_of_it: bool = False) -> list[Unsent]:
         """What Redis does not have yet. What is no longer recorded is sent a last time."""
         if not self._rules:

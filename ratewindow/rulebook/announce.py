@@ -26,6 +26,9 @@ class Changes:
         with self._adding:
             self._waiting.update(names)
 
+    def is_waiting(self) -> bool:
+        return bool(self._waiting)
+
     def send(self) -> None:
         """Send the waiting names, unless another thread is sending, which then sends these, too."""
         while self._waiting and self._sending.acquire(blocking=False):
@@ -51,6 +54,11 @@ def add(names: Collection[str]) -> None:
 def send() -> None:
     """Send the signal in this thread."""
     _changes.send()
+
+
+def is_waiting() -> bool:
+    """Whether `send_waiting` has something to send."""
+    return _changes.is_waiting()
 
 
 def send_waiting() -> None:

@@ -1,6 +1,6 @@
 """How this process learns of edits of the rules, and announces its own to the others.
 
-An edit changes a token in Redis, which a thread of each process compares three times within `REFRESH`. If it has changed,
+An edit changes a token in Redis, which a thread of each process compares twice within `REFRESH`. If it has changed,
 another thread reads the rows, so that neither requests nor work on Redis wait for the database. That thread also reads them
 every half minute, for edits without a signal (``QuerySet.update()``, raw SQL), and more often while Redis is down.
 """
@@ -79,7 +79,7 @@ def _change_token() -> None:
     try:
         # Random, since a counter would repeat numbers after Redis lost its data.
         with limited(conf.current().timeout_s):
-            process_clients.client().set(state_keys.token(), secrets.token_hex(8))
+            process_clients.patient_client().set(state_keys.token(), secrets.token_hex(8))
     except BaseException:
         _state.unannounced = True
         raise
@@ -94,11 +94,12 @@ def check_redis() -> None:
     try:
         _change_token()
         with limited(conf.current().timeout_s):  # an answer that drips in must not delay the kill switch
-            token, turned = cast("list[bytes | None]", process_clients.client().mget(state_keys.token(), state_keys.switch()))
+            found = process_clients.patient_client().mget(state_keys.token(), state_keys.switch())
+        token, turned = cast("list[bytes | None]", found)
         if turned is None and kill_switch.off:  # Redis has lost its data, which new processes need
             held = kill_switch.turned
             with limited(conf.current().timeout_s):
-                process_clients.client().set(state_keys.switch(), held.to_text(), nx=True, pxat=held.kept_until_ms)
+                process_clients.patient_client().set(state_keys.switch(), held.to_text(), nx=True, pxat=held.kept_until_ms)
     except (RedisError, OSError):
         _state.is_alone = True
         return
@@ -110,12 +111,21 @@ def check_redis() -> None:
         background.hurry(reread)
 
 
-def reread() -> None:
-    """Read the rows if they were edited or the last reading is old."""
+def is_stale() -> bool:
+    """Whether the rows were edited, or the last reading is old."""
+    return _state.edited or reading.last().finds_more or _is_old()
+
+
+def _is_old() -> bool:
     last = reading.last()
-    is_old = last.age_s >= _rest_s(last)
-    if not (is_old or _state.edited or last.finds_more):
+    return last.age_s >= _rest_s(last)
+
+
+def reread() -> None:
+    """Read the rows if they are stale."""
+    if not is_stale():
         return
+    is_old = _is_old()
     _state.edited = False  # before the rows are read, so that no edit is missed
     database = connections[router.db_for_read(RateRule)]
     if _is_in_memory(database):
@@ -135,6 +145,11 @@ def _save_copy() -> None:
     if not reading.last().failed:
         with contextlib.suppress(RedisError, OSError):  # the breaker logs outages
             redis_copy.save(current.held().by_name.values())
+
+
+def is_alone() -> bool:
+    """Whether edits elsewhere are found in the database alone, since Redis does not answer or is not used."""
+    return _state.is_alone
 
 
 def reread_switch() -> None:
@@ -194,7 +209,7 @@ def connect() -> None:
 
 def interval_s() -> float:
     """How often `check_redis` and `reread` are called."""
-    return min(conf.current().refresh_s / 3, CHECK_S)
+    return min(conf.current().refresh_s / 2, CHECK_S)
 
 
 def reset() -> None:

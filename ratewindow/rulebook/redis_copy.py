@@ -38,7 +38,7 @@ def save(rules: Iterable[Rule]) -> None:
         return
     text = signing.dumps({"read": time.time(), "rules": [_to_json(rule) for rule in rules]}, salt=_salt(), compress=True)
     with limited(conf.current().timeout_s):
-        process_clients.client().set(state_keys.rules(), text, ex=KEPT_S)
+        process_clients.patient_client().set(state_keys.rules(), text, ex=KEPT_S)
 
 
 def load() -> Copy | None:
@@ -47,7 +47,7 @@ def load() -> Copy | None:
         return None
     try:
         with limited(conf.current().timeout_s):
-            text: Any = process_clients.client().get(state_keys.rules())
+            text: Any = process_clients.patient_client().get(state_keys.rules())
         if not text:
             return None
         saved = signing.loads(text.decode(), salt=_salt())

@@ -134,6 +134,10 @@ class Breaker:
         with self._lock:
             self._clear()
 
+    def is_watched(self) -> bool:
+        """Whether `look` is to be called: the server is away, or on trial."""
+        return self.open or self._trial is not None
+
     def look(self) -> None:
         """Probe the server if it is time; called by a background thread."""
         if self._trial is not None:
@@ -212,6 +216,9 @@ class Breakers:
         breaker = self._by_server.get(server)
         if breaker is not None:
             breaker.succeeded()
+
+    def are_watched(self) -> bool:
+        return any(breaker.is_watched() for breaker in list(self._by_server.values()))
 
     def look(self) -> None:
         for breaker in list(self._by_server.values()):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def watch() -> None:
-    """What the two threads of a process do three times within `REFRESH`."""
+    """What the two threads of a process do twice within `REFRESH`."""
     edits.check_redis()
     edits.reread()
 
@@ -94,7 +94,7 @@ def test_an_announcement_that_redis_did_not_take_is_made_up_for(redis_client: An
 
 def test_an_edit_while_another_is_being_announced_is_announced_too(redis_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens: list[str] = []
-    client = process_clients.client()
+    client = process_clients.patient_client()
 
     def meanwhile(name: str, token: str) -> None:
         tokens.append(token)

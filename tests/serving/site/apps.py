@@ -3,8 +3,9 @@
 import mmap
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig
 
@@ -27,6 +28,24 @@ class SiteConfig(AppConfig):
             edits.REREAD_S = float(seconds)
         if path := os.environ.get("SERVED_CLOCK"):
             _believe_by(Path(path))
+        if path := os.environ.get("SERVED_QUERIES"):
+            _write_queries(Path(path))
+
+
+def _write_queries(path: Path) -> None:
+    """Write a line for each query to the database."""
+    from django.db.backends.signals import connection_created
+
+    def write(execute: "Callable[..., Any]", sql: str, *arguments: Any) -> Any:
+        with path.open("a") as file:
+            file.write(" ".join(sql.split()) + "\n")
+        return execute(sql, *arguments)
+
+    def connected(connection: Any, **_: Any) -> None:
+        if write not in connection.execute_wrappers:
+            connection.execute_wrappers.append(write)
+
+    connection_created.connect(connected, weak=False)
 
 
 def _believe_by(path: Path) -> None:
