@@ -1,10 +1,14 @@
 """Which sites use this key prefix: each announces itself, and cleaning checks that no other one does."""
 
 import time
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
+
+from django.conf import settings as django_settings
 
 from ratewindow import conf
-from ratewindow.store import malformed, process_clients, state_keys
+from ratewindow.limiter.keys import digest
+from ratewindow.limiter.redis.thread_deadline import limited
+from ratewindow.store import database, malformed, process_clients, state_keys
 from ratewindow.store.repair import with_repair
 
 ANNOUNCE_S = 60.0
@@ -16,7 +20,11 @@ class SharedPrefix(Exception):
     """Another site counts under our prefix. Its rules are in another database, so its keys would look orphaned."""
 
 
-_database = state_keys.database()
+class _Seen(NamedTuple):
+    """When a site last announced itself, and the server with its database, if that can tell."""
+
+    at_s: int
+    server: str
 
 
 def announce_site(now_s: float | None = None) -> None:
@@ -25,10 +33,10 @@ def announce_site(now_s: float | None = None) -> None:
         return
     seen_s = int(time.time() if now_s is None else now_s)
     client = process_clients.patient_client()
-    fields: dict[Any, Any] = {state_keys.fingerprint(): seen_s}
+    fields: dict[Any, Any] = {state_keys.fingerprint(): f"{seen_s} {_server()}"}
 
     def ask() -> None:
-        with client.pipeline(transaction=True) as pipe:
+        with limited(process_clients.PATIENT_S), client.pipeline(transaction=True) as pipe:
             pipe.hset(state_keys.sites(), mapping=fields)
             pipe.expire(state_keys.sites(), 2 * REMEMBERED_S)
             pipe.execute()
@@ -36,46 +44,55 @@ def announce_site(now_s: float | None = None) -> None:
     with_repair(client, {state_keys.sites(): "hash"}, ask, lambda: fields.update({OVERWRITTEN: seen_s}))
 
 
+def _server() -> str:
+    told = database.server()
+    return digest(told, 12) if told else ""
+
+
 def refuse_when_shared(now_s: float | None = None) -> None:
     """Raise SharedPrefix if another site has announced itself within the last day, or may have."""
     now_s = time.time() if now_s is None else now_s
-    seen_s = _seen_s(now_s)
-    if OVERWRITTEN in seen_s:
-        _wait_for_others(now_s - seen_s.pop(OVERWRITTEN))
-    if problem := _other(seen_s, now_s):
+    sites = _sites(now_s)
+    if OVERWRITTEN in sites:
+        _wait_for_others(now_s - sites[OVERWRITTEN].at_s)
+    if problem := _other(sites, now_s):
         raise SharedPrefix(f"{problem}, and its counts would be deleted as orphans. {remedy()}")
 
 
 def other_site(now_s: float | None = None) -> str:
     """A sentence, without a full stop, about another site of the last day; empty if there is none."""
     now_s = time.time() if now_s is None else now_s
-    return _other(_seen_s(now_s), now_s)
+    return _other(_sites(now_s), now_s)
 
 
 def remedy() -> str:
     return (
-        "Give each site its own RATEWINDOW['KEY_PREFIX']. If it was this site before its SECRET_KEY or database changed, this"
-        f" ends by itself within a day, or now with: redis-cli DEL {state_keys.sites()}"
+        "Give each site its own RATEWINDOW['KEY_PREFIX']. If it is this site, whose processes name its database in two ways, give"
+        " all of them the same HOST, PORT and NAME. If it was this site before its SECRET_KEY or database changed, this ends by"
+        f" itself within a day, or now with: redis-cli DEL {state_keys.sites()}"
     )
 
 
-def _other(seen_s: dict[str, int], now_s: float) -> str:
-    others = [now_s - at_s for site, at_s in seen_s.items() if site not in (OVERWRITTEN, state_keys.fingerprint())]
-    ages = [age_s for age_s in others if age_s < REMEMBERED_S]
-    if not ages:
+def _other(sites: dict[str, _Seen], now_s: float) -> str:
+    own = (OVERWRITTEN, state_keys.fingerprint())
+    others = [seen for name, seen in sites.items() if name not in own and now_s - seen.at_s < REMEMBERED_S]
+    if others and (server := _server()):  # one database may be reached by two addresses, as by that of a pool
+        others = [seen for seen in others if seen.server != server]
+    if not others:
         return ""
-    minutes = max(0, int(min(ages))) // 60
+    minutes = max(0, int(now_s) - max(seen.at_s for seen in others)) // 60
     return f"Another site uses the key prefix {conf.current().key_prefix!r} on this Redis (seen {minutes} minutes ago)"
 
 
-def _seen_s(now_s: float) -> dict[str, int]:
+def _sites(now_s: float) -> dict[str, _Seen]:
     """When each site last announced itself."""
     found = {}
     for site, seen in _announced(now_s).items():
-        if seen.isdigit() and len(seen) <= 12:
-            found[site.decode(errors="replace")] = int(seen)
+        name, (at, _, server) = site.decode(errors="replace"), seen.decode(errors="replace").partition(" ")
+        if at.isdecimal() and len(at) <= 12:
+            found[name] = _Seen(int(at), server)
         else:
-            malformed.skip("site", site.decode(errors="replace"), seen.decode(errors="replace"))
+            malformed.skip("site", name, seen.decode(errors="replace"))
     return found
 
 
@@ -93,7 +110,17 @@ def _wait_for_others(age_s: float) -> None:
         )
 
 
+def _names() -> list[str]:
+    return [str(each.get("NAME")) for each in django_settings.DATABASES.values()]
+
+
+_names_at_first = _names()
+
+
 def announce_unless_tested() -> None:
-    """Announce this site, but not from its tests, which have another database: cleaning would be refused for a day."""
-    if state_keys.database() == _database:
-        announce_site()
+    """Announce this site, but not from its tests, which have other databases: cleaning would be refused for a day."""
+    if _names() == _names_at_first:
+        try:
+            announce_site()
+        finally:
+            database.held().close()

@@ -18,7 +18,7 @@ from ratewindow.limiter.types import Window
 from ratewindow.rules.count_when import CountWhen
 from ratewindow.rules.regex import check_regex
 from ratewindow.rules.rule import Rule, check_name
-from ratewindow.store import process_clients, state_keys
+from ratewindow.store import database, process_clients, state_keys
 
 logger = logging.getLogger("ratewindow")
 
@@ -66,7 +66,7 @@ def load() -> Copy | None:
 
 
 def _salt() -> str:
-    return f"ratewindow rules {state_keys.database()}"
+    return f"ratewindow rules {database.address()}"
 
 
 def _to_json(rule: Rule) -> dict[str, Any]:

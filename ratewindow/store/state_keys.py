@@ -7,7 +7,7 @@ name                                   type    what
 ``rw:s:<rule><lock>:{<identity>}``     string  when a penalty began that locks one client out of one rule; expires
 ``rw:s:probe``                         string  what a probe of a silent server counts; expires
 ``rw:token``                           string  changed by each rule edit; processes compare it
-``rw:rules:{rw:token}``                string  the rules as they were last read, signed; for processes without a database
+``rw:rules:{rw:token}:<database>``     string  the rules as they were last read, signed; for processes without a database
 ``rw:switch:{rw:token}``               string  the kill switch as it was last turned; read together with the token
 ``rw:{processes}``                       zset    the processes that have a record: name -> when; expires
 ``rw:{processes}:<name>``              string  the record of one process, as JSON; expires within seconds
@@ -16,7 +16,7 @@ name                                   type    what
 ``rw:{minutes}:<minute>:who``            hash    clients, networks, routes and agents of one minute: as above; expires
 ``rw:{minutes}:hour:<hour>``             hash    peaks of one hour: field process|recording, value clients; expires
 ``rw:{minutes}:totals``                  hash    totals since counting began: count|rule -> number; expires
-``rw:sites``                           hash    which sites use this prefix: fingerprint -> last seen
+``rw:sites``                           hash    which sites use this prefix: fingerprint -> last seen, server
 =====================================  ======  ==========================================================
 
 ``<rule>``, ``<window>`` and ``<lock>`` are eight characters each: digests of the rule's name, of what makes a
@@ -32,6 +32,7 @@ from django.conf import settings as django_settings
 from ratewindow import conf
 from ratewindow.limiter.keys import LAYOUT, MOST_REMEMBERED, digest, identity_tag
 from ratewindow.limiter.types import Window
+from ratewindow.store import database
 
 LOCK_TAG = digest(f"{LAYOUT} lock", 6)
 
@@ -46,7 +47,8 @@ def switch() -> str:
 
 
 def rules() -> str:
-    return f"{conf.current().key_prefix}:rules:{{{token()}}}"
+    """Of its own for each database: two sites under one prefix do not replace each other's."""
+    return f"{conf.current().key_prefix}:rules:{{{token()}}}:{database_fingerprint()}"
 
 
 def processes() -> str:
@@ -138,7 +140,7 @@ def client_tags(identity: str) -> list[str]:
 
 def fingerprint() -> str:
     """Tells two sites apart that use one prefix."""
-    return digest(f"{django_settings.SECRET_KEY} {database()}", 12)
+    return digest(f"{django_settings.SECRET_KEY} {database.address()}", 12)
 
 
 def secret_fingerprint() -> str:
@@ -147,12 +149,7 @@ def secret_fingerprint() -> str:
 
 
 def database_fingerprint() -> str:
-    return digest(database(), 6)
-
-
-def database() -> str:
-    """The name of the database that has the rules; another one while tests run."""
-    return str(django_settings.DATABASES.get("default", {}).get("NAME", ""))
+    return digest(database.address(), 6)
 
 
 @cache

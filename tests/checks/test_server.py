@@ -43,5 +43,5 @@ def test_another_site_on_the_same_prefix_is_a_warning(settings: Any, redis_clien
     settings.SECRET_KEY = ours
     told = found(databases=["default"])["ratewindow.W022"]
     assert told.startswith("Another site uses the key prefix 'rw' on this Redis (seen 0 minutes ago): its edits, its kill switch")
-    assert "KEY_PREFIX']. If it was this site" in told and f"redis-cli DEL {state_keys.sites()}." in told
+    assert "KEY_PREFIX']. If it is this site" in told and f"redis-cli DEL {state_keys.sites()}." in told
     assert found(databases=["default"], REDIS="redis://127.0.0.1:1/0") == {}
