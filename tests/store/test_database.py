@@ -101,7 +101,13 @@ def test_a_file_is_the_same_by_every_path_and_another_one_in_another_folder(
     (tmp_path / "current").symlink_to(tmp_path / "production")
     monkeypatch.chdir(tmp_path / "production")
     whole = address_of(SQLITE, NAME=tmp_path / "production" / "db.sqlite3")
-    for name in ("db.sqlite3", "./db.sqlite3", "../current/db.sqlite3", "file:db.sqlite3?mode=rw", f"file://{os.getcwd()}/db.sqlite3"):
+    for name in (
+        "db.sqlite3",
+        "./db.sqlite3",
+        "../current/db.sqlite3",
+        "file:db.sqlite3?mode=rw",
+        f"file://{os.getcwd()}/db.sqlite3",
+    ):
         assert address_of(SQLITE, NAME=name) == whole
     monkeypatch.chdir(tmp_path / "staging")
     assert address_of(SQLITE, NAME="db.sqlite3") != whole

@@ -48,9 +48,16 @@ def server() -> Iterator[int]:
 
 @contextlib.contextmanager
 def pooled() -> Iterator[int]:
-    """The port of a pgbouncer before a server; its connections take turns, transaction by transaction."""
+    """The port of a pgbouncer before a server."""
+    with server() as port, pool_before(port) as pool_port:
+        yield pool_port
+
+
+@contextlib.contextmanager
+def pool_before(port: int) -> Iterator[int]:
+    """The port of a pgbouncer before the server at this port; its connections take turns, transaction by transaction."""
     programs_folder, bouncer = _found()
-    with server() as port, tempfile.TemporaryDirectory(prefix="ratewindow-pgbouncer-") as name:
+    with tempfile.TemporaryDirectory(prefix="ratewindow-pgbouncer-") as name:
         folder, pool_port = _own_folder(name), free_port()
         settings = folder / "pgbouncer.ini"
         settings.write_text(

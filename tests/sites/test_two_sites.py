@@ -1,0 +1,125 @@
+"""Two sites with one SECRET_KEY, one KEY_PREFIX and one name of their databases: the second is a copy of the first."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from tests.support.demo import CHECKOUT
+from tests.support.postgres import pool_before, server
+
+pytestmark = pytest.mark.slow
+
+
+class Site:
+    """A site whose programs run in a folder of its own."""
+
+    def __init__(self, folder: Path, redis_url: str, **environment: str) -> None:
+        folder.mkdir(exist_ok=True)
+        self.folder = folder
+        self.environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "RATEWINDOW_REDIS_URL": redis_url, **environment}
+
+    def _run(self, program: str) -> str:
+        code = f"import django; django.setup()\n{textwrap.dedent(program)}"
+        command = [sys.executable, "-c", code]
+        told = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=300)
+        assert told.returncode == 0, told.stderr
+        return told.stdout
+
+    def live(self) -> None:
+        """What a process of the site does within its first minute, with a rule and a count."""
+        self._run(
+            """
+            import ratewindow
+            from django.core.management import call_command
+            from ratewindow.models import RateRule
+            from ratewindow.operations import shared_prefix
+            from ratewindow.rulebook import current, redis_copy
+            call_command("migrate", verbosity=0)
+            RateRule.objects.define("login", "5/m", path="/login/", mode="enforce", overwrite=True)
+            redis_copy.save(current.held().by_name.values())
+            shared_prefix.announce_unless_tested()
+            assert ratewindow.hit("login", "ip:203.0.113.9")
+            """
+        )
+
+    def look(self) -> dict[str, Any]:
+        """What another program of the site sees: the copy of its rules, and by `check` and `clean` another site."""
+        told = self._run(
+            """
+            import json
+            from django.core.checks import run_checks
+            from django.core.management import CommandError, call_command
+            from ratewindow.rulebook import redis_copy
+            call_command("migrate", verbosity=0)
+            held = redis_copy.load()
+            found = {"copy": [rule.name for rule in held.rules] if held else None}
+            found["warned"] = any(each.id == "ratewindow.W022" for each in run_checks(databases=["default"]))
+            try:
+                call_command("ratewindow", "clean")
+            except CommandError as error:
+                found["refused"] = "Another site uses the key prefix" in str(error)
+            print(json.dumps(found))
+            """
+        )
+        found: dict[str, Any] = json.loads(told.splitlines()[-1])
+        return found
+
+
+ALONE = {"copy": ["login"], "warned": False}
+
+
+def assert_apart(production: Site, staging: Site, client: redis.Redis) -> None:
+    production.live()
+    assert production.look() == ALONE
+    states = client.keys("rw:s:*")
+    assert states
+    assert staging.look() == {"copy": None, "warned": True, "refused": True}  # it has no rule of that name
+    assert client.keys("rw:s:*") == states
+    staging.live()
+    assert production.look() == {"copy": ["login"], "warned": True, "refused": True}
+
+
+def test_files_of_one_name_in_two_folders(tmp_path: Path, redis_url: str, redis_client: redis.Redis) -> None:
+    given = {"DJANGO_SETTINGS_MODULE": "testproject.settings", "TESTPROJECT_DATABASE": "db.sqlite3"}
+    production, staging = (Site(tmp_path / name, redis_url, **given) for name in ("production", "staging"))
+    assert_apart(production, staging, redis_client)
+
+
+@pytest.fixture(scope="module")
+def postgres_port() -> Iterator[int]:
+    pytest.importorskip("psycopg")
+    with server() as port:
+        yield port
+
+
+def on_postgres(folder: Path, redis_url: str, port: int) -> Site:
+    given = {"DJANGO_SETTINGS_MODULE": "tests.serving.site.settings", "SERVED_POSTGRES_PORT": str(port)}
+    return Site(folder, redis_url, **given)
+
+
+def test_databases_of_one_name_on_two_servers(
+    tmp_path: Path, postgres_port: int, redis_url: str, redis_client: redis.Redis
+) -> None:
+    with server() as other_port:
+        production, staging = (on_postgres(tmp_path, redis_url, port) for port in (postgres_port, other_port))
+        assert_apart(production, staging, redis_client)
+
+
+def test_one_database_behind_a_pool_and_without_it_is_one_site(
+    tmp_path: Path, postgres_port: int, redis_url: str, redis_client: redis.Redis
+) -> None:
+    with pool_before(postgres_port) as pool_port:
+        web, worker = (on_postgres(tmp_path, redis_url, port) for port in (pool_port, postgres_port))
+        web.live()
+        assert worker.look() == {**ALONE, "copy": None}  # it saves one of its own
+        worker.live()
+        assert worker.look() == web.look() == ALONE
+        assert redis_client.hlen("rw:sites") == 2
