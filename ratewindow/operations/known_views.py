@@ -4,24 +4,24 @@ Their other views are none of these, whatever their names and paths are.
 """
 
 _USERNAME, _LOGIN = "post:username", "post:login"
-USER_FIELD = "body:"  # followed by the name of the user model's field
+USER_FIELD = "body:USERNAME_FIELD"  # of the user model
 
-# With the field of the name that is tried; "" where it is not known, or where there is none.
+# With the field of the name that is tried, and a ? where a login may come without it; "" where it is not known, or there is none.
 LOGINS = {
     "allauth.account.views.LoginView": _LOGIN,
     "allauth.headless.account.views.LoginView": "",
     "allauth.headless.mfa.views.LoginWebAuthnView": "",
     "allauth.mfa.webauthn.views.LoginWebAuthnView": "",
-    "dj_rest_auth.views.LoginView": USER_FIELD,
+    "dj_rest_auth.views.LoginView": f"{USER_FIELD}?",  # which takes an e-mail address instead
     "django.contrib.admin.sites.AdminSite.login": _USERNAME,
     "django.contrib.auth.views.LoginView": _USERNAME,  # of Wagtail, too
-    "djoser.views.TokenCreateView": USER_FIELD,
+    "djoser.views.TokenCreateView": f"{USER_FIELD}?",
     "rest_framework.authtoken.views.ObtainAuthToken": "body:username",
     "rest_framework_simplejwt.views.TokenObtainPairView": USER_FIELD,
     "rest_framework_simplejwt.views.TokenObtainSlidingView": USER_FIELD,
     "two_factor.admin.AdminSiteOTPRequiredMixin.login": "",
     "two_factor.admin.patch_admin.<locals>.login": "",  # which that package puts in the place of the admin's
-    "two_factor.views.core.LoginView": "post:auth-username",
+    "two_factor.views.core.LoginView": "post:auth-username?",  # in the first of its steps
 }
 RESETS = {
     "allauth.account.views.PasswordResetView",

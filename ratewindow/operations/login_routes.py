@@ -1,7 +1,8 @@
 """Where people log in, reset a password, sign up or send a code, and in which field a login sends the name that it tries."""
 
 import re
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from django.contrib.auth import get_user_model
 
@@ -45,20 +46,39 @@ def _is_named(route: Route, pattern: re.Pattern[str]) -> bool:
     return bool(pattern.fullmatch(name) or pattern.fullmatch(last)) and (not route.methods or "POST" in route.methods)
 
 
-def login_key(route: Route) -> str:
-    """The key for each login name tried with its address; for each address where the name's field is not known."""
-    field = _form_field(route) or next((LOGINS[each] for each in route.places if each in LOGINS), "")
-    if field == USER_FIELD:
-        field += get_user_model().USERNAME_FIELD
-    return f"ip+{field}" if field else "ip"
+class NameField(NamedTuple):
+    """Where a login sends the name that it tries."""
+
+    key: str
+    is_always_sent: bool
 
 
-def _form_field(route: Route) -> str:
-    """The field of the view's own form, if it has one of a usual name."""
+def name_field(route: Route) -> NameField | None:
+    """The field of the view's own form; else the one that is known of its package; else that of its serializer."""
+    known = next((_known(LOGINS[each]) for each in route.places if LOGINS.get(each)), None)
+    return (
+        _declared(route, "post", ("authentication_form", "form_class"))
+        or known
+        or _declared(route, "body", ("serializer_class",))
+    )
+
+
+def names_looked_for() -> list[str]:
+    """The names under which a form or a serializer may have the field."""
+    return list(dict.fromkeys(["username", "email", "login", get_user_model().USERNAME_FIELD]))
+
+
+def _known(field: str) -> NameField:
+    key = field.removesuffix("?")
+    return NameField(f"body:{get_user_model().USERNAME_FIELD}" if key == USER_FIELD else key, key == field)
+
+
+def _declared(route: Route, kind: str, options: Iterable[str]) -> NameField | None:
     for _, shown, given in classes_of(route.way.callback):
-        for option in ("authentication_form", "form_class"):
+        for option in options:
             form: Any = given.get(option) or getattr(shown, option, None)
-            for name in ("username", "email", "login"):
-                if name in getattr(form, "base_fields", ()):
-                    return f"post:{name}"
-    return ""
+            fields = getattr(form, "base_fields", None) or getattr(form, "_declared_fields", {})
+            for name in names_looked_for():
+                if name in fields:
+                    return NameField(f"{kind}:{name}", fields[name].required)
+    return None

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
+from ratewindow.conf.in_words import one_of
 from ratewindow.models import RateRule
 from ratewindow.operations.known_views import is_about_accounts, is_of_a_package
-from ratewindow.operations.login_routes import is_code, is_login, is_reset, is_sign_up, login_key
+from ratewindow.operations.login_routes import NameField, is_code, is_login, is_reset, is_sign_up, name_field, names_looked_for
 from ratewindow.rules import code_rates
 from ratewindow.rules.count_when import LOGIN_FAILED
 from ratewindow.rules.site_routes import Route, routes
@@ -31,16 +32,44 @@ class Preset:
     name: str
     rate: str
     fields: Mapping[str, Any]  # of its row; without a pattern where that has yet to be filled in
+    part: str = ""  # which one it is of several rules for the same requests
     used_by: str = ""  # the rule that already applies to the same requests
 
     @property
-    def slug(self) -> str:
-        """The same for the same requests, whatever names are taken."""
+    def place(self) -> str:
+        """The same for all rules of a kind for the same requests, whatever names are taken."""
         return f"{self.kind}:{self.fields['applies_to']}:{self.fields['pattern']}"
+
+    @property
+    def slug(self) -> str:
+        return f"{self.place}#{self.part}" if self.part else self.place
+
+    @property
+    def why(self) -> str:
+        return str(self.fields["description"])
 
     @property
     def is_complete(self) -> bool:
         return bool(self.fields["pattern"]) or self.fields["applies_to"] == "all"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One rule of a kind that takes several for the same requests. Its key has the field of a login's name as ``{name}``."""
+
+    name: str
+    key: str
+    rate: str
+    why: Any  # a lazy text
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a kind is on this site, and in which field a login sends the name that it tries, if that is known."""
+
+    applies_to: str
+    pattern: str
+    name: NameField | None = None
 
 
 @dataclass(frozen=True)
@@ -50,32 +79,34 @@ class Kind:
     name: str
     title: Any  # lazy texts
     why: Any
-    rate: str
-    find: Callable[[Sequence[Route]], Iterator[tuple[str, str, Mapping[str, Any]]]]
+    rate: str  # unless it has parts
+    find: Callable[[Sequence[Route]], Iterator[Place]]
     fields: Mapping[str, Any] = field(default_factory=dict)
     missing: Any = ""
     to_fill_in: str = "path"
+    parts: Sequence[Part] = ()
 
 
 @dataclass(frozen=True)
 class Group:
-    """The presets of one kind: `found` for this site's routes, or one to be filled in."""
+    """The presets of one kind: `found` for this site's routes, or some to be filled in. Notes say what could not be found."""
 
     kind: Kind
     found: tuple[Preset, ...]
-    to_fill_in: Preset | None = None
+    to_fill_in: tuple[Preset, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def _named(is_one: Callable[[Route], bool], key: Callable[[Route], str] | None = None) -> Any:
+def _named(is_one: Callable[[Route], bool], name_of: Callable[[Route], NameField | None] | None = None) -> Any:
     """A finder of routes by their view, name or path, each by itself; those of the admin last."""
 
-    def find(known: Sequence[Route]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    def find(known: Sequence[Route]) -> Iterator[Place]:
         for route in sorted(filter(is_one, known), key=lambda each: "admin" in each.way.namespaces):
-            fields = {"key": key(route)} if key else {}
+            name = name_of(route) if name_of else None
             if route.name:
-                yield "route", route.name, fields
+                yield Place("route", route.name, name)
             elif route.is_whole:
-                yield "path", route.path, fields
+                yield Place("path", route.path, name)
 
     return find
 
@@ -90,7 +121,7 @@ def _is_named_like(pattern: re.Pattern[str]) -> Callable[[Route], bool]:
     return is_one
 
 
-def _apis(known: Sequence[Route]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def _apis(known: Sequence[Route]) -> Iterator[Place]:
     """The beginnings of the paths below which the site answers programs."""
     answers = {
         route: _answers_programs(route) for route in known if not is_login(route) and not is_about_accounts(route.way.view)
@@ -99,7 +130,7 @@ def _apis(known: Sequence[Route]) -> Iterator[tuple[str, str, Mapping[str, Any]]
     prefixes = Counter(filter(None, (_prefix(route, mixed) for route, answering in answers.items() if answering)))
     for prefix, __ in prefixes.most_common():
         if not any(prefix != other and prefix.startswith(other) for other in prefixes):
-            yield "prefix", prefix, {}
+            yield Place("prefix", prefix)
 
 
 def _answers_programs(route: Route) -> bool:
@@ -115,19 +146,45 @@ def _prefix(route: Route, mixed: set[str]) -> str:
     return "" if prefix == "/" or "<" in prefix or not prefix.endswith("/") else prefix
 
 
-def _everything(known: Sequence[Route]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    yield "all", "", {}
+def _everything(known: Sequence[Route]) -> Iterator[Place]:
+    yield Place("all", "")
 
+
+_LOGINS = (
+    Part(
+        "",
+        "ip+{name}",
+        "5/15m",
+        _("Stops one address from guessing the password of one name."),
+    ),
+    Part(
+        "address",
+        "ip",
+        "20/h",
+        _("Stops one address from trying many names. People who share an address, such as an office, share this limit."),
+    ),
+    Part(
+        "name",
+        "{name}",
+        "10/15m",
+        _(
+            "Stops many addresses from guessing the password of one name. Its price: strangers at two or more addresses can lock "
+            "a name out, its owner included, for as long as they go on and 15 minutes more. One address alone cannot."
+        ),
+    ),
+)
+_ASSUMED_NAME = NameField("post:username", is_always_sent=False)  # where there is no view to ask
 
 KINDS = (
     Kind(
         "login",
         _("Logins"),
-        _("Slows down people who guess passwords. Only failed logins count."),
-        "5/m; 20/h",
-        _named(is_login, login_key),
-        {"methods": "POST", "count_when": LOGIN_FAILED, "hold": True, "normalise": True},
+        _("Slow down people who guess passwords. Only failed logins count. Use all three: each stops what others let through."),
+        "",
+        _named(is_login, name_field),
+        {"methods": "POST", "count_when": LOGIN_FAILED, "hold": True, "normalise": True, "on_error": "local"},
         _("No page to log in was found among this site's URLs."),
+        parts=_LOGINS,
     ),
     Kind(
         "password-reset",
@@ -135,7 +192,7 @@ KINDS = (
         _("Keeps others from filling a person's mailbox with mail of yours."),
         "5/h; 20/d",
         _named(is_reset),
-        {"methods": "POST"},
+        {"methods": "POST", "on_error": "local"},
         _("No page to reset a password was found among this site's URLs."),
     ),
     Kind(
@@ -144,7 +201,7 @@ KINDS = (
         _("Slows down programs that register accounts."),
         "10/h; 30/d",
         _named(is_sign_up),
-        {"methods": "POST"},
+        {"methods": "POST", "on_error": "local"},
         _("No page to sign up was found among this site's URLs."),
     ),
     Kind(
@@ -153,7 +210,7 @@ KINDS = (
         _("Keeps others from trying every code, and from having you send codes by mail or SMS."),
         "5/m; 20/h",
         _named(is_code),
-        {"methods": "POST"},
+        {"methods": "POST", "on_error": "local"},
         _("No page that takes or sends a code was found among this site's URLs."),
     ),
     Kind(
@@ -203,8 +260,16 @@ def groups() -> list[Group]:
 
 def preset(slug: str) -> Preset | None:
     """The ready rule of that slug; None if there is none."""
-    proposed = [each for group in groups() for each in (*group.found, group.to_fill_in) if each is not None]
-    return next((each for each in proposed if each.slug == slug), None)
+    return next((each for each in _offered() if each.slug == slug), None)
+
+
+def at(place: str) -> list[Preset]:
+    """All ready rules for the same requests."""
+    return [each for each in _offered() if each.place == place]
+
+
+def _offered() -> Iterator[Preset]:
+    return (each for group in groups() for each in (*group.found, *group.to_fill_in))
 
 
 def save(ready: Preset) -> tuple[RateRule, bool]:
@@ -216,47 +281,73 @@ def save(ready: Preset) -> tuple[RateRule, bool]:
 
 def login_keys() -> list[str]:
     """The keys for each login name tried, by which this site's logins would be counted."""
-    keys = (login_key(route) for route in routes() if is_login(route))
-    return list(dict.fromkeys(key for key in keys if key != "ip"))
+    fields = filter(None, (name_field(route) for route in routes() if is_login(route)))
+    return list(dict.fromkeys(f"ip+{each.key}" for each in fields))
 
 
-def _used(kind: Kind, rows: Sequence[RateRule]) -> dict[tuple[str, str], str]:
-    """The rules by what they apply to. One that counts only failed logins does nothing against codes tried on the same page."""
+def _used(kind: Kind, rows: Sequence[RateRule]) -> dict[tuple[str, str, str], str]:
+    """The rules by what they apply to, and of a kind with parts by their key. One that counts only failed logins does nothing
+    against codes tried on the same page."""
     return {
-        (row.applies_to, row.pattern): row.name
+        (row.applies_to, row.pattern, row.key if kind.parts else ""): row.name
         for row in rows
         if row.count_when != LOGIN_FAILED or row.count_when == kind.fields.get("count_when")
     }
 
 
-def _group(kind: Kind, known: Sequence[Route], taken: set[str], used: Mapping[tuple[str, str], str]) -> Group:
-    places: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for applies_to, pattern, fields in kind.find(known):
-        places.setdefault((applies_to, pattern), fields)
+def _group(kind: Kind, known: Sequence[Route], taken: set[str], used: Mapping[tuple[str, str, str], str]) -> Group:
+    places: dict[tuple[str, str], Place] = {}
+    for place in kind.find(known):
+        places.setdefault((place.applies_to, place.pattern), place)
+    chosen = list(places.values())[: MOST_PREFIXES if kind.find is _apis else None]
     found = []
-    for place, fields in list(places.items())[: MOST_PREFIXES if kind.find is _apis else None]:
-        ready = _preset(kind, *place, fields)
-        if place in used:
-            ready = replace(ready, used_by=used[place])
-        else:
-            ready = replace(ready, name=_free(ready, taken))
-            taken.add(ready.name)
-        found.append(ready)
+    for ready in (each for place in chosen for each in _presets(kind, place)):
+        user = used.get((ready.fields["applies_to"], ready.fields["pattern"], ready.fields["key"] if kind.parts else ""), "")
+        found.append(replace(ready, used_by=user) if user else _with_free_name(ready, taken))
     if found:
-        return Group(kind, tuple(found))
-    blank = _preset(kind, kind.to_fill_in, "", {})
-    return Group(kind, (), replace(blank, name=_free(blank, taken)))
+        return Group(kind, tuple(found), notes=tuple(_note(place) for place in chosen if kind.parts and place.name is None))
+    blanks = _presets(kind, Place(kind.to_fill_in, "", _ASSUMED_NAME))
+    return Group(kind, (), tuple(_with_free_name(each, taken) for each in blanks))
 
 
-def _preset(kind: Kind, applies_to: str, pattern: str, fields: Mapping[str, Any]) -> Preset:
-    described = {"description": str(kind.why), "applies_to": applies_to, "pattern": pattern}
-    return Preset(kind.name, kind.name, kind.rate, {"key": "ip", **kind.fields, **fields, **described})
+def _note(place: Place) -> str:
+    text = gettext(
+        "{place}: no field with the login name was found. Its view has no form and no serializer with a field named {names}. "
+        "So only addresses are counted. If you know the field, add two more rules: per post:FIELD, and per ip+post:FIELD."
+    )
+    return text.format(place=place.pattern, names=one_of(names_looked_for()))
+
+
+def _presets(kind: Kind, place: Place) -> list[Preset]:
+    fields = {"key": "ip", **kind.fields, "applies_to": place.applies_to, "pattern": place.pattern}
+    if not kind.parts:
+        return [Preset(kind.name, kind.name, kind.rate, {**fields, "description": str(kind.why)})]
+    return [
+        Preset(kind.name, kind.name, part.rate, {**fields, **_clients(part, place.name), "description": str(part.why)}, part.name)
+        for part in kind.parts
+        if place.name or part.key == "ip"
+    ]
+
+
+def _clients(part: Part, name: NameField | None) -> dict[str, str]:
+    """What a part counts together. Where each login sends a name, one that hides it in a body too long to be read is refused."""
+    if name is None or part.key == "ip":
+        return {"key": part.key}
+    return {"key": part.key.format(name=name.key), "on_missing": "refuse" if name.is_always_sent else "ip"}
+
+
+def _with_free_name(ready: Preset, taken: set[str]) -> Preset:
+    named = replace(ready, name=_free(ready, taken))
+    taken.add(named.name)
+    return named
 
 
 def _free(ready: Preset, taken: set[str]) -> str:
-    """A name that is not taken: ``login``, ``login.admin`` for the second one, ``login.admin-login``, ``login.admin-login-2``."""
+    """A name that is not taken: ``login``, ``login.admin`` for the second one, ``login.admin-login``, ``login.admin-login-2``;
+    of a part with its name at the end."""
     pattern = ready.fields["pattern"].lower()
     places = [re.sub(r"[^a-z0-9]+", "-", part).strip("-") for part in (pattern.partition(":")[0], pattern)]
-    longer = [f"{ready.kind}.{place}"[:60] if place else ready.kind for place in places]
+    longer = [f"{ready.kind}.{place}"[:52] if place else ready.kind for place in places]
     names = [ready.kind, *longer, *(f"{longer[-1]}-{number}" for number in range(2, len(taken) + 3))]
-    return next(name for name in names if name not in taken)
+    end = f".{ready.part}" if ready.part else ""
+    return next(name + end for name in names if name + end not in taken)

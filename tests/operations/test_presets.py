@@ -11,7 +11,9 @@ from django.forms import EmailField
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from django.views import View
+from rest_framework.generics import GenericAPIView
 from rest_framework.routers import DefaultRouter
+from rest_framework.serializers import CharField, Serializer
 from rest_framework.viewsets import ViewSet
 from rest_framework_simplejwt.views import TokenObtainPairView, TokenRefreshView
 
@@ -47,8 +49,12 @@ def of_another(module: str, name: str) -> Any:
 
 def found(kind: str) -> list[Preset]:
     (group,) = (group for group in presets.groups() if group.kind.name == kind)
-    assert bool(group.found) is (group.to_fill_in is None)
+    assert bool(group.found) is not bool(group.to_fill_in)
     return list(group.found)
+
+
+def notes(kind: str) -> list[str]:
+    return [note for group in presets.groups() if group.kind.name == kind for note in group.notes]
 
 
 def places(kind: str) -> list[tuple[str, str]]:
@@ -66,7 +72,7 @@ class TestLogins:
             path("y/", of_another("dj_rest_auth.views", "LoginView"), name="y"),
             path("unnamed/", LoginView.as_view()),
         ):
-            keys = {each.fields["pattern"]: each.fields["key"] for each in found("login")}
+            keys = {each.fields["pattern"]: each.fields["key"] for each in found("login") if not each.part}
         assert keys == {
             "enter": "ip+post:username",
             "jwt": "ip+body:username",
@@ -83,7 +89,7 @@ class TestLogins:
             email = EmailField()
 
         with site(path("in/", LoginView.as_view(authentication_form=ByEmail), name="in")):
-            assert [each.fields["key"] for each in found("login")] == ["ip+post:email"]
+            assert [each.fields["key"] for each in found("login")] == ["ip+post:email", "ip", "post:email"]
             assert presets.login_keys() == ["ip+post:email"]
 
     def test_one_of_the_sites_own_is_found_by_name_and_counted_by_address(self) -> None:
@@ -94,8 +100,47 @@ class TestLogins:
             path("login/help/", view),
         ):
             assert places("login") == [("route", "user_login"), ("path", "/sign-in/")]
-            assert {each.fields["key"] for each in found("login")} == {"ip"}
+            assert [(each.part, each.fields["key"]) for each in found("login")] == [("address", "ip")] * 2
             assert presets.login_keys() == []
+            first, _ = notes("login")
+        assert first.startswith("user_login: no field with the login name was found.")
+        assert "a field named username, email or login." in first
+
+    def test_the_field_of_a_serializer_is_found_in_form_and_json(self) -> None:
+        class Login(Serializer):
+            email = CharField()
+
+        class Token(GenericAPIView):
+            serializer_class = Login
+
+            def post(self, request: HttpRequest) -> HttpResponse:
+                return HttpResponse()
+
+        with site(path("token/", Token.as_view(), name="login")):
+            assert [each.fields["key"] for each in found("login")] == ["ip+body:email", "ip", "body:email"]
+            assert notes("login") == []
+
+    def test_each_page_has_three_rules_that_hold_without_redis_and_count_failed_logins_at_once(self) -> None:
+        with site(path("in/", LoginView.as_view(), name="in")):
+            assert {(each.name, each.rate, each.fields["key"]) for each in found("login")} == {
+                ("login", "5/15m", "ip+post:username"),
+                ("login.address", "20/h", "ip"),
+                ("login.name", "10/15m", "post:username"),
+            }
+            for each in found("login"):
+                shared = [each.fields[name] for name in ("methods", "count_when", "hold", "normalise", "on_error")]
+                assert shared == ["POST", "login_failed", True, True, "local"]
+                assert each.fields["description"] == each.why
+
+    def test_a_name_may_be_missing_only_where_a_login_may_come_without_it(self) -> None:
+        with site(
+            path("in/", LoginView.as_view(), name="in"),
+            path("jwt/", TokenObtainPairView.as_view(), name="jwt"),
+            path("y/", of_another("dj_rest_auth.views", "LoginView"), name="rest"),
+            path("z/", of_another("two_factor.views.core", "LoginView"), name="steps"),
+        ):
+            missing = {each.fields["pattern"]: each.fields["on_missing"] for each in found("login") if each.part == "name"}
+        assert missing == {"in": "refuse", "jwt": "refuse", "rest": "ip", "steps": "ip"}
 
 
 class TestOthers:
@@ -150,11 +195,10 @@ class TestApis:
 class TestWhatIsProposed:
     def test_what_is_not_found_is_said_and_can_be_filled_in(self) -> None:
         with site(path("about/", view)):
-            missing = {group.kind.name: group.to_fill_in for group in presets.groups() if group.to_fill_in}
+            missing = {group.kind.name: group.to_fill_in for group in presets.groups() if not group.found}
         assert list(missing) == ["login", "password-reset", "sign-up", "one-time-code", "api", "search", "export"]
-        for ready in missing.values():
-            assert ready is not None
-            assert not ready.is_complete
+        assert [each.fields["key"] for each in missing["login"]] == ["ip+post:username", "ip", "post:username"]
+        assert not any(ready.is_complete for blanks in missing.values() for ready in blanks)
         assert all(group.kind.missing for group in presets.groups() if group.kind.name != "everything")
 
     def test_each_can_be_saved_and_is_then_in_shadow(self) -> None:
@@ -165,36 +209,42 @@ class TestWhatIsProposed:
                 rule.full_clean()
                 assert rule.mode == "shadow"
         assert set(RateRule.objects.values_list("name", flat=True)) == {
-            *("login", "login.admin", "api", "search", "export", "everything")
+            *("login", "login.address", "login.name", "login.admin", "login.admin.address", "login.admin.name"),
+            *("api", "search", "export", "everything"),
         }
 
     def test_one_whose_requests_have_a_rule_names_it_and_is_not_saved_again(self) -> None:
+        RateRule.objects.define("mine", "5/m", path="/search/")
+        RateRule.objects.define("other", "5/m", route="search", key="user")
+        (ready,) = found("search")
+        assert (ready.used_by, presets.save(ready)) == ("other", (RateRule.objects.get(name="other"), False))
+
+    def test_a_rule_for_a_login_stands_for_the_one_with_its_key_and_for_no_other(self) -> None:
         RateRule.objects.define("mine", "5/m", route="login")
-        first, second = found("login")
-        assert (first.used_by, second.used_by) == ("mine", "")
-        assert presets.save(first) == (RateRule.objects.get(), False)
+        assert [each.used_by for each in found("login")] == ["", "mine", "", "", "", ""]
 
     def test_a_rule_for_failed_logins_is_none_for_codes_that_are_tried_on_the_same_page(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         RateRule.objects.define("mine", "5/m", route="login", count_when="login_failed")
-        tried = replace(KINDS["one-time-code"], find=lambda known: iter([("route", "login", {})]))
+        tried = replace(KINDS["one-time-code"], find=lambda known: iter([presets.Place("route", "login")]))
         monkeypatch.setattr(presets, "KINDS", (KINDS["login"], tried))
         login, code = presets.groups()
-        assert (login.found[0].used_by, code.found[0].used_by) == ("mine", "")
+        assert (login.found[1].used_by, code.found[0].used_by) == ("mine", "")
 
     def test_a_name_that_is_taken_by_a_rule_or_by_code_is_not_proposed(self) -> None:
         RateRule.objects.define("login", "5/m", path="/elsewhere/")
         ratelimit("search", "5/m")(view)
-        assert [each.name for each in found("login")] == ["login.login", "login.admin"]
+        assert [each.name for each in found("login") if not each.part] == ["login.login", "login.admin"]
         assert [each.name for each in found("search")] == ["search.search"]
         RateRule.objects.define("login.login", "5/m", path="/elsewhere/")
         assert found("login")[0].name == "login.login-2"
 
     def test_a_slug_leads_to_the_same_requests_whatever_names_are_taken(self) -> None:
-        slug = found("login")[1].slug
+        slug = found("login")[3].slug
         RateRule.objects.define("login.admin", "5/m", path="/elsewhere/")
         ready = presets.preset(slug)
         assert ready is not None
         assert (ready.fields["pattern"], ready.name) == ("admin:login", "login.admin-login")
         assert presets.preset("login:route:nowhere") is None
+        assert [each.part for each in presets.at(slug)] == ["", "address", "name"]

@@ -1,12 +1,14 @@
-"""Ready rules: looked at in the form of a new rule, or saved in shadow with one button."""
+"""Ready rules: looked at in the form of a new rule, or saved in shadow with one button for those of the same requests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import router, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
@@ -19,7 +21,7 @@ from ratewindow.admin.wording import sentence
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import RateRule
 from ratewindow.operations import presets
-from ratewindow.operations.presets import Preset
+from ratewindow.operations.presets import Group, Preset
 
 NAME = "ratewindow_raterule_ready"
 _ADD = "admin:ratewindow_raterule_add"
@@ -31,9 +33,22 @@ class Line:
 
     name: str
     sentence: str
-    slug: str
+    why: str  # unless its section says it
     url: str  # of the form that begins with it
     used_by: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """The ready rules for the same requests, which one button saves."""
+
+    slug: str
+    lines: Sequence[Line]
+
+    @property
+    def new(self) -> list[str]:
+        """The names of those that no rule of the site stands for."""
+        return [line.name for line in self.lines if not line.used_by]
 
 
 @dataclass(frozen=True)
@@ -41,8 +56,9 @@ class Section:
     title: str
     why: str
     missing: str
-    lines: Sequence[Line]
-    to_fill_in: str  # the address of the form for a rule whose pattern is to be filled in
+    places: Sequence[Place]
+    to_fill_in: Sequence[Line]  # whose pattern is to be filled in
+    notes: Sequence[str]
 
 
 def urls(page: Any) -> list[URLPattern]:
@@ -50,25 +66,20 @@ def urls(page: Any) -> list[URLPattern]:
 
 
 def sections() -> list[Section]:
-    return [
-        Section(
-            str(group.kind.title),
-            str(group.kind.why),
-            str(group.kind.missing),
-            [_line(each) for each in group.found],
-            _url(group.to_fill_in) if group.to_fill_in else "",
-        )
-        for group in presets.groups()
-    ]
+    return [_section(group) for group in presets.groups()]
 
 
-def _line(ready: Preset) -> Line:
-    rule = RateRule(name=ready.name, **ready.fields)
-    return Line(ready.name, sentence(rule, parse_rates(ready.rate)), ready.slug, _url(ready), ready.used_by)
+def _section(group: Group) -> Section:
+    kind, blanks = group.kind, [_line(group, each) for each in group.to_fill_in]
+    by_place = groupby(group.found, lambda each: each.place)
+    places = [Place(slug, [_line(group, each) for each in rules]) for slug, rules in by_place]
+    return Section(str(kind.title), str(kind.why), str(kind.missing), places, blanks, group.notes)
 
 
-def _url(ready: Preset) -> str:
-    return f"{reverse(_ADD)}?{urlencode({'ready': ready.slug})}"
+def _line(group: Group, ready: Preset) -> Line:
+    rule, url = RateRule(name=ready.name, **ready.fields), f"{reverse(_ADD)}?{urlencode({'ready': ready.slug})}"
+    why = ready.why if group.kind.parts else ""
+    return Line(ready.name, sentence(rule, parse_rates(ready.rate)), why, url, ready.used_by)
 
 
 class _View:
@@ -89,11 +100,15 @@ class _View:
         return TemplateResponse(request, "admin/ratewindow/raterule/ready.html", context)
 
     def _save(self, request: HttpRequest) -> HttpResponse:
-        ready = presets.preset(request.POST.get("ready", ""))
-        if ready is None or not ready.is_complete:
+        offered = [each for each in presets.at(request.POST.get("ready", "")) if each.is_complete]
+        if not offered:
             messages.error(request, gettext("This ready rule is no longer offered: choose another one."))
-            return HttpResponseRedirect(reverse(f"admin:{NAME}"))
-        rule, created = presets.save(ready)
+        with transaction.atomic(using=router.db_for_write(RateRule)):
+            for ready in [each for each in offered if not each.used_by] or offered:
+                self._announce(request, *presets.save(ready))
+        return HttpResponseRedirect(reverse(f"admin:{NAME}"))
+
+    def _announce(self, request: HttpRequest, rule: RateRule, created: bool) -> None:
         change = reverse("admin:ratewindow_raterule_change", args=[rule.pk])
         if created:
             self.page.log_addition(request, rule, [{"added": {}}])
@@ -107,4 +122,3 @@ class _View:
         else:
             text = gettext('Rule <a href="{}">{}</a> already applies there. Nothing was saved.')
             messages.info(request, format_html(text, change, rule.name))
-        return HttpResponseRedirect(reverse(f"admin:{NAME}"))

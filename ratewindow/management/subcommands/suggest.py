@@ -32,7 +32,12 @@ HEADS = ("RULE", "LIMITS", "PER", "APPLIES TO", "")
 
 
 def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("--create", nargs="*", metavar="RULE", help="save these rules in shadow; without names, all that are new")
+    parser.add_argument(
+        "--create",
+        nargs="*",
+        metavar="RULE",
+        help="save these rules in shadow, each with the others for the same requests; without names, all that are new",
+    )
     parser.add_argument("--log", nargs="+", default=[], metavar="LOG", help="an access log to try the rules on")
     parser.add_argument("--format", help="the format of the log; default: what it looks like")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -51,7 +56,8 @@ def run(options: dict[str, Any], stdout: Any) -> None:
         raise CommandError(str(error)) from None
     notes = _notes(found)
     if options["json"]:
-        stdout.write(json.dumps({"rules": list(_as_values(groups, found)), "created": created, "notes": notes}, indent=2))
+        all_notes = [*(note for group in groups for note in group.notes), *notes]
+        stdout.write(json.dumps({"rules": list(_as_values(groups, found)), "created": created, "notes": all_notes}, indent=2))
         return
     stdout.write("\n\n".join([*(_section(group, created, found) for group in groups), *(["\n".join(notes)] if notes else [])]))
     if created:
@@ -85,12 +91,13 @@ def _notes(found: Mapping[str, Tried]) -> list[str]:
 
 
 def _create(groups: Sequence[Group], options: dict[str, Any], tried_on: Mapping[str, Tried]) -> list[str]:
-    """Save the rules of these names, or all; returns the names of those that are new."""
+    """Save the rules of these names with those for the same requests, or all; returns the names of those that are new."""
     names, log = options["create"], ", ".join(Path(each).name for each in options["log"])
     found = {each.name: each for group in groups for each in group.found if not each.used_by}
     if unknown := [name for name in names if name not in found]:
         raise CommandError(f"{unknown[0]!r} is no new rule here. New are: {', '.join(found) or 'none'}.")
-    chosen = [each for each in found.values() if not names or each.name in names]
+    places = {found[name].place for name in names}
+    chosen = [each for each in found.values() if not names or each.place in places]
     saved = [save(tried_on[each.name], log) if each.name in tried_on else presets.save(each)[1] for each in chosen]
     return [each.name for each, is_new in zip(chosen, saved, strict=True) if is_new]
 
@@ -99,8 +106,10 @@ def _section(group: Group, created: Sequence[str], found: Mapping[str, Tried]) -
     head = f"{group.kind.title}. {group.kind.why}"
     if not group.found:
         return f"{head}\n{group.kind.missing}"
+    parts = [f"{each.name}: {each.why}" for each in group.found if not each.used_by and group.kind.parts]
     reasons = [f"{each.name}: {found[each.name].why}" for each in group.found if not each.used_by and found]
-    return "\n".join([head, table(HEADS, [_row(each, created, found) for each in group.found]), *reasons])
+    rows = table(HEADS, [_row(each, created, found) for each in group.found])
+    return "\n".join([head, rows, *parts, *reasons, *group.notes])
 
 
 def _row(each: Preset, created: Sequence[str], found: Mapping[str, Tried]) -> tuple[str, ...]:
@@ -128,7 +137,7 @@ def _as_values(groups: Sequence[Group], found: Mapping[str, Tried]) -> Iterator[
                 "name": each.name,
                 "rate": each.rate,
                 **fields,
-                "reason": str(group.kind.why),
+                "reason": each.why,
                 "used_by": each.used_by or None,
                 "in_log": one and as_values.of_numbers(one.found.total),
                 "usual_rate": one.usual if one else each.rate,  # which the numbers of the log are about

@@ -31,28 +31,28 @@ def suggest(*arguments):
 
 def test_it_proposes_rules_for_the_sites_own_urls_each_with_its_reason():
     said = suggest()
-    assert "Logins. Slows down people who guess passwords." in said
-    assert any(
-        line.split() == ["login", "5/m;", "20/h", "failed", "ip+post:username", "route", "in,", "POST"]
-        for line in said.splitlines()
-    )
+    assert "Logins. Slow down people who guess passwords." in said
+    lines = [line.split() for line in said.splitlines()]
+    for name, rate, key in (
+        ("login", "5/15m", "ip+post:username"),
+        ("login.address", "20/h", "ip"),
+        ("login.name", "10/15m", "post:username"),
+    ):
+        assert [name, rate, "failed", key, "route", "in,", "POST"] in lines
+    assert "login.name: Stops many addresses from guessing the password of one name. Its price: strangers at two" in said
     assert "No page to sign up was found among this site's URLs." in said
     assert "To save all in shadow: manage.py ratewindow suggest --create" in said
     assert not RateRule.objects.exists()
 
 
 def test_all_that_are_new_are_saved_in_shadow():
-    assert "Saved in shadow: login, search, everything." in suggest("--create")
-    assert set(RateRule.objects.values_list("name", "mode")) == {
-        ("login", "shadow"),
-        ("search", "shadow"),
-        ("everything", "shadow"),
-    }
+    assert "Saved in shadow: login, login.address, login.name, search, everything." in suggest("--create")
+    assert set(RateRule.objects.values_list("mode", flat=True)) == {"shadow"}
     assert set(Edit.objects.values_list("way", flat=True)) == {"command suggest"}
     again = suggest("--create")
-    assert again.count("a rule of the site") == 3
+    assert again.count("a rule of the site") == 5
     assert "Nothing was saved" in again
-    assert RateRule.objects.count() == 3
+    assert RateRule.objects.count() == 5
 
 
 def test_only_those_named_are_saved():
@@ -60,28 +60,43 @@ def test_only_those_named_are_saved():
     assert [rule.name for rule in RateRule.objects.all()] == ["search"]
 
 
+def test_one_of_a_login_brings_the_others_for_the_same_page():
+    assert "Saved in shadow: login, login.address, login.name." in suggest("--create", "login.address")
+
+
+def test_where_the_field_of_a_login_is_not_known_it_says_what_it_looked_for():
+    with site(path("in/", lambda request: HttpResponse(), name="user_login")):
+        assert "user_login: no field with the login name was found." in suggest()
+        [note] = json.loads(suggest("--json"))["notes"]
+    assert "named username, email or login" in note
+
+
 def test_what_a_rule_of_the_site_already_meets_keeps_no_other_from_being_saved():
-    RateRule.objects.define("mine", "5/m", route="in")
-    with site(path("in/", LoginView.as_view(), name="in"), path("enter/", LoginView.as_view(), name="enter")):
-        assert "Saved in shadow: login, everything." in suggest("--create")
-    assert RateRule.objects.get(name="login").pattern == "enter"
+    RateRule.objects.define("mine", "5/m", route="find")
+    with site(
+        path("find/", lambda request: HttpResponse(), name="find"), path("search/", lambda request: HttpResponse(), name="search")
+    ):
+        assert "Saved in shadow: search, everything." in suggest("--create")
+    assert RateRule.objects.get(name="search").pattern == "search"
 
 
 def test_a_name_that_is_not_suggested_is_refused_and_nothing_is_saved():
-    with pytest.raises(CommandError, match=r"'serach' is no new rule here\. New are: login, search, everything"):
+    with pytest.raises(
+        CommandError, match=r"'serach' is no new rule here\. New are: login, .*, search, everything"
+    ):
         suggest("--create", "login", "serach")
     assert not RateRule.objects.exists()
 
 
 def test_the_same_as_one_object_for_programs():
     found = json.loads(suggest("--json", "--create", "login"))
-    assert found["created"] == ["login"]
+    assert found["created"] == ["login", "login.address", "login.name"]
     first = found["rules"][0]
     assert (first["kind"], first["name"], first["rate"], first["pattern"], first["key"]) == (
-        *("login", "login", "5/m; 20/h"),
+        *("login", "login", "5/15m"),
         *("in", "ip+post:username"),
     )
-    assert first["reason"].startswith("Slows down")
+    assert first["reason"].startswith("Stops one address")
 
 
 def test_a_log_shows_what_each_would_have_refused_beside_the_others(tmp_path):
@@ -120,16 +135,17 @@ def test_a_log_that_says_enough_suggests_the_rate_in_the_place_of_the_usual_one(
     assert search["rate_reason"].startswith(f"{limit} in 1 minute lies in a gap: 1 client takes 40 or more")
     assert search["in_log"]["would_refuse"] == 310  # of the usual rate
     [login] = [each for each in found["rules"] if each["name"] == "login"]
-    assert login["rate"] == login["usual_rate"] == "5/m; 20/h"
+    assert login["rate"] == login["usual_rate"] == "5/15m"
     said = suggest("--log", days)
     assert f"search: {search['rate_reason']}" in said
     assert f"met {search['in_log']['requests']:,}, 30/m would refuse 310 of 1 clients" in said
-    assert "login: 5/m; 20/h stays: a log does not say whether a login failed." in said
+    assert "login: 5/15m stays: a log does not say whether a login failed." in said
     assert "it applies to no request of this log" not in said
 
 
 def test_rules_are_saved_at_the_suggested_rate_with_the_log_as_their_evidence(days):
-    rate = json.loads(suggest("--log", days, "--json", "--create", "search", "login"))["rules"][1]["rate"]
+    rules = json.loads(suggest("--log", days, "--json", "--create", "search", "login"))["rules"]
+    [rate] = [each["rate"] for each in rules if each["name"] == "search"]
     search, login = RateRule.objects.get(name="search"), RateRule.objects.get(name="login")
     assert [window.freeze().text for window in search.windows.all()] == [rate]
     assert search.description.startswith("A search costs more")
