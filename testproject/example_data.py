@@ -9,6 +9,7 @@ def main() -> None:
     from django.core.management import call_command
 
     from ratewindow.models import Override, RateRule
+    from ratewindow.operations import presets
 
     call_command("migrate", verbosity=0)
     get_user_model().objects.create_superuser("admin", "admin@example.com", "admin")
@@ -17,16 +18,10 @@ def main() -> None:
         "demo.limited", "5/m", path="/limited/", mode="enforce", description="A page that a person may load five times a minute."
     )
     define("api.minute", "20/m; 200/h", prefix="/api/", mode="enforce", description="A burst and an hour, both at once.")
-    define(
-        "login",
-        "5/m; 20/h",
-        path="/login/",
-        methods="POST",
-        count_when="login_failed",
-        message="Too many wrong passwords.",
-        mode="enforce",
-        description="Against guessed passwords: only wrong ones count.",
-    )
+    for ready in presets.at("login:route:login"):  # the three for the site's own page to log in
+        rule, _ = presets.save(ready)
+        rule.mode, rule.message = "enforce", "Too many wrong passwords."
+        rule.save()
     define("search", "10/m", path="/search/", description="In shadow: watch the report before enforcing it.")
     define("site", "10/s", applies_to="all", description="In shadow, on every path: what a replayed log would run into.")
     Override.objects.block("ip:2001:db8:bad::/48", duration="2h", reason="Scraping. Try to end this block.")

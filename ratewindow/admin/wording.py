@@ -44,8 +44,17 @@ _FIELDS = {
 
 def sentence(rule: RateRule, windows: Sequence[Window] | None = None) -> str:
     """``Each address: at most 5 in 1 minute and 20 in 1 hour, on POST /login/.`` With these windows, or those saved."""
+    return _sentence([_gist(rule, windows), *_details(rule)])
+
+
+def short_sentence(rule: RateRule, windows: Sequence[Window]) -> str:
+    """The same without what differs from an ordinary rule."""
+    return _sentence([_gist(rule, windows)])
+
+
+def _gist(rule: RateRule, windows: Sequence[Window] | None) -> str:
     values = {"clients": _clients(rule.key), "amount": _amount(rule, windows), "requests": _requests(rule)}
-    return _sentence([gettext("%(clients)s: %(amount)s, %(requests)s") % values, *_details(rule)])
+    return gettext("%(clients)s: %(amount)s, %(requests)s") % values
 
 
 def sentence_in_code(use: CodeRate) -> str:

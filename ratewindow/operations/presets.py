@@ -169,7 +169,7 @@ _LOGINS = (
         "10/15m",
         _(
             "Stops many addresses from guessing the password of one name. Its price: strangers at two or more addresses can lock "
-            "a name out, its owner included, for as long as they go on and 15 minutes more. One address alone cannot."
+            "a name out, its owner included, for as long as they go on and about 15 minutes more. One address alone cannot."
         ),
     ),
 )
@@ -179,10 +179,13 @@ KINDS = (
     Kind(
         "login",
         _("Logins"),
-        _("Slow down people who guess passwords. Only failed logins count. Use all three: each stops what others let through."),
+        _(
+            "Slow down people who guess passwords. Only failed logins count, and while Redis is away each process counts them. "
+            "Use all three: each stops what the others let through."
+        ),
         "",
         _named(is_login, name_field),
-        {"methods": "POST", "count_when": LOGIN_FAILED, "hold": True, "normalise": True, "on_error": "local"},
+        {"methods": "POST", "count_when": LOGIN_FAILED, "hold": True, "on_error": "local"},
         _("No page to log in was found among this site's URLs."),
         parts=_LOGINS,
     ),
@@ -329,11 +332,12 @@ def _presets(kind: Kind, place: Place) -> list[Preset]:
     ]
 
 
-def _clients(part: Part, name: NameField | None) -> dict[str, str]:
+def _clients(part: Part, name: NameField | None) -> dict[str, Any]:
     """What a part counts together. Where each login sends a name, one that hides it in a body too long to be read is refused."""
     if name is None or part.key == "ip":
         return {"key": part.key}
-    return {"key": part.key.format(name=name.key), "on_missing": "refuse" if name.is_always_sent else "ip"}
+    on_missing = "refuse" if name.is_always_sent else "ip"
+    return {"key": part.key.format(name=name.key), "normalise": True, "on_missing": on_missing}
 
 
 def _with_free_name(ready: Preset, taken: set[str]) -> Preset:

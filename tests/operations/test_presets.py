@@ -128,8 +128,9 @@ class TestLogins:
                 ("login.name", "10/15m", "post:username"),
             }
             for each in found("login"):
-                shared = [each.fields[name] for name in ("methods", "count_when", "hold", "normalise", "on_error")]
-                assert shared == ["POST", "login_failed", True, True, "local"]
+                shared = [each.fields[name] for name in ("methods", "count_when", "hold", "on_error")]
+                assert shared == ["POST", "login_failed", True, "local"]
+                assert each.fields.get("normalise", False) is (each.part != "address")
                 assert each.fields["description"] == each.why
 
     def test_a_name_may_be_missing_only_where_a_login_may_come_without_it(self) -> None:

@@ -1,11 +1,14 @@
 """The ready rules for logins, enforced as they are: how many passwords guesses from one address or from many may try."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.forms.models import model_to_dict
 from django.http import HttpResponse
 from django.test import Client, override_settings
 
@@ -17,6 +20,7 @@ from testproject.redis_server import find_program, start
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PAGES = ["/login/", "/admin/login/"]
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "developers" / "answers.md"
 HOUR_MS = 3_600_000
 
 
@@ -112,3 +116,17 @@ def test_a_server_that_stops_leaves_the_same_limits_to_each_process(page: str) -
         assert tried(page, 60, one("203.0.113.9"), many_names) == 20
         assert tried(page, 60, many_addresses, one("ann")) == 10
         assert tried(page, 60, one("203.0.113.10"), one("bob")) == 5
+
+
+def test_the_docs_define_the_same_three_rules() -> None:
+    ready = _values()
+    RateRule.objects.all().delete()
+    [code] = re.findall(r"```python\n(shared = .*?)```", DOCS.read_text(), re.DOTALL)
+    exec(code, {"RateRule": RateRule})
+    assert _values() == ready
+
+
+def _values() -> list[dict[str, Any]]:
+    rules = RateRule.objects.filter(pattern="login").order_by("name")
+    assert len(rules) == 3
+    return [{**model_to_dict(rule, exclude=["id", "description"]), "limits": [*map(str, rule.windows.all())]} for rule in rules]

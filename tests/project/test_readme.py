@@ -33,10 +33,10 @@ django.setup()
 from django.contrib.auth.models import User
 from django.test import Client
 from ratewindow.operations import presets
-[ready] = next(group for group in presets.groups() if group.kind.name == "login").found
-rule, _ = presets.save(ready)
-rule.mode = "enforce"
-rule.save()
+for ready in presets.at("login:route:admin:login"):
+    rule, _ = presets.save(ready)
+    rule.mode = "enforce"
+    rule.save()
 User.objects.create_superuser("ann", password="right")
 wrong = {"username": "ann", "password": "wrong"}
 print(*[Client().post("/admin/login/", wrong, headers={"host": "localhost"}).status_code for _ in range(6)])
@@ -97,7 +97,7 @@ def test_the_five_minutes_end_with_a_429(finished: Site) -> None:
     assert finished.answers(6) == printed[1], finished.errors
 
 
-def test_the_ready_rule_for_logins_refuses_the_sixth_wrong_password(site: Site, redis_url: str) -> None:
+def test_the_ready_rules_for_logins_refuse_the_sixth_wrong_password(site: Site, redis_url: str) -> None:
     """By the settings and the tables alone."""
     [settings, _] = re.findall(r"```python\n(.*?)```", FIVE_MINUTES, re.DOTALL)
     site.add("settings.py", settings.replace("redis://localhost:6379/0", redis_url))

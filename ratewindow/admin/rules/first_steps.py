@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 
 from ratewindow.admin import own_page
 from ratewindow.admin.addresses import reverse
-from ratewindow.admin.wording import sentence
+from ratewindow.admin.wording import sentence, short_sentence
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import RateRule
 from ratewindow.operations import presets
@@ -77,9 +77,10 @@ def _section(group: Group) -> Section:
 
 
 def _line(group: Group, ready: Preset) -> Line:
-    rule, url = RateRule(name=ready.name, **ready.fields), f"{reverse(_ADD)}?{urlencode({'ready': ready.slug})}"
-    why = ready.why if group.kind.parts else ""
-    return Line(ready.name, sentence(rule, parse_rates(ready.rate)), why, url, ready.used_by)
+    """Of several rules for the same requests, the section says what they share."""
+    rule, limits = RateRule(name=ready.name, **ready.fields), parse_rates(ready.rate)
+    says, why = (short_sentence(rule, limits), ready.why) if group.kind.parts else (sentence(rule, limits), "")
+    return Line(ready.name, says, why, f"{reverse(_ADD)}?{urlencode({'ready': ready.slug})}", ready.used_by)
 
 
 class _View:
