@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,9 @@ from ratewindow.rules.site_routes import Route, routes
 
 MOST_PREFIXES = 3  # of an API that is in several places
 _SEARCH = re.compile(r"(^|[-_/:])search([-_/]|$)", re.IGNORECASE)
-_EXPORT = re.compile(r"(^|[-_/:])(exports?|csv|xlsx)([-_/]|$)|\.(csv|xlsx)$", re.IGNORECASE)
+_EXPORT = re.compile(r"(^|[-_/:])(exports|(export|csv|xlsx)([-_][^/]+)?)(/|$)|\.(csv|xlsx)$", re.IGNORECASE)
+_BY_PATH = re.compile(r"[-_/](export|csv|xlsx)(/|$)|\.(csv|xlsx)$", re.IGNORECASE)  # whatever stands around it
+_PARAMETER = re.compile(r"<[^>]*>/?")
 _API = re.compile(r".*?/api/", re.IGNORECASE)
 _API_VIEW = "rest_framework.views.APIView"
 
@@ -101,7 +103,8 @@ def _named(is_one: Callable[[Route], bool], name_of: Callable[[Route], NameField
     """A finder of routes by their view, name or path, each by itself; those of the admin last."""
 
     def find(known: Sequence[Route]) -> Iterator[Place]:
-        for route in sorted(filter(is_one, known), key=lambda each: "admin" in each.way.namespaces):
+        found = (route for route in known if is_one(route) and route.is_reached)
+        for route in sorted(found, key=lambda each: "admin" in each.way.namespaces):
             name = name_of(route) if name_of else None
             if route.name:
                 yield Place("route", route.name, name)
@@ -116,9 +119,31 @@ def _is_named_like(pattern: re.Pattern[str]) -> Callable[[Route], bool]:
 
     def is_one(route: Route) -> bool:
         own = "admin" not in route.way.namespaces and not is_of_a_package(route.way.view)
-        return own and bool(pattern.search(route.name) or pattern.search(route.path))
+        return own and bool(pattern.search(route.name) or pattern.search(_literal(route)))
 
     return is_one
+
+
+def _exports(known: Sequence[Route]) -> Iterator[Place]:
+    """Routes that are called an export, but no pages about things that are only called after one, such as export templates."""
+    paths = {route.path.rstrip("/") for route in known}
+    is_called_so = _is_named_like(_EXPORT)
+
+    def is_one(route: Route) -> bool:
+        return is_called_so(route) and (bool(_BY_PATH.search(_literal(route))) or not _is_about_things(route, paths))
+
+    return _named(is_one)(known)  # type: ignore[no-any-return]
+
+
+def _is_about_things(route: Route, paths: Iterable[str]) -> bool:
+    """Whether the part of the path that is called so lists things, and one of these has a page below it."""
+    found = _EXPORT.search(route.path)
+    base = (route.path[: found.end()] if found else route.path.partition("<")[0]).rstrip("/")
+    return base in paths and any(path.startswith(f"{base}/<") for path in paths)
+
+
+def _literal(route: Route) -> str:
+    return _PARAMETER.sub("", route.path)
 
 
 def _apis(known: Sequence[Route]) -> Iterator[Place]:
@@ -240,7 +265,7 @@ KINDS = (
         _("Exports"),
         _("An export reads and sends more than any page. A few of them are what one person needs."),
         "10/h",
-        _named(_is_named_like(_EXPORT)),
+        _exports,
         {"key": "user_or_ip"},
         _("No export was found among this site's URLs."),
     ),

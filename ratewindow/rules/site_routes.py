@@ -80,6 +80,11 @@ class Route:
                 found[place_of(throttle)] = getattr(throttle, "scope", None) or scope or ""
         return found
 
+    @cached_property
+    def is_reached(self) -> bool:
+        """Whether any of its paths leads to it, and none of an earlier pattern takes them all."""
+        return not self.visits or any(way_to(visit.path_info) == self.way for visit in self.visits)
+
     @property
     def match(self) -> ResolverMatch:
         """A match of a request for it, without parameters."""

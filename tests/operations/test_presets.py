@@ -143,6 +143,25 @@ class TestLogins:
             missing = {each.fields["pattern"]: each.fields["on_missing"] for each in found("login") if each.part == "name"}
         assert missing == {"in": "refuse", "jwt": "refuse", "rest": "ip", "steps": "ip"}
 
+    def test_one_that_an_earlier_pattern_hides_is_not_offered(self) -> None:
+        with site(
+            path("in/", view, name="front"),
+            path("in/", LoginView.as_view(), name="hidden"),
+            path("accounts/<path:rest>", view, name="accounts"),
+            path("accounts/login/", LoginView.as_view(), name="below"),
+            path("twice/", view, name="front"),
+            path("enter/", LoginView.as_view(), name="enter"),
+        ):
+            assert {pattern for _, pattern in places("login")} == {"enter"}
+
+    def test_one_that_an_earlier_pattern_hides_in_one_of_its_two_places_is_offered(self) -> None:
+        with site(
+            path("in/", view, name="front"),
+            path("in/", LoginView.as_view(), name="login"),
+            path("enter/", LoginView.as_view(), name="login"),
+        ):
+            assert {pattern for _, pattern in places("login")} == {"login"}
+
 
 class TestOthers:
     def test_a_password_reset_is_the_page_that_sends_the_mail(self) -> None:
@@ -171,6 +190,51 @@ class TestOthers:
             path("exporters/", view),
         ):
             assert places("export") == [("route", "orders-export"), ("path", "/orders.csv"), ("route", "sheet")]
+
+    def test_a_path_below_export_is_one_whatever_it_is_called(self) -> None:
+        with site(
+            path("export/orders/", view),
+            path("export-orders/", view, name="all"),
+            path("x/", view, name="export_csv"),
+            path("y/", view, name="shop-exports"),
+            path("exports/", view, name="list"),
+            path("exports/users/", view, name="export-users"),
+            path("export-year/<int:year>/", view, name="year"),
+            path("reports/<int:pk>/export/<str:format>/", view, name="one"),
+        ):
+            assert {pattern for _, pattern in places("export")} == {
+                "/export/orders/",
+                "all",
+                "export_csv",
+                "shop-exports",
+                "one",
+                "list",
+                "export-users",
+                "year",
+            }
+
+    @pytest.mark.parametrize("thing", ["export-templates", "export_formats", "exports"])
+    def test_pages_about_a_thing_that_is_called_after_exports_are_none(self, thing: str) -> None:
+        name = thing.replace("-", "").removesuffix("s")
+        with site(
+            path(f"extras/{thing}/", view, name=f"{name}_list"),
+            path(f"extras/{thing}/add/", view, name=f"{name}_add"),
+            path(f"extras/{thing}/import/", view, name=f"{name}_import"),
+            path(f"extras/{thing}/<int:pk>/", view, name=name),
+            path(f"extras/{thing}/<int:pk>/edit/", view, name=f"{name}_edit"),
+            path(f"extras/{thing}/<int:pk>/changelog/", view, name=f"{thing}-changelog"),
+            path(f"api/extras/{thing}/", Orders.as_view({"get": "list"}), name=f"{name}-list"),
+            path(f"api/extras/{thing}/<int:pk>/", Orders.as_view({"get": "list"}), name=f"{name}-detail"),
+        ):
+            assert places("export") == []
+
+    def test_an_export_of_such_things_is_one(self) -> None:
+        with site(
+            path("export-templates/", view, name="list"),
+            path("export-templates/<int:pk>/export/", view, name="out"),
+            path("export-templates/csv/", view),
+        ):
+            assert places("export") == [("route", "out"), ("path", "/export-templates/csv/")]
 
     def test_everything_is_offered_to_each_site(self) -> None:
         with site():
