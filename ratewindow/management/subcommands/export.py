@@ -1,6 +1,7 @@
 """``manage.py ratewindow export``: write rules, blocks and the switch to a file."""
 
 import difflib
+from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -13,6 +14,7 @@ from ratewindow.operations.documents import text
 from ratewindow.operations.documents.site import SECTIONS, site
 
 NAME = "export"
+_SYNTAXES = {".json": text.JSON, ".yaml": text.YAML, ".yml": text.YAML}
 HELP = (
     "Write rules, blocks and exemptions, and the switch to a file, which import and apply read. The same site always gives the "
     "same bytes. Secrets in blocks and exemptions are hashes, which hold only where PEPPER is the same."
@@ -21,7 +23,7 @@ HELP = (
 
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("file", nargs="?", default=document_files.STANDARD, metavar="FILE", help="default standard output")
-    parser.add_argument("--format", choices=text.SYNTAXES, help="default as FILE ends, or yaml")
+    parser.add_argument("--format", choices=text.SYNTAXES, help="default as FILE ends; else yaml, or json without PyYAML")
     parser.add_argument("--rules", metavar="NAMES", help="only the rules of these names, separated by commas, and nothing else")
     parser.add_argument("--only", metavar="SECTIONS", help=f"only these, separated by commas: {', '.join(SECTIONS)}")
 
@@ -31,7 +33,7 @@ def run(options: dict[str, Any], stdout: Any) -> None:
     sections = _sections(options)
     try:
         document = site(sections, _rules(options))
-        data = text.to_bytes(document, options["format"] or (text.JSON if name.endswith(".json") else text.YAML))
+        data = text.to_bytes(document, options["format"] or _SYNTAXES.get(Path(name).suffix.lower()) or text.installed()[0])
     except text.NoYaml as error:
         raise CommandError(f"{error} Add --format json.") from None
     except (DatabaseError, ImproperlyConfigured) as error:

@@ -48,13 +48,30 @@ def test_a_name_or_a_section_that_is_none_is_refused() -> None:
     assert wrong("export", "--only", "rule") == "--only: there is no section 'rule': write rules, overrides, switch."
 
 
-def test_without_pyyaml_the_message_names_the_command_and_json(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def without_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "yaml", None)
     monkeypatch.delitem(sys.modules, "ratewindow.operations.documents.yaml_text", raising=False)
     monkeypatch.delattr("ratewindow.operations.documents.yaml_text", raising=False)
-    message = wrong("export")
+
+
+@pytest.mark.usefixtures("without_yaml")
+def test_without_pyyaml_json_is_the_default(tmp_path: Path) -> None:
+    assert json.loads(run("export")) == site()
+    for name in ("limits", "limits.txt", "LIMITS.JSON"):
+        run("export", str(tmp_path / name))
+        assert json.loads((tmp_path / name).read_text()) == site()
+
+
+@pytest.mark.usefixtures("without_yaml")
+@pytest.mark.parametrize(
+    "arguments", [["--format", "yaml"], ["limits.yaml"], ["limits.YML"], ["limits.json", "--format", "yaml"]]
+)
+def test_without_pyyaml_yaml_that_is_asked_for_is_refused_with_the_command_and_json(arguments: list[str], tmp_path: Path) -> None:
+    paths = [str(tmp_path / each) if each.startswith("limits") else each for each in arguments]
+    message = wrong("export", *paths)
     assert "pip install 'ratewindow[yaml]'" in message and "--format json" in message
-    assert json.loads(run("export", "--format", "json")) == site()
+    assert not list(tmp_path.iterdir())
 
 
 def test_secrets_are_hashes() -> None:

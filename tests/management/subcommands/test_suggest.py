@@ -81,9 +81,7 @@ def test_what_a_rule_of_the_site_already_meets_keeps_no_other_from_being_saved()
 
 
 def test_a_name_that_is_not_suggested_is_refused_and_nothing_is_saved():
-    with pytest.raises(
-        CommandError, match=r"'serach' is no new rule here\. New are: login, .*, search, everything"
-    ):
+    with pytest.raises(CommandError, match=r"'serach' is no new rule here\. New are: login, .*, search, everything"):
         suggest("--create", "login", "serach")
     assert not RateRule.objects.exists()
 
