@@ -41,7 +41,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> Message
 def check_processes(app_configs: Sequence[AppConfig] | None, **_: Any) -> Messages:
     """W003: counts are in memory, and there may be several processes. W009: the same while Redis is away."""
     current = conf.current()
-    if conf.written().redis == address.MEMORY and not settings.DEBUG:
+    if conf.written().redis == address.MEMORY and not (settings.DEBUG or conf.tests_run()):
         message = "RATEWINDOW['REDIS'] is memory://, so each process counts for itself: four processes admit four times as much."
         return [warning(3, message, "Name a Redis, or serve the site by one process.")]
     if current.on_error == "local" and current.local_processes == 1 and not settings.DEBUG:

@@ -140,7 +140,12 @@ def written() -> Conf:
 def _is_swapped_for_tests(name: str) -> bool:
     """Whether a test run has replaced the cache on Redis by one in the process; then limits are counted in memory, too."""
     cache = django_settings.CACHES.get(name, {})
-    return cache.get("BACKEND") in _IN_PROCESS and hasattr(mail, "outbox")  # which Django's test environment has
+    return cache.get("BACKEND") in _IN_PROCESS and tests_run()
+
+
+def tests_run() -> bool:
+    """Whether Django's test environment is set up here."""
+    return hasattr(mail, "outbox")
 
 
 _IN_PROCESS = ("django.core.cache.backends.locmem.LocMemCache", "django.core.cache.backends.dummy.DummyCache")

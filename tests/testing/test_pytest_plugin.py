@@ -94,6 +94,12 @@ def test_each_test_under_djangos_runner_begins_with_fresh_counts(tmp_path: Path,
     assert "Ran 2 tests" in done.stderr and done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("line", [RUNNER, RUNNER + MEMORY, MEMORY], ids=["redis", "memory", "memory-djangos-own"])
+def test_no_check_warns_of_counting_in_memory_while_tests_run(tmp_path: Path, line: str) -> None:
+    done = run(tmp_path, line, CASES.replace("test_the_limit_again", "not_run"), "django", "test")
+    assert "System check identified no issues" in done.stdout + done.stderr, done.stderr
+
+
 def test_a_suite_that_swaps_its_cache_is_not_stopped_by_a_check(tmp_path: Path) -> None:
     done = run(tmp_path, SWAPPED, CASES.replace("test_the_limit_again", "not_run"), "django", "test")
     assert "System check identified no issues" in done.stdout + done.stderr, done.stderr
