@@ -1,5 +1,6 @@
 """Checks of the rules in the database."""
 
+import difflib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -50,14 +51,17 @@ def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str
     ]
 
 
-def _undefined(defined: set[str]) -> Iterator[checks.CheckMessage]:
-    for name, uses in sorted(code_rates.uses().items()):
-        if name not in defined and all(use.rate is None for use in uses):
-            yield warning(
-                1,
-                f"Code names rule {name!r}, which is not defined: requests pass.",
-                f"Add it in the admin, or give the decorator a rate. It is named in {places_of(uses)}.",
-            )
+def _undefined(rows: set[str]) -> Iterator[checks.CheckMessage]:
+    known = code_rates.uses()
+    defined = rows | {name for name, uses in known.items() if any(use.rate is not None for use in uses)}
+    for name in sorted(known.keys() - defined):
+        near = difflib.get_close_matches(name, defined, n=1)
+        add = f"Did you mean {near[0]!r}? Otherwise add" if near else "Add"
+        yield warning(
+            1,
+            f"Code names rule {name!r}, which is not defined: requests pass.",
+            f"{add} it in the admin, or give the decorator a rate. It is named in {places_of(known[name])}.",
+        )
 
 
 def _left_out(wrong: Iterable[tuple[str, str]]) -> Iterator[checks.CheckMessage]:

@@ -132,6 +132,23 @@ def test_a_name_that_nobody_defined_is_a_warning_that_says_where_it_is_named() -
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(("named", "near"), [("logn", "login"), ("log-in", "login"), ("exprot", "export")])
+def test_a_name_that_nobody_defined_names_the_nearest_one_of_a_row_or_of_code(named: str, near: str) -> None:
+    RateRule.objects.define("login", "5/m")
+    ratelimit("export", "5/m")(other_view)
+    ratelimit(named)(view)
+    assert f"Did you mean {near!r}? Otherwise add it in the admin, or give" in found(databases=["default"])["ratewindow.W001"]
+
+
+@pytest.mark.django_db
+def test_another_name_that_nobody_defined_is_not_the_nearest_one() -> None:
+    ratelimit("logn")(view)
+    ratelimit("login")(other_view)
+    RateRule.objects.define("search", "5/m")
+    assert "Did you mean" not in found(databases=["default"])["ratewindow.W001"]
+
+
+@pytest.mark.django_db
 def test_a_name_with_a_row_or_a_rate_is_no_warning() -> None:
     ratelimit("login")(view)
     ratelimit("export", "5/m")(view)
