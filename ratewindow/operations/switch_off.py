@@ -19,7 +19,7 @@ from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.models import LimitSwitch
 from ratewindow.rulebook import edits, kill_switch, rule_rows
-from ratewindow.rules.kill_switch import MOST, ON, Switch, from_text
+from ratewindow.rules.kill_switch import MOST, ON, Switch
 from ratewindow.store import process_clients, state_keys
 
 logger = logging.getLogger("ratewindow")
@@ -116,7 +116,8 @@ def _in_redis() -> Switch | None:
         return ON
     try:
         with limited(REDIS_S):
-            return from_text(cast("bytes | None", process_clients.patient_client().get(state_keys.switch()))) or ON
+            text = cast("bytes | None", process_clients.patient_client().get(state_keys.switch()))
+            return kill_switch.from_redis(text) or ON
     except (RedisError, OSError):
         return None
 
@@ -152,7 +153,8 @@ def _write_redis(switch: Switch) -> list[str]:
         return []
     try:
         with limited(REDIS_S):
-            process_clients.patient_client().set(state_keys.switch(), switch.to_text(), pxat=switch.kept_until_ms)
+            text = kill_switch.to_redis(switch)
+            process_clients.patient_client().set(state_keys.switch(), text, pxat=switch.kept_until_ms)
     except (RedisError, OSError) as error:
         sentence = gettext(
             "Redis was not reached (%(error)s): processes that do not reach it either learn of it within %(alone)d s, those that "

@@ -22,7 +22,6 @@ from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.models import LimitSwitch, RateRule, row_signals
 from ratewindow.rulebook import current, kill_switch, reading, redis_copy
 from ratewindow.rulebook.rule_rows import read_switch
-from ratewindow.rules.kill_switch import from_text
 from ratewindow.store import process_clients, state_keys
 
 logger = logging.getLogger("ratewindow")
@@ -99,13 +98,14 @@ def check_redis() -> None:
         if turned is None and kill_switch.off:  # Redis has lost its data, which new processes need
             held = kill_switch.turned
             with limited(conf.current().timeout_s):
-                process_clients.patient_client().set(state_keys.switch(), held.to_text(), nx=True, pxat=held.kept_until_ms)
+                text = kill_switch.to_redis(held)
+                process_clients.patient_client().set(state_keys.switch(), text, nx=True, pxat=held.kept_until_ms)
     except (RedisError, OSError):
         _state.is_alone = True
         return
     _state.is_alone = False
     if turned is not None:
-        kill_switch.learn(from_text(turned))
+        kill_switch.learn(kill_switch.from_redis(turned))
     if token != _state.token:
         _state.token, _state.edited = token, True
         background.hurry(reread)

@@ -6,7 +6,7 @@ It is stored twice, in a row and in a key of Redis, so that it works while eithe
 
 import json
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from django.utils.formats import date_format
@@ -30,6 +30,7 @@ class Switch:
     reason: str = ""
     by: str = ""
     at_s: float = 0.0
+    site: str = field(default="", compare=False)  # whose it is, as Redis says
 
     def is_off(self, now_s: float) -> bool:
         """Whether limits are off at that time; it ends by itself."""
@@ -67,9 +68,9 @@ def from_text(text: str | bytes | None) -> Switch | None:
         times = [switch.at_s, *([] if switch.until_s is None else [switch.until_s])]
         latest_s = time.time() + MOST.total_seconds()  # after a later `at_s` no change would ever be newer
         valid = isinstance(switch.off, bool) and all(isinstance(each, int | float) and 0 <= each <= latest_s for each in times)
-        if not valid or not isinstance(switch.reason, str) or not isinstance(switch.by, str):
+        if not valid or not all(isinstance(text, str) for text in (switch.reason, switch.by, switch.site)):
             return None
-        return replace(switch, reason=_shown(switch.reason), by=_shown(switch.by))
+        return replace(switch, reason=_shown(switch.reason), by=_shown(switch.by), site=_shown(switch.site))
     except (TypeError, ValueError, RecursionError):
         return None
 

@@ -331,3 +331,46 @@ def test_an_end_that_is_no_duration_is_told(capsys: pytest.CaptureFixture[str]) 
 def test_a_long_refresh_does_not_hold_it_up() -> None:
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REFRESH": "1h"}):
         assert edits.interval_s() <= off.ACTS_S / 2
+
+
+class TestAnotherSiteUnderOnePrefix:
+    """Which its SECRET_KEY tells apart here."""
+
+    another_site = override_settings(SECRET_KEY="of another site")
+
+    @pytest.fixture(autouse=True)
+    def turned_there(self) -> None:
+        with self.another_site:
+            switch_off.turn_off(reason="a campaign", by="bob")
+        LimitSwitch.objects.all().delete()  # which is in its own database
+        another_process()
+
+    def test_its_switch_is_not_followed_and_the_log_says_once_whose_it_is(self, caplog: pytest.LogCaptureFixture) -> None:
+        with self.another_site:
+            its_name = state_keys.fingerprint()
+        with caplog.at_level(logging.WARNING, "ratewindow"):
+            edits.check_redis()
+            edits.check_redis()
+        assert not kill_switch.off and not switch_off.current().off
+        [line] = [record.getMessage() for record in caplog.records]
+        assert f"Another site ({its_name}) has switched limits off until somebody switches them on, by bob: a campaign" in line
+        assert "RATEWINDOW['KEY_PREFIX']" in line and state_keys.fingerprint() in line
+
+    def test_its_own_processes_follow(self) -> None:
+        with self.another_site:
+            edits.check_redis()
+            assert kill_switch.off
+
+    def test_a_turn_of_ours_acts_here_and_no_later_one_of_theirs(self) -> None:
+        switch_off.turn_off(by="ann")
+        another_process()
+        edits.check_redis()
+        assert kill_switch.turned.by == "ann"
+        with self.another_site:
+            another_process()
+            switch_off._write_redis(Switch(False, None, "", "bob", time.time() + 60))
+        another_process()
+        edits.check_redis()
+        reading.reload()
+        edits.check_redis()
+        assert kill_switch.off and kill_switch.turned.by == "ann"
