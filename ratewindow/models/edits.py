@@ -2,11 +2,10 @@
 
 from datetime import datetime
 
-from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.models.fields import MomentField
+from ratewindow.models.fields import MomentField, user_field
 from ratewindow.models.origin import MOST_BY, MOST_REASON, MOST_WAY
 from ratewindow.overrides.subjects import MOST_CHARACTERS
 
@@ -42,7 +41,7 @@ class Edit(models.Model):
         _("subject"), max_length=MOST_CHARACTERS, blank=True
     )  # as `operations.history.recording.Subject` has it
     action = models.CharField(_("action"), max_length=8, choices=Action.choices)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    user = user_field("user_id")
     by = models.CharField(_("person"), max_length=MOST_BY, blank=True)  # also after the user is deleted
     way = models.CharField(_("way"), max_length=MOST_WAY)  # admin, code, define, command mode, ...
     reason = models.CharField(_("reason"), max_length=MOST_REASON, blank=True)

@@ -1,13 +1,14 @@
-"""Model fields: a duration typed as ``2h30m``, a time with a zone also where ``USE_TZ`` is False, an override's identity."""
+"""Model fields: a user, a duration typed as ``2h30m``, a time with a zone also without ``USE_TZ``, an override's identity."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import migrations, models
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
@@ -15,6 +16,23 @@ from ratewindow.conf.translation import translated
 from ratewindow.limiter.algorithms.base import DAY_MS, MOST_UNIT_MS
 from ratewindow.limiter.durations import EXAMPLES, format_duration, parse_duration
 from ratewindow.overrides.subjects import parse_subject, stored
+
+
+def user_field(column: str, **options: Any) -> Any:
+    """A foreign key to users; on a site without them a number that stays empty, in the same column."""
+    if has_users():
+        return models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+", **options)
+    return models.BigIntegerField(null=True, blank=True, db_column=column, **options)
+
+
+def has_users() -> bool:
+    """Whether there is an app for users: models ask before all of them are loaded."""
+    return settings.AUTH_USER_MODEL.partition(".")[0] in apps.app_configs
+
+
+def dependency_on_users() -> list[Any]:
+    """What a migration with such a field depends on."""
+    return [migrations.swappable_dependency(settings.AUTH_USER_MODEL)] if has_users() else []
 
 
 def to_timedelta(value: Any) -> timedelta | None:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
@@ -16,7 +15,7 @@ from ratewindow.conf.translation import translated
 from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.models.fields import MomentField, SubjectField
+from ratewindow.models.fields import MomentField, SubjectField, user_field
 from ratewindow.models.override_manager import YEARS, OverrideManager
 from ratewindow.overrides.subjects import MOST_CHARACTERS, Subject, masked, parse_subject, stored, users_in
 from ratewindow.overrides.users import check_user
@@ -59,9 +58,7 @@ class Override(models.Model):
         editable=False,
         help_text=_("Where it was created: in the admin, by a command or by code."),
     )
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
-    )
+    created_by = user_field("created_by_id", editable=False)
     created_at = MomentField(_("created at"), auto_now_add=True)
     changed_at = MomentField(_("changed at"), auto_now=True, db_index=True)
 
@@ -164,5 +161,5 @@ class Override(models.Model):
         if self.created_by is None:
             return False
         if subject.group and hasattr(self.created_by, "groups"):
-            return self.created_by.groups.filter(name=subject.group).exists()
+            return bool(self.created_by.groups.filter(name=subject.group).exists())
         return subject.everybody or subject.text == f"user:{self.created_by.pk}"

@@ -5,7 +5,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.urls import get_script_prefix
 from django.utils.translation import gettext, ngettext
@@ -16,7 +15,7 @@ from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import duration
 from ratewindow.identity.proxy_warning import is_forwarded_unread
 from ratewindow.operations import staff
-from ratewindow.overrides import ALLOW
+from ratewindow.overrides import ALLOW, users
 from ratewindow.reporting.periods import last
 from ratewindow.reporting.report import Report, report
 from ratewindow.reporting.summary import number
@@ -206,7 +205,7 @@ def _visits(page: Page, request: HttpRequest | None) -> Iterator[HttpRequest]:
             visit.META = {"REMOTE_ADDR": "192.0.2.1", "SERVER_NAME": "testserver", "SERVER_PORT": "80"}
             visit.user = get_user_model()(pk=1)
         if page.name == "login":
-            visit.user = AnonymousUser()
+            visit.user = users.anonymous()
         yield visit
 
 

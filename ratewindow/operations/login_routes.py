@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from django.contrib.auth import get_user_model
-
 from ratewindow.operations.known_views import CODES, LOGINS, RESETS, SIGN_UPS, USER_FIELD, is_of_a_package
+from ratewindow.overrides import users
 from ratewindow.rules.site_routes import Route, classes_of
 
 _LOGIN_NAME = re.compile(r"(\w+_)?(log[-_]?in|sign[-_]?in)", re.IGNORECASE)
@@ -65,12 +64,17 @@ def name_field(route: Route) -> NameField | None:
 
 def names_looked_for() -> list[str]:
     """The names under which a form or a serializer may have the field."""
-    return list(dict.fromkeys(["username", "email", "login", get_user_model().USERNAME_FIELD]))
+    return list(dict.fromkeys(["username", "email", "login", _name_of_users()]))
+
+
+def _name_of_users() -> str:
+    """The field by which users of the site's model log in."""
+    return str(getattr(users.model(), "USERNAME_FIELD", "username"))
 
 
 def _known(field: str) -> NameField:
     key = field.removesuffix("?")
-    return NameField(f"body:{get_user_model().USERNAME_FIELD}" if key == USER_FIELD else key, key == field)
+    return NameField(f"body:{_name_of_users()}" if key == USER_FIELD else key, key == field)
 
 
 def _declared(route: Route, kind: str, options: Iterable[str]) -> NameField | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 
-from django.contrib.auth.models import Group
 from django.db.models import F, Q
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -30,7 +29,7 @@ def notes(override: Override, who: str, show: Callable[[str], str] = in_words) -
     except ValueError:
         return
     group = subject.group
-    if group and not Group.objects.filter(name=group).exists():
+    if group and not users.is_group(group):
         yield gettext("There is no group %r yet: this applies once there is one.") % group
     for user in users_in(subject):
         if not users.exists(user):
@@ -54,7 +53,7 @@ def already(override: Override) -> Override | None:
         same = same.filter(rule__in={"", override.rule})
     if override.starts_at is not None:
         same = same.exclude(expires_at__lte=override.starts_at)
-    return same.exclude(pk=override.pk).select_related("created_by").order_by(_LAST_TO_END).first()
+    return same.exclude(pk=override.pk).order_by(_LAST_TO_END).first()
 
 
 def already_in_words(first: Override, who: str) -> str:

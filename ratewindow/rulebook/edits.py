@@ -11,7 +11,6 @@ import secrets
 from typing import Any, cast
 
 from django.apps import apps
-from django.contrib.auth import get_user_model
 from django.db import Error as DatabaseError  # InterfaceError, a lost connection, is no django.db.DatabaseError
 from django.db import connections, router, transaction
 from django.db.models.signals import m2m_changed, post_delete, post_migrate, post_save
@@ -20,6 +19,7 @@ from redis.exceptions import RedisError
 from ratewindow import background, conf
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.models import LimitSwitch, RateRule, row_signals
+from ratewindow.overrides import users
 from ratewindow.rulebook import current, kill_switch, reading, redis_copy
 from ratewindow.rulebook.rule_rows import read_switch
 from ratewindow.store import process_clients, state_keys
@@ -202,7 +202,7 @@ def connect() -> None:
     """Connect the signals of this process's own edits."""
     for signal in (post_save, post_delete):
         row_signals.connect(signal, _on_edit, _EDITED, "ratewindow.rulebook.edits")
-    if (groups := getattr(get_user_model(), "groups", None)) is not None:
+    if (groups := users.groups_of_users()) is not None:
         m2m_changed.connect(_on_group_change, sender=groups.through, dispatch_uid="ratewindow.rulebook.edits")
     post_migrate.connect(_on_migrate, sender=apps.get_app_config("ratewindow"), dispatch_uid="ratewindow.rulebook.edits")
 

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
-from django.contrib.auth import get_user_model
 from django.db.models import Count, Max, Q, QuerySet
 
 from ratewindow.conf import time_zone
@@ -16,7 +15,7 @@ from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override
 from ratewindow.models.batches import in_batches
-from ratewindow.overrides import ACTIONS, RATE, Overrides, Ruling
+from ratewindow.overrides import ACTIONS, RATE, Overrides, Ruling, users
 from ratewindow.overrides.subjects import Subject, read_subject
 
 logger = logging.getLogger("ratewindow")
@@ -143,11 +142,11 @@ def _windows(rate: str) -> tuple[Window, ...]:
 
 def members_of(groups: Collection[str], wrong: list[str]) -> dict[str, tuple[str, ...]]:
     """The groups of each member, by the identity of the user."""
-    users = get_user_model()
-    if not groups or not hasattr(users, "groups"):
+    if not groups or users.groups_of_users() is None:
         return {}
+    manager = users.model()._base_manager
     found: dict[str, tuple[str, ...]] = {}
-    members = ((group, pk) for group in sorted(groups) for (pk,) in in_batches(users._base_manager.filter(groups__name=group)))
+    members = ((group, pk) for group in sorted(groups) for (pk,) in in_batches(manager.filter(groups__name=group)))
     for number, (group, pk) in enumerate(members):
         if number == MOST_MEMBERS:
             wrong.append(

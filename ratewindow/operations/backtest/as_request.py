@@ -5,7 +5,6 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from django.contrib.auth.models import AnonymousUser
 from django.core.handlers.wsgi import WSGIRequest
 from django.urls import get_script_prefix
 
@@ -14,6 +13,7 @@ from ratewindow.identity.proxy_warning import SUPPOSED
 from ratewindow.operations.backtest.addresses import Addresses
 from ratewindow.operations.backtest.users import Users
 from ratewindow.operations.logs.entry import Entry
+from ratewindow.overrides.users import anonymous
 
 MOST_PLACES = 5_000  # methods and paths whose requests are made once
 
@@ -51,7 +51,7 @@ class Places:
         self._users = users
         self._places: dict[tuple[str, str], Place] = {}
         self.addresses = Addresses(conf.current().ipv6_prefix)
-        self.nobody = AnonymousUser()
+        self.nobody = anonymous()
 
     def of(self, entry: Entry) -> Place:
         """The request; it is another one after the next call."""

@@ -10,8 +10,6 @@ from urllib.parse import unquote_to_bytes, urlencode
 
 from django.apps import apps
 from django.conf import settings
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import AnonymousUser
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest
 from django.urls import get_script_prefix
@@ -112,8 +110,8 @@ def _body(asked: Asked) -> tuple[bytes, str]:
 
 def _user(text: str, find_users: bool) -> Any:
     if not text:
-        return AnonymousUser()
-    model = get_user_model()
+        return users.anonymous()
+    model = users.model()
     if not find_users:
         return model(pk=_number(text))
     found = {} if text.startswith("user:") else users.called(text, MOST_LISTED)
@@ -124,7 +122,7 @@ def _user(text: str, find_users: bool) -> Any:
             listed=", ".join(f"{identity} ({name})" for identity, name in found.items()),
         )
     key = next(iter(found), text).removeprefix("user:")
-    if not users.exists(key):
+    if model is None or not users.exists(key):
         raise Problem(
             "there is no user {text!r}: write a login name, an e-mail address, or a number as in user:42", text=text[:100]
         )

@@ -135,7 +135,7 @@ def _explained(asked: Asked, request: HttpRequest) -> Explanation:
 
 def _rows(rulings: Sequence[Ruling]) -> list[tuple[Ruling, Override | None]]:
     """The rows of overrides; this process may hold one that has just been deleted."""
-    rows = Override.objects.select_related("created_by").in_bulk([ruling.pk for ruling in rulings]) if rulings else {}
+    rows = Override.objects.in_bulk([ruling.pk for ruling in rulings]) if rulings else {}
     return [(ruling, rows.get(ruling.pk)) for ruling in rulings]
 
 
