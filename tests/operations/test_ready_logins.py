@@ -14,8 +14,10 @@ from django.test import Client, override_settings
 
 from ratewindow.limiter import Limiter, MemoryStore
 from ratewindow.models import RateRule
-from ratewindow.operations import presets
+from ratewindow.operations import lockout, presets
+from ratewindow.rulebook import rule_rows
 from testproject.redis_server import find_program, start
+from tests.support.check_messages import found
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -116,6 +118,11 @@ def test_a_server_that_stops_leaves_the_same_limits_to_each_process(page: str) -
         assert tried(page, 60, one("203.0.113.9"), many_names) == 20
         assert tried(page, 60, many_addresses, one("ann")) == 10
         assert tried(page, 60, one("203.0.113.10"), one("bob")) == 5
+
+
+def test_neither_a_check_nor_the_guard_of_the_admin_doubts_them() -> None:
+    assert found(databases=["default"]) == {}
+    assert lockout.lockouts(rule_rows.freeze(rule) for rule in RateRule.objects.all()) == []
 
 
 def test_the_docs_define_the_same_three_rules() -> None:
