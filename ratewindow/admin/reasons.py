@@ -2,10 +2,12 @@
 
 from django.utils.translation import gettext_lazy as _
 
+LIMIT_OR_BLOCK = "limit or block"  # for readers who may not know of blocks
 REFUSED = {
     "limit": _("Over the limit"),
     "penalty": _("Locked out by a penalty"),
     "block": _("Blocked"),
+    LIMIT_OR_BLOCK: _("Over the limit, or blocked"),
     "cost": _("Costs more than the limit"),
     "missing": _("No such user, header or field"),
     "store": _("Redis did not answer, and the rule refuses then"),

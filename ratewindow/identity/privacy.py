@@ -59,17 +59,26 @@ def forms(part: str) -> tuple[str, ...]:
     A client that sends a text in the form of a hash is not matched with the client of that hash.
     """
     secrets = tuple([_hashed(part, pepper) for pepper in conf.peppers()])
+    if part.startswith("ip:") and "/" not in part and (hint := _hint(part.removeprefix("ip:"))):
+        secrets += tuple([f"{each}{hint}" for each in secrets])  # as earlier versions kept an address
     return secrets if is_hashed(part) else (part, *secrets)
 
 
 def hashed(part: str) -> str:
-    """A typed value as ``kind:name:#hash.hint``; a network has no hint, since every one ends in ``:/64``."""
+    """A typed value as ``kind:name:#hash.hint``; an address has no hint, whose network and last number would name it."""
     return _hashed(part, conf.peppers()[0])
+
+
+def anonymous(part: str) -> str:
+    """A typed value for people who may not see it: its hash, of an address without the hint that earlier versions kept."""
+    if not is_hashed(part):
+        return hashed(part)
+    return part.partition(".")[0] if part.startswith("ip:") else part
 
 
 def _hashed(part: str, pepper: str) -> str:
     kind, _, value = kind_and_name(part)
-    hint = "" if kind == "ip" and "/" in value else _hint(value)
+    hint = "" if kind == "ip" else _hint(value)
     return f"{part[: len(part) - len(value)]}#{digest(part, 12, _secret(pepper))}{hint}"
 
 

@@ -121,8 +121,11 @@ def lockouts(rules: Iterable[Rule], request: HttpRequest | None = None, ended: C
 
 
 def exemptions(request: HttpRequest, ended: Collection[int] = ()) -> dict[str, set[int]]:
-    """The exemptions of the user of this request, without those that have `ended`: primary keys by rule."""
-    held, found = current.rulebook().overrides, dict[str, set[int]]()
+    """The exemptions of the user of this request, without those that have `ended`: primary keys by rule.
+
+    None of a person who may not know of exemptions, who is warned as if there were none.
+    """
+    held, found = current.rulebook().overrides if staff.may_view_overrides(request) else None, dict[str, set[int]]()
     for ruling in held.of_request(request) if held is not None else ():
         if ruling.action == ALLOW and ruling.pk not in ended:
             found.setdefault(ruling.rule, set()).add(ruling.pk)

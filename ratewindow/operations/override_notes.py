@@ -1,6 +1,6 @@
 """Notes about a block or an exemption that is valid, but may not be what was meant."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from django.db.models import F, Q
 from django.utils.translation import gettext
@@ -17,10 +17,11 @@ from ratewindow.rules import code_rates
 _LAST_TO_END = F("expires_at").desc(nulls_first=True)
 
 
-def notes(override: Override, who: str, show: Callable[[str], str] = in_words) -> Iterator[str]:
+def notes(override: Override, who: str, of_others: bool = True) -> Iterator[str]:
     """Sentences, none if all is well.
 
-    `who` is the subject as it was typed: the row may hold only a hash. `show` says how identities of others are shown.
+    `who` is the subject as it was typed: the row may hold only a hash. Without `of_others` they are for people who may not be
+    told of other overrides.
     """
     if override.rule and not is_known(override.rule):
         yield gettext("There is no rule %r yet: this applies once there is one.") % override.rule
@@ -34,8 +35,8 @@ def notes(override: Override, who: str, show: Callable[[str], str] = in_words) -
     for user in users_in(subject):
         if not users.exists(user):
             yield gettext("No user has the primary key %r: this applies to nobody until one has.") % user
-    if exemption := _outweighing(override, subject):
-        values = {"until": until(exemption), "who": show(exemption.identity)}
+    if of_others and (exemption := _outweighing(override, subject)):
+        values = {"until": until(exemption), "who": in_words(exemption.identity)}
         yield _with_reason(gettext("This has no effect %(until)s, since %(who)s is exempt") % values, exemption)
 
 

@@ -39,31 +39,33 @@ class Released:
     def __str__(self) -> str:
         return self.in_words()
 
-    def in_words(self, name_blocks: bool = True) -> str:
-        """A sentence about the result. Without `name_blocks` it is for people who may not see the subjects of other blocks."""
+    def in_words(self, with_blocks: bool = True) -> str:
+        """A sentence about the result. Without blocks it is for people who may not be told whether there were any."""
         done = []
         if self.rules:
             done.append(gettext("its counts under %s deleted") % listed(self.rules))
         elif self.counts and not self.failure:
             done.append(gettext("it had no counts"))
-        if self.ended:
+        if not with_blocks:
+            done.append(gettext("any block that named it ended"))
+        elif self.ended:
             done.append(ngettext("%d block ended", "%d blocks ended", self.ended) % self.ended)
         else:
             done.append(gettext("no block named it"))
         how_far = gettext("Released only in part %(who)s: %(done)s.") if self.failure else gettext("Released %(who)s: %(done)s.")
-        return " ".join([how_far % {"who": self.who, "done": in_clauses(done)}, *self._left(), *self._wider(name_blocks)])
+        return " ".join(
+            [how_far % {"who": self.who, "done": in_clauses(done)}, *self._left(), *(self._wider() if with_blocks else ())]
+        )
 
     def _left(self) -> Iterator[str]:
         if self.failure:
             left = gettext("Its counts remain, since Redis does not answer (%s): release it again once it does.")
             yield left % self.failure
 
-    def _wider(self, name_blocks: bool) -> Iterator[str]:
+    def _wider(self) -> Iterator[str]:
         if not self.blocked_by:
             return
-        whose = gettext("a block that does not name it")
-        if name_blocks:
-            whose = gettext("a block of %s") % gettext(" and of ").join(self.blocked_by)
+        whose = gettext("a block of %s") % gettext(" and of ").join(self.blocked_by)
         if "" in self.blocked_from:
             yield gettext("It is still blocked, by %s.") % whose
         else:

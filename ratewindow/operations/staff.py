@@ -1,4 +1,4 @@
-"""The staff of a site: whom a block or an exemption reaches among them."""
+"""The staff of a site: who of them may know of blocks and exemptions, and whom one reaches among them."""
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -12,6 +12,11 @@ from django.http import HttpRequest
 from ratewindow.models import Override
 from ratewindow.overrides import Overrides, Ruling
 from ratewindow.overrides.subjects import Subject, read_subject, users_in
+
+
+def may_view_overrides(request: HttpRequest) -> bool:
+    """Whether the user of this request may know that there is any block, exemption or other rate."""
+    return any(request.user.has_perm(f"ratewindow.{verb}_override") for verb in ("view", "change"))
 
 
 def others(request: HttpRequest) -> "QuerySet[Any]":

@@ -45,15 +45,18 @@ class Standing:
     counts: bool = True  # whether this is a single client, which can have counts
 
 
-def standing(identity: str, rule: str = "") -> Standing:
-    """How a client stands under one rule or all. It charges nothing. ValueError names an invalid identity or an unknown rule."""
+def standing(identity: str, rule: str = "", with_overrides: bool = True) -> Standing:
+    """How a client stands under one rule or all; without overrides by the limits that rules have for everybody.
+
+    It charges nothing. ValueError names an invalid identity or an unknown rule.
+    """
     subject = client_rules.subject_of(identity)
     who = client_rules.values_of(subject)
-    book = current.rulebook()
+    book = current.rulebook() if with_overrides else current.rulebook().with_overrides(None)
     names = client_rules.names(book)
     if rule and rule not in names:
         raise Problem("there is no rule {rule!r}: manage.py ratewindow rules lists them", rule=rule)
-    overrides = _overrides(book, subject, who, rule)
+    overrides = _overrides(book, subject, who, rule) if with_overrides else []
     if not who:
         return Standing(overrides, counts=False)
     found: dict[Any, UnderRule] = {}  # once, if a row and the rate in code that it replaces have the same counts

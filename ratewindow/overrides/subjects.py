@@ -9,7 +9,7 @@ from itertools import product
 from typing import NamedTuple
 
 from ratewindow import conf
-from ratewindow.identity import forms, hashed, is_hashed, joined, parse_identity, privacy, recipe, split
+from ratewindow.identity import forms, is_hashed, joined, parse_identity, privacy, recipe, split
 from ratewindow.identity.typed_values import kind_and_name, scope_first
 from ratewindow.limiter.problem import Problem, translatable
 from ratewindow.overrides.networks import Network, parse_network
@@ -124,7 +124,7 @@ def masked(text: str) -> str:
         return "somebody"
     network = subject.network
     if network is None:
-        parts = [part if is_hashed(part) else hashed(part) for part in split(subject.text)]
+        parts = map(privacy.anonymous, split(subject.text))
         return " + ".join(parts) if subject.key else subject.text
     if network.version == 4:
         return f"ip:{network.first.rpartition('.')[0]}.x" if network.length > _SHOWN[4] else subject.text

@@ -16,10 +16,12 @@ from ratewindow.reporting import compared, counters, minutes, open_spans, tallie
 from ratewindow.reporting.periods import Period
 from ratewindow.reporting.stored import minute_start, rows_as_sums
 from ratewindow.reporting.sums import NOTHING, NUMBERS, TALLIES, Sums
+from ratewindow.rules.rule import BLOCKS
 from ratewindow.store import process_clients
 
 Key = TypeVar("Key")
 Rules = str | Collection[str]  # one rule by its name, several, or, if empty text, all
+WITHOUT_BLOCKS: Rules = f"{compared.MARK}{BLOCKS}"  # all rules, and no requests of blocked clients that met none of them
 Settled = tuple[dict[str, Sums], dict[datetime, Sums], Sums]  # by rule, by start, and the tallies
 
 _TEXTS = tuple(ExpressionWrapper(F(name), TextField()) for name in TALLIES)
@@ -107,6 +109,8 @@ def waiting_counts(now_s: float) -> dict[tuple[datetime, str], Sums]:
 
 def of_rules(rules: Rules) -> Q:
     """The rows of these rules; those of comparisons with candidates are of none."""
+    if rules == WITHOUT_BLOCKS:
+        return of_rules("") & ~Q(rule=BLOCKS)
     if isinstance(rules, str):
         return Q(rule=rules) if rules else ~Q(rule__startswith=compared.MARK)
     return Q(rule__in=rules)
@@ -114,8 +118,8 @@ def of_rules(rules: Rules) -> Q:
 
 def concerns(rules: Rules, name: str) -> bool:
     """Whether a rule of that name is one of `rules`."""
-    if rules == "":
-        return not compared.is_line(name)
+    if rules in ("", WITHOUT_BLOCKS):
+        return not compared.is_line(name) and (rules == "" or name != BLOCKS)
     return name == rules if isinstance(rules, str) else name in rules
 
 

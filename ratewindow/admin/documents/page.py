@@ -1,7 +1,5 @@
 """The pages that export rules, blocks and the switch to a file, and import one after a preview of what it changes."""
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -25,15 +23,16 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow.admin import own_page
 from ratewindow.admin.addresses import reverse
 from ratewindow.admin.confirm_page import changes_nothing
-from ratewindow.admin.documents.rights import forbidden, may_export, may_export_overrides, may_import
+from ratewindow.admin.documents.rights import forbidden, may_export, may_export_overrides, may_import, readable
 from ratewindow.admin.history import restore_page
 from ratewindow.admin.history.changes_in_words import kind_in_words, shown
+from ratewindow.admin.masking import fingerprint
 from ratewindow.admin.recorded import WHY
 from ratewindow.models import Edit, Override, RateRule
 from ratewindow.operations.documents import applying, text
 from ratewindow.operations.documents.differences import ADDED, CHANGED, REMOVED, RULE, Change
 from ratewindow.operations.documents.parsing import DocumentError
-from ratewindow.operations.documents.site import Document, site
+from ratewindow.operations.documents.site import Document, check, site
 from ratewindow.reporting.summary import number
 
 MOST_BYTES = 512 * 1024  # of a file; one of YAML as long as this takes some seconds to read
@@ -146,6 +145,7 @@ class ImportForm(forms.Form):
             raise forms.ValidationError(problem % {"size": number(size), "most": number(MOST_BYTES)})
         try:
             self.document = text.from_bytes(pasted.encode() if file is None else file.read())
+            check(self.document)
         except text.NoYaml as error:
             raise forms.ValidationError(str(error)) from None
         except DocumentError as error:
@@ -176,13 +176,11 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 
 def _preview(model_admin: Any, request: HttpRequest, document: Document, exact: bool) -> HttpResponse:
     """What would change, and a form that sends the same document again. Raises DocumentError."""
-    changes = applying.preview(document, exact=exact)
-    refusals = forbidden(request, changes)
-    visible = [change for change in changes if change.what == RULE] if refusals else changes  # blocks may not be for their eyes
+    changes = applying.preview(readable(request, document), exact=exact)
     context = {
-        "changes": shown(request, visible),
+        "changes": shown(request, changes),
         "counts": [(kind_in_words(kind), sum(change.kind == kind for change in changes)) for kind in (ADDED, CHANGED, REMOVED)],
-        "forbidden": refusals,
+        "forbidden": forbidden(request, document, changes),
         "document": signing.dumps([document, exact, _digest(changes), str(request.user.pk)], salt=_SALT, compress=True),
         "why": request.POST.get(WHY, ""),
     }
@@ -197,8 +195,8 @@ def _confirmed(model_admin: Any, request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(request.path)
     if user != str(request.user.pk):
         raise PermissionDenied
-    changes = applying.preview(document, exact=exact)
-    if forbidden(request, changes):
+    changes = applying.preview(readable(request, document), exact=exact)
+    if forbidden(request, document, changes):
         raise PermissionDenied
     if _digest(changes) == digest:
         author = applying.Author("admin", request.user, request.user.get_username())
@@ -238,8 +236,7 @@ def _undo(request: HttpRequest, changes: Sequence[Change]) -> SafeString:
 
 def _digest(changes: Sequence[Change]) -> str:
     """By which a preview is known to be still true."""
-    plain = [(change.what, change.before, change.after) for change in changes]
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+    return fingerprint([(change.what, change.before, change.after) for change in changes])
 
 
 def _page(model_admin: Any, request: HttpRequest, title: str, template: str, context: dict[str, Any]) -> HttpResponse:

@@ -8,14 +8,17 @@ from django.contrib.admin import ModelAdmin
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from ratewindow.admin.masking import may_see
+from ratewindow.admin.masking import may_look_up, may_see
 from ratewindow.admin.rights import may_not
 from ratewindow.admin.switch_page import may_switch
 from ratewindow.identity import paths_in
 from ratewindow.models import Mode
 from ratewindow.operations.documents.differences import ADDED, OVERRIDE, REMOVED, RULE, Change
+from ratewindow.operations.documents.site import Document
+from ratewindow.operations.staff import may_view_overrides
 from ratewindow.overrides.subjects import parse_subject
 
+OVERRIDES = "overrides"  # the section of a document
 _VERBS = {ADDED: "add", "changed": "change", REMOVED: "delete"}
 
 
@@ -25,7 +28,7 @@ def may_export(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> bool:
 
 def may_export_overrides(request: HttpRequest) -> bool:
     """A file has identities as they are stored, so it takes the permission to see them."""
-    return may_see(request) and bool(request.user.has_perm("ratewindow.view_override"))
+    return may_look_up(request)
 
 
 def may_import(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> bool:
@@ -33,9 +36,22 @@ def may_import(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> bool:
     return model_admin.has_add_permission(request) and model_admin.has_change_permission(request)
 
 
-def forbidden(request: HttpRequest, changes: Iterable[Change]) -> list[str]:
+def readable(request: HttpRequest, document: Document) -> Document:
+    """The document without blocks for a user who may not be told which of them the site has already."""
+    return document if may_look_up(request) else {name: rows for name, rows in document.items() if name != OVERRIDES}
+
+
+def forbidden(request: HttpRequest, document: Document, changes: Iterable[Change]) -> list[str]:
     """A sentence for each kind of change that this user may not make."""
-    return list(dict.fromkeys(sentence for change in changes for sentence in _forbidden(request, change)))
+    found = [*_unreadable(request)] if OVERRIDES in document else []
+    return list(dict.fromkeys([*found, *(sentence for change in changes for sentence in _forbidden(request, change))]))
+
+
+def _unreadable(request: HttpRequest) -> Iterator[str]:
+    if not may_view_overrides(request):
+        yield gettext("You may not see blocks and exemptions: remove the section “overrides”.")
+    if not may_see(request):
+        yield gettext("You may not see identities unmasked: remove the section “overrides”.")
 
 
 def _forbidden(request: HttpRequest, change: Change) -> Iterator[str]:
@@ -52,8 +68,6 @@ def _forbidden(request: HttpRequest, change: Change) -> Iterator[str]:
             yield gettext("You may not enforce rules: write mode: shadow at %s.") % change.name
         yield from _code(request, after.get("key", ""), before.get("key"))
         return
-    if not may_see(request):
-        yield gettext("You may not see identities unmasked: remove the section “overrides”.")
     yield from _code(request, after.get("identity", ""), before.get("identity"))
     if not may_switch(request) and any(_meets_everybody(values) for values in (before, after)):
         yield gettext(

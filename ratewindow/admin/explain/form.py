@@ -9,12 +9,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from redis.exceptions import RedisError
 
-from ratewindow.admin.masking import may_see
+from ratewindow.admin.masking import may_look_up, may_see
 from ratewindow.admin.overrides.who import may_view_users
 from ratewindow.conf.translation import translated
 from ratewindow.identity.privacy import is_secret
 from ratewindow.operations.explain import by_code
 from ratewindow.operations.explain.explanation import Asked, Explanation, explain
+from ratewindow.operations.staff import may_view_overrides
 from ratewindow.reporting.codes import Refusal
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
@@ -97,7 +98,8 @@ class ExplainForm(forms.Form):
             self.add_error("path", gettext("Enter the code of a refusal, or a path such as /login/."))
         if asked is not None:
             try:
-                self.result = explain(asked, find_users=may_view_users(self._request))
+                request = self._request
+                self.result = explain(asked, find_users=may_view_users(request), with_overrides=may_look_up(request))
             except ValueError as error:
                 self.add_error(None, gettext("%s.") % translated(error))
         return cleaned
@@ -105,7 +107,7 @@ class ExplainForm(forms.Form):
     def _of_code(self, code: str) -> Asked | None:
         """What is known of a code; without the permission to see identities its request is not asked again."""
         try:
-            self.refusal = by_code.find(code)
+            self.refusal = by_code.find(code, with_blocks=may_view_overrides(self._request))
         except ValueError as error:
             self.add_error("code", gettext("%s.") % translated(error))
             return None
@@ -113,7 +115,10 @@ class ExplainForm(forms.Form):
             self.add_error("code", gettext("Codes are looked up in Redis, which does not answer now."))
             return None
         if self.refusal is None:
-            self.add_error("code", gettext("No refusal with this code is known. %s") % by_code.why_unknown())
+            why = by_code.why_unknown()
+            if not may_view_overrides(self._request):
+                why += " " + gettext("Nor is one of a block shown to you: to see it takes the permission view_override.")
+            self.add_error("code", gettext("No refusal with this code is known. %s") % why)
             return None
         return by_code.asked_of(self.refusal) if may_see(self._request) else None
 

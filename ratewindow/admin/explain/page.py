@@ -113,7 +113,7 @@ def _line(request: HttpRequest, line: Line, addresses: Mapping[str, int]) -> Rul
         effect=line.effect,
         effect_label=str(rule_in_words.EFFECTS[line.effect]),
         why=rule_in_words.why(line),
-        who=display(request, line.identity) if line.identity else "",
+        who=display(request, line.identity) if may_see(request) else "",  # the mask of what was typed could be found in lists
         uses=rule_in_words.uses(line),
         frees=rule_in_words.frees(line),
     )
@@ -133,9 +133,8 @@ def _actions(request: HttpRequest, found: Explanation, addresses: Mapping[str, i
             yield gettext("Exempt for 1 h…"), links.url(links.ADD, identity=who, rule=rule, action="allow", duration="1h")
     elif sees and client and may_add and not found.is_off:
         yield gettext("Block for 1 h…"), links.url(links.ADD, identity=client, action="block", duration="1h")
-    if request.user.has_perm("ratewindow.view_override") or request.user.has_perm("ratewindow.change_override"):
-        for ruling, __ in found.overrides[:MOST_OVERRIDES]:
-            yield str(_OPEN[ruling.action]), reverse("admin:ratewindow_override_change", args=[ruling.pk])
+    for ruling, __ in found.overrides[:MOST_OVERRIDES]:
+        yield str(_OPEN[ruling.action]), reverse("admin:ratewindow_override_change", args=[ruling.pk])
     if pk := addresses.get(rule):
         yield gettext("Open rule %s") % rule, reverse("admin:ratewindow_raterule_change", args=[pk])
 

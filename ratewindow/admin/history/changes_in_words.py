@@ -13,7 +13,7 @@ from ratewindow.admin.masking import display
 from ratewindow.conf import time_zone
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow
-from ratewindow.models.fields import MomentField
+from ratewindow.models.fields import MomentField, SubjectField
 from ratewindow.operations.documents.differences import OVERRIDE, RULE, SWITCH, Change, FieldChange
 
 _MODELS: dict[str, type[models.Model]] = {RULE: RateRule, OVERRIDE: Override, SWITCH: LimitSwitch}
@@ -40,12 +40,12 @@ class Shown:
 
 def shown(request: Any, changes: Iterable[Change]) -> list[Shown]:
     """The changes for the user of this request, who may not be allowed to see identities."""
-    return [Shown(each.kind, kind_in_words(each.kind), title(request, each), lines(each)) for each in changes]
+    return [Shown(each.kind, kind_in_words(each.kind), title(request, each), lines(request, each)) for each in changes]
 
 
-def lines(change: Change) -> list[Line]:
+def lines(request: Any, change: Change) -> list[Line]:
     """Each field that differs; all that are written, of what is added or removed."""
-    return [_line(change.what, field) for field in change.fields]
+    return [_line(request, change.what, field) for field in change.fields]
 
 
 def title(request: Any, change: Change) -> str:
@@ -69,7 +69,7 @@ def kind_in_words(kind: str) -> str:
     return {"added": gettext("added"), "changed": gettext("changed"), "removed": gettext("removed")}[kind]
 
 
-def _line(what: str, change: FieldChange) -> Line:
+def _line(request: Any, what: str, change: FieldChange) -> Line:
     field: Any = (RuleWindow if change.limit else _MODELS[what])._meta.get_field(change.field)
     name = str(field.verbose_name).capitalize()
     if change.limit:
@@ -82,15 +82,17 @@ def _line(what: str, change: FieldChange) -> Line:
         else:
             name = gettext("%(field)s, in %(period)s by %(algorithm)s")
         name %= values
-    return Line(name, _value(field, change.before), _value(field, change.after))
+    return Line(name, *(_value(request, field, value) for value in (change.before, change.after)))
 
 
 _USUAL_ALGORITHM = RuleWindow._meta.get_field("algorithm").get_default()
 
 
-def _value(field: Any, value: Any) -> str:
+def _value(request: Any, field: Any, value: Any) -> str:
     if value is None or value == "":
         return str(dict(field.flatchoices).get(value, "–"))
+    if isinstance(field, SubjectField):
+        return display(request, value)
     if isinstance(value, bool):
         return gettext("Yes") if value else gettext("No")
     if isinstance(field, MomentField):

@@ -3,8 +3,6 @@
 The form carries a digest of the values that it was opened with. What was typed stays in it.
 """
 
-import hashlib
-import json
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -17,6 +15,7 @@ from django.utils.translation import gettext
 
 from ratewindow.admin.history.changes_in_words import Line, clock, lines
 from ratewindow.admin.history.entries import way_in_words
+from ratewindow.admin.masking import fingerprint
 from ratewindow.admin.model_form import MergedErrorsForm
 from ratewindow.conf.in_words import listed
 from ratewindow.models import Edit, RateRule
@@ -31,7 +30,9 @@ _LIMIT = ("limit", "period", "algorithm", "buckets", "burst", "aligned_to")
 
 
 class ConflictForm(MergedErrorsForm):
-    """A form of a row that others may change while it is open."""
+    """A form of a row that others may change while it is open. The admin sets `request`."""
+
+    request: HttpRequest
 
     opened = forms.CharField(required=False, widget=forms.HiddenInput)
 
@@ -39,7 +40,7 @@ class ConflictForm(MergedErrorsForm):
         super().__init__(*args, **kwargs)
         self._subject = None if self.instance._state.adding else _subject(self.instance)
         if self._subject is not None and not self.is_bound:
-            self.initial[OPENED] = _digest(_read(self._subject))
+            self.initial[OPENED] = fingerprint(_read(self._subject))
 
     def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean()
@@ -47,10 +48,10 @@ class ConflictForm(MergedErrorsForm):
         if self._subject is None or not opened:
             return cleaned
         now = _read(self._subject, lock=True)
-        if _digest(now) != opened:
+        if fingerprint(now) != opened:
             self.data: Any = self.data.copy()
-            self.data[OPENED] = _digest(now)  # saved again, it replaces what this page tells of
-            self.add_error(None, ValidationError(_in_words(self._subject, opened, now), code="conflict"))
+            self.data[OPENED] = fingerprint(now)  # saved again, it replaces what this page tells of
+            self.add_error(None, ValidationError(_in_words(self.request, self._subject, opened, now), code="conflict"))
         return cleaned
 
 
@@ -60,7 +61,7 @@ def rebased(request: HttpRequest, rule: RateRule, prefix: str) -> QueryDict:
     Limits that somebody else has added appear as they are, and those that somebody else has deleted as new ones.
     """
     opened = request.POST.get(OPENED)
-    if not opened or opened == _digest(_read(_subject(rule))):
+    if not opened or opened == fingerprint(_read(_subject(rule))):
         return request.POST
     left = {str(window.pk): window for window in rule.windows.all()}
     typed = [
@@ -93,17 +94,13 @@ def _read(subject: Subject, lock: bool = False) -> Values | None:
     return read(subject, router.db_for_write(RateRule), lock=lock)
 
 
-def _digest(values: Values | None) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def _in_words(subject: Subject, opened: str, now: Values | None) -> str:
+def _in_words(request: HttpRequest, subject: Subject, opened: str, now: Values | None) -> str:
     """Who has changed what since the form was opened, and what to do."""
     edits = list(Edit.objects.filter(kind=subject.kind, subject=subject.name)[:MOST_EDITS])
-    seen = next((number for number, edit in enumerate(edits) if _digest(edit.after) == opened), None)
+    seen = next((number for number, edit in enumerate(edits) if fingerprint(edit.after) == opened), None)
     later = edits[: len(edits) if seen is None else seen]
     before = edits[seen].after if seen is not None else later[-1].before if later else None
-    found = "; ".join(map(_line, lines(Change(subject.kind, before, now)))) if before and now else ""
+    found = "; ".join(map(_line, lines(request, Change(subject.kind, before, now)))) if before and now else ""
     if later:
         who = listed(dict.fromkeys(f"{edit.by} {way_in_words(edit.way)}".strip() for edit in reversed(later)))
         values = {"time": clock(later[0].at), "who": who, "changes": found or gettext("and back again")}

@@ -74,6 +74,13 @@ class EditAdmin(AskingAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Edit | None = None) -> bool:
         return False
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Edit | None:
+        """None if there is no such edit; those who may not see all of them are not told which there are."""
+        edit = Edit.objects.filter(pk=object_id).first() if object_id.isdecimal() else None
+        if len(viewable(request)) < len(Edit.Kind) and (edit is None or not self.has_view_permission(request, edit)):
+            raise PermissionDenied
+        return edit
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Edit]:
         edits, kinds = super().get_queryset(request), viewable(request)
         return edits if len(kinds) == len(Edit.Kind) else edits.filter(kind__in=kinds)
@@ -110,11 +117,9 @@ class EditAdmin(AskingAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """One edit, and the ways to restore what it changed."""
-        edit = Edit.objects.filter(pk=object_id).first() if object_id.isdigit() else None
+        edit = self.get_object(request, object_id)
         if edit is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined,no-any-return]
-        if not self.has_view_permission(request, edit):
-            raise PermissionDenied
         if request.method != "GET":
             return HttpResponseNotAllowed(["GET"])
         context = {
@@ -127,21 +132,19 @@ class EditAdmin(AskingAdmin):
         return TemplateResponse(request, "admin/ratewindow/history/edit.html", context)
 
     def restore_view(self, request: HttpRequest, pk: int, to: str) -> HttpResponse:
-        edit = Edit.objects.filter(pk=pk).first()
+        edit = self.get_object(request, str(pk))
         if edit is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, str(pk))  # type: ignore[attr-defined,no-any-return]
-        if not self.has_view_permission(request, edit):
-            raise PermissionDenied
         return restore_page.page(self, request, edit, to)
 
 
 def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
     """The history of one rule, or of one block or exemption."""
     row = model_admin.get_object(request, object_id)
-    if row is None:
-        return model_admin._get_obj_does_not_exist_redirect(request, model_admin.opts, object_id)  # type: ignore[no-any-return]
     if not model_admin.has_view_or_change_permission(request, row):
         raise PermissionDenied
+    if row is None:
+        return model_admin._get_obj_does_not_exist_redirect(request, model_admin.opts, object_id)  # type: ignore[no-any-return]
     is_rule = isinstance(row, RateRule)
     kinds = [Edit.Kind.RULE, Edit.Kind.RECORDING] if is_rule else [Edit.Kind.OVERRIDE]
     edits = Edit.objects.filter(kind__in=kinds, subject=row.name if is_rule else str(row.pk))

@@ -47,7 +47,7 @@ def entry(edit: Edit, request: HttpRequest) -> Entry:
         who=edit.by,
         way=way_in_words(edit.way),
         why=edit.reason,
-        lines=tuple(_lines(edit)),
+        lines=tuple(_lines(edit, request)),
         url=reverse("admin:ratewindow_edit_change", args=[edit.pk]),
         restores=edit.kind not in Edit.EVENTS,
     )
@@ -97,14 +97,14 @@ def _change(edit: Edit) -> Change:
     return Change(edit.kind, edit.before, edit.after)
 
 
-def _lines(edit: Edit) -> Iterable[Line]:
+def _lines(edit: Edit, request: HttpRequest) -> Iterable[Line]:
     match edit.kind:
         case Edit.Kind.RELEASE:
             return _of_release(edit)
         case Edit.Kind.RECORDING:
             return _of_recording(edit)
         case _:
-            return changes_in_words.lines(_change(edit))
+            return changes_in_words.lines(request, _change(edit))
 
 
 def _of_recording(edit: Edit) -> Iterator[Line]:

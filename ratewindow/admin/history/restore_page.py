@@ -1,7 +1,5 @@
 """The page that restores an earlier state: first a preview of what would change, then a POST with a reason."""
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,6 +19,8 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow.admin import code_keys, own_page
 from ratewindow.admin.addresses import reverse
 from ratewindow.admin.history import changes_in_words, entries
+from ratewindow.admin.history.rights import viewable
+from ratewindow.admin.masking import fingerprint, may_see
 from ratewindow.admin.rights import may_enforce, may_not
 from ratewindow.admin.switch_page import may_switch
 from ratewindow.conf.in_words import some_of
@@ -66,21 +66,22 @@ def links(request: HttpRequest, edit: Edit) -> list[Link]:
 
 
 def _labels(request: HttpRequest, edit: Edit) -> dict[str, str]:
-    what = entries.title(edit, request)
+    what, everything = entries.title(edit, request), gettext("All rules, blocks, exemptions and other rates, and the switch")
+    if len(viewable(request)) < len(Edit.Kind):
+        everything = gettext("%s, as far as you may see them") % everything
     return {
         BEFORE: gettext("%s: as it was before this edit") % what,
         AFTER: gettext("%s: as it was after this edit") % what,
-        ALL_BEFORE: gettext("All rules, blocks, exemptions and other rates, and the switch: as they were before this edit"),
-        ALL_AFTER: gettext("All rules, blocks, exemptions and other rates, and the switch: as they were after this edit"),
+        ALL_BEFORE: gettext("%s: as they were before this edit") % everything,
+        ALL_AFTER: gettext("%s: as they were after this edit") % everything,
     }
 
 
 def page(model_admin: "ModelAdmin[Any]", request: HttpRequest, edit: Edit, to: str) -> HttpResponse:
     """The preview, and the handler of its button."""
-    wanted = _wanted(edit, to)
+    kinds = viewable(request)  # whether there is more to restore is not told to those who may not see it
+    wanted = {subject: values for subject, values in _wanted(edit, to).items() if subject.kind in kinds}
     steps = restoring.steps(wanted)
-    if any(not _may_view(model_admin, request, step) for step in steps):
-        raise PermissionDenied
     forbidden = list(dict.fromkeys(sentence for step in steps for sentence in _forbidden(model_admin, request, step)))
     form = ReasonForm(request.POST if request.method == "POST" else None)
     problems: Sequence[str] = ()
@@ -96,7 +97,10 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest, edit: Edit, to: s
                 problems = [gettext("Somebody has made another edit at this moment. Look at the changes again.")]
                 steps = restoring.steps(wanted)
             except DocumentError as error:
-                problems = [*error.problems, gettext("So these values can no longer be saved. Nothing was restored.")]
+                problems = [
+                    *_quoted(request, error, steps),
+                    gettext("So these values can no longer be saved. Nothing was restored."),
+                ]
     context = {
         **own_page.context(model_admin, request, gettext("Restore")),
         "edit_url": reverse("admin:ratewindow_edit_change", args=[edit.pk]),
@@ -139,6 +143,12 @@ def _restore(
     return HttpResponseRedirect(reverse("admin:ratewindow_history"))
 
 
+def _quoted(request: HttpRequest, error: DocumentError, steps: Sequence[Step]) -> Sequence[str]:
+    """What is wrong, which may quote the identity of a block."""
+    has_identity = any(step.subject.kind == Edit.Kind.OVERRIDE for step in steps)
+    return error.problems if may_see(request) or not has_identity else ()
+
+
 def _undo(steps: Sequence[Step]) -> SafeString:
     """A link to the preview of the way back."""
     subject = steps[0].subject
@@ -150,12 +160,7 @@ def _undo(steps: Sequence[Step]) -> SafeString:
 
 
 def _digest(steps: Sequence[Step]) -> str:
-    text = json.dumps([[*step.subject, step.change.before, step.change.after] for step in steps], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _may_view(model_admin: "ModelAdmin[Any]", request: HttpRequest, step: Step) -> bool:
-    return model_admin.has_view_permission(request, Edit(kind=step.subject.kind))
+    return fingerprint([[*step.subject, step.change.before, step.change.after] for step in steps])
 
 
 def _forbidden(model_admin: "ModelAdmin[Any]", request: HttpRequest, step: Step) -> Iterator[str]:

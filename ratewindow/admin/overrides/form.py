@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import switch_page
 from ratewindow.admin.history.conflicts import ConflictForm
-from ratewindow.admin.masking import display, may_see
+from ratewindow.admin.masking import display, may_look_up, may_see
 from ratewindow.admin.overrides import twice, who
 from ratewindow.conf import time_zone
 from ratewindow.identity.address import whole_address
@@ -121,7 +121,7 @@ class OverrideForm(ConflictForm):
     def _ask_if_there_is_one_already(self) -> None:
         first = already(self.instance)
         answer = self.data.get(twice.FIELD)
-        if first is None or answer == twice.ANOTHER:
+        if first is None or answer == twice.ANOTHER or not may_look_up(self.request):
             return
         if answer == twice.EXTEND and twice.may_extend(self.request, first, self.instance):
             self.extends = first

@@ -10,6 +10,7 @@ from ratewindow.admin import explain_links
 from ratewindow.admin.addresses import reverse
 from ratewindow.admin.masking import may_see
 from ratewindow.models import Override, RateRule
+from ratewindow.operations.staff import may_view_overrides
 from ratewindow.overrides.subjects import parse_subject
 
 LIST, ADD = "admin:ratewindow_override_changelist", "admin:ratewindow_override_add"
@@ -24,7 +25,7 @@ def url(page: str, **given: str) -> str:
 
 def of_rule(request: HttpRequest, rule: RateRule) -> dict[str, Any]:
     """What ``override/of_rule.html`` shows: how many name this rule, if this person may see them."""
-    if not _may(request, "view") and not _may(request, "change"):
+    if not may_view_overrides(request):
         return {}
     return {
         "count": Override.objects.get_queryset().not_ended().filter(rule=rule.name).count(),

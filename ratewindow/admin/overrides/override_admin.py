@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow.admin.addresses import reverse
 from ratewindow.admin.confirm_page import AskingAdmin
 from ratewindow.admin.history.edit_admin import object_page
-from ratewindow.admin.masking import display, may_see
+from ratewindow.admin.masking import may_look_up, may_see
 from ratewindow.admin.overrides import around_form, changelist, ends, order, quick, release_page, search, twice, who
 from ratewindow.admin.overrides.form import OverrideForm
 from ratewindow.admin.registering import register
@@ -47,6 +47,10 @@ class OverrideAdmin(AskingAdmin):
             path("<int:pk>/extend/", view(self._button(ends.extend)), name="ratewindow_override_extend"),
             *super().get_urls(),
         ]
+
+    def has_delete_permission(self, request: HttpRequest, obj: Override | None = None) -> bool:
+        """The page that asks before it deletes says what it deletes."""
+        return super().has_delete_permission(request, obj) and self.has_view_or_change_permission(request, obj)
 
     def _button(self, action: Any) -> Any:
         return partial(ends.act_on_one, self, action)
@@ -145,5 +149,6 @@ class OverrideAdmin(AskingAdmin):
             obj.source = "admin"
         identity = obj.identity  # as typed: saving may replace it by a hash
         super().save_model(request, obj, form, change)
-        for note in notes(obj, identity, partial(display, request)):
+        named = identity if may_see(request) or not change else ""  # notes quote it
+        for note in notes(obj, named, of_others=may_look_up(request)):
             messages.warning(request, note)

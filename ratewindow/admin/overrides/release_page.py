@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import own_page
-from ratewindow.admin.masking import may_see
+from ratewindow.admin.masking import may_look_up
 from ratewindow.admin.overrides import links, standing_now, who
 from ratewindow.conf.translation import translated
 from ratewindow.models import Override, RateRule
@@ -90,8 +90,8 @@ def _release(request: HttpRequest, form: ReleaseForm) -> bool:
     except ValueError as error:
         form.add_error("rule" if rule and "rule" in str(error) else "identity", f"{translated(error)}.")
         return False
-    message = released.in_words(name_blocks=may_see(request))
-    if released.ended and request.user.has_perm("ratewindow.add_override"):
+    message = released.in_words(with_blocks=may_look_up(request))
+    if released.ended and may_look_up(request) and request.user.has_perm("ratewindow.add_override"):
         again = links.url(links.ADD, identity=identity, rule=rule)
         message = format_html('{} <a href="{}">{}</a>', message, again, gettext("Block it again…"))
     (messages.warning if released.failure else messages.success)(request, message)

@@ -7,7 +7,7 @@ from django.utils.translation import gettext, ngettext
 
 from ratewindow.admin import explain_links
 from ratewindow.admin.addresses import reverse
-from ratewindow.admin.masking import display
+from ratewindow.admin.masking import may_look_up
 from ratewindow.admin.overrides import links, who
 from ratewindow.conf.translation import translated
 from ratewindow.models import Mode, RateRule
@@ -26,25 +26,24 @@ def context(request: HttpRequest) -> dict[str, Any]:
         return {}
     try:
         identity = as_subject(typed, find_users=who.may_view_users(request))
-        found = standing(identity, request.GET.get("rule", ""))
+        found = standing(identity, request.GET.get("rule", ""), with_overrides=may_look_up(request))
     except ValueError as error:
         return {"problem": f"{translated(error)}."}
     return {
         "who": in_words(identity),
-        "overrides": _overrides(request, found),
+        "overrides": _overrides(found),
+        "hides_overrides": not may_look_up(request),
         "rules": _rules(request, identity, found),
         "others": _others(found),
         "ways": _ways(request, identity),
     }
 
 
-def _overrides(request: HttpRequest, found: Standing) -> list[dict[str, Any]]:
-    if not request.user.has_perm("ratewindow.view_override"):
-        return []
+def _overrides(found: Standing) -> list[dict[str, Any]]:
     return [
         {
             "action": each.get_action_display(),
-            "who": display(request, each.identity),
+            "who": in_words(each.identity),
             "rule": each.rule or gettext("all rules"),
             "rate": each.rate,
             "until": until(each),

@@ -7,10 +7,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from ratewindow.admin.masking import display
 from ratewindow.conf import time_zone
 from ratewindow.models import Override
 from ratewindow.operations.override_notes import already_in_words
+from ratewindow.overrides.subjects import in_words
 
 FIELD, EXTEND, ANOTHER = "twice", "extend", "another"  # the name and the values of the radio buttons
 
@@ -30,7 +30,7 @@ def may_extend(request: HttpRequest, first: Override, new: Override) -> bool:
 
 def question(request: HttpRequest, first: Override, new: Override) -> SafeString:
     """What there is already, with a radio button for each answer; the form is sent again with one of them."""
-    said = already_in_words(first, display(request, first.identity))
+    said = already_in_words(first, in_words(first.identity))
     another = _radio(ANOTHER, gettext("Save another one"))
     if not may_extend(request, first, new):
         return format_html("{} {}", said, another)

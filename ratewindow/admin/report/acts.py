@@ -24,6 +24,7 @@ from ratewindow.limiter.durations import format_duration
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override
 from ratewindow.operations.override_notes import already, already_in_words
+from ratewindow.operations.staff import may_view_overrides
 from ratewindow.overrides.subjects import EVERYBODY, masked, parse_subject
 from ratewindow.reporting.about_request import method_and_path
 from ratewindow.reporting.summary import number
@@ -107,7 +108,7 @@ def _named(request: HttpRequest, identity: str) -> str:
 
 def blocked(request: HttpRequest, identity: str) -> str:
     """That it is blocked already, until when and why, to those who may read the list; otherwise empty."""
-    if not identity or not request.user.has_perm("ratewindow.view_override"):
+    if not identity or not may_view_overrides(request):
         return ""
     with suppress(ValueError):
         if first := already(Override(action=Override.Action.BLOCK, identity=identity)):

@@ -13,6 +13,7 @@ from ratewindow.admin.addresses import reverse
 from ratewindow.admin.overrides.order import counts
 from ratewindow.conf import time_zone
 from ratewindow.models import ThrottleStat
+from ratewindow.operations.staff import may_view_overrides
 from ratewindow.reporting.reading import Reading
 from ratewindow.reporting.stored import Resolution
 from ratewindow.reporting.summary import number
@@ -31,12 +32,11 @@ class Cell:
 
 def around(request: HttpRequest, reading: Reading) -> dict[str, Any]:
     """What ``around.html`` shows."""
-    may_list = request.user.has_perm("ratewindow.view_override")
     return {
         "weekdays": _weekdays(reading),
         "hours": range(24),
         "weeks": WEEKS,
-        "in_force": list(counts(request).sentences())[:1] if may_list else [],
+        "in_force": list(counts(request).sentences())[:1] if may_view_overrides(request) else [],
         "in_force_url": reverse("admin:ratewindow_override_changelist"),
         "collecting": list(_collecting(reading)),
     }

@@ -33,7 +33,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     part, wanted = request.GET.get("part", ""), request.GET.get("format", "")
     if (part not in PARTS or wanted != "csv") and (part, wanted) != ("all", "json"):
         return _choice(model_admin, request)
-    form, show = ReportForm(request.GET), partial(display, request)
+    form, show = ReportForm(request), partial(display, request)
     reading = read(request, form, most=MOST_NAMES)
     if not form.is_valid():
         return HttpResponseBadRequest(str(form.errors.as_json()), content_type="text/plain")
@@ -50,7 +50,7 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
 
 
 def _choice(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
-    query = ReportForm(request.GET).query()
+    query = ReportForm(request).query()
     files = [(name, "csv", gettext("%s (CSV)") % part.label) for name, part in PARTS.items()]
     files.append(("all", "json", gettext("All of it (JSON)")))
     context = {

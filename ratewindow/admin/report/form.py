@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.forms.utils import flatatt
+from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -14,10 +15,12 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow import conf
 from ratewindow.admin.report.modes import MODES, names_of
 from ratewindow.conf import time_zone
-from ratewindow.models import RateRule, ThrottleStat
+from ratewindow.models import Mode, RateRule, ThrottleStat
+from ratewindow.operations.staff import may_view_overrides
 from ratewindow.reporting.periods import CHOICES, LONGEST, Period, between, last
-from ratewindow.reporting.report import Rules
+from ratewindow.reporting.report import WITHOUT_BLOCKS, Rules
 from ratewindow.rules import code_rates
+from ratewindow.rules.rule import BLOCKS
 
 DEFAULT = "1h"
 MOMENT = "%Y-%m-%dT%H:%M"
@@ -39,7 +42,10 @@ class RuleSelect(forms.Select):
 
 
 class ReportForm(forms.Form):
-    """A form sent by GET, so that a report can be bookmarked and shared."""
+    """A form sent by GET, so that a report can be bookmarked and shared.
+
+    Requests of blocked clients that met no rule are a line for those who may know of blocks; they count as enforced.
+    """
 
     period = forms.ChoiceField(
         required=False, choices=[(name, label) for name, (__, label, __) in CHOICES.items()], widget=forms.HiddenInput
@@ -49,9 +55,10 @@ class ReportForm(forms.Form):
     start = forms.DateTimeField(required=False, label=_("From"), widget=forms.DateTimeInput({"type": "datetime-local"}, MOMENT))
     end = forms.DateTimeField(required=False, label=_("To"), widget=forms.DateTimeInput({"type": "datetime-local"}, MOMENT))
 
-    def __init__(self, data: Any) -> None:
-        super().__init__(data, label_suffix="")
-        names = _rule_names(data.get("rule", ""))
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request.GET, label_suffix="")
+        self._blocks = {BLOCKS} if may_view_overrides(request) else set[str]()
+        names = [name for name in _rule_names(self.data.get("rule", "")) if name != BLOCKS or self._blocks]
         cast(forms.ChoiceField, self.fields["rule"]).choices = [("", gettext("All rules")), *((name, name) for name in names)]
 
     def clean(self) -> dict[str, Any]:
@@ -79,8 +86,8 @@ class ReportForm(forms.Form):
         """The rule that was chosen, those of a mode, or all."""
         mode = self._value("mode")
         if self.rule_name() or not mode:
-            return self.rule_name()
-        return names_of(mode)
+            return self.rule_name() or ("" if self._blocks else WITHOUT_BLOCKS)
+        return [*names_of(mode), *(self._blocks if mode == Mode.ENFORCE else ())]
 
     def query(self, **other: str) -> str:
         """The query string of this report, or of one that differs in these values; another period replaces the dates."""

@@ -4,15 +4,13 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.models import Mode, RateRule
 from ratewindow.rules import code_rates
-from ratewindow.rules.rule import BLOCKS
 
 CODE = "code"
 MODES = ((Mode.ENFORCE.value, _("Enforced")), (Mode.SHADOW.value, _("In shadow")), (CODE, _("In code")))
 
 
 def names_of(mode: str) -> list[str]:
-    """The names of the rules in that mode; requests of blocked clients that met no rule count as enforced."""
+    """The names of the rules in that mode; requests of blocked clients that met no rule are of none."""
     if mode == CODE:
         return sorted({*code_rates.names()} - {*RateRule.objects.values_list("name", flat=True)})
-    blocks = [BLOCKS] if mode == Mode.ENFORCE else []
-    return [*RateRule.objects.filter(mode=mode).order_by("name").values_list("name", flat=True), *blocks]
+    return [*RateRule.objects.filter(mode=mode).order_by("name").values_list("name", flat=True)]

@@ -15,6 +15,7 @@ from ratewindow.admin.report.offenders import who_is_refused
 from ratewindow.admin.report.reasons import reasons
 from ratewindow.admin.report.rule_lines import rule_lines
 from ratewindow.admin.rules import rollout_actions
+from ratewindow.operations.staff import may_view_overrides
 from ratewindow.reporting import chart
 from ratewindow.reporting.figures import figures
 from ratewindow.reporting.happening import happening
@@ -54,7 +55,7 @@ def changing(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[s
         "report_field": rollout_actions.REPORT,
         "report_query": form.query(),
         "lists": lists(request, reading.offenders),
-        "reasons": reasons(found.total),
+        "reasons": reasons(found.total, with_blocks=may_view_overrides(request)),
         "advice": [] if found.total.met else list(parts.advice(may_add)),
     }
 

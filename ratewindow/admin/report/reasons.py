@@ -1,10 +1,11 @@
 """How often each reason refused, or led to a decision without Redis, and how long decisions took, as the report lists it."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ratewindow.admin.reasons import FAILED, REFUSED
+from ratewindow.admin.reasons import FAILED, LIMIT_OR_BLOCK, REFUSED
 from ratewindow.reporting.latency import Percentiles, percentiles
 from ratewindow.reporting.summary import number, percent
 from ratewindow.reporting.sums import Sums
@@ -30,7 +31,12 @@ class Reasons:
         return bool(self.refused or self.failed or self.latency)
 
 
-def reasons(total: Sums) -> Reasons:
+def reasons(total: Sums, with_blocks: bool) -> Reasons:
+    """Without blocks a reader does not learn which refusals they made."""
+    if not with_blocks:
+        tally = Counter(total.reasons)
+        tally[LIMIT_OR_BLOCK] = tally.pop("limit", 0) + tally.pop("block", 0)
+        total = total._replace(reasons=+tally)
     return Reasons(
         list(_reasons(total, REFUSED, total.refused, failed=False)),
         list(_reasons(total, FAILED, total.met, failed=True)),

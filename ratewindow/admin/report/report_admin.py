@@ -74,7 +74,7 @@ class ReportAdmin(RecordedAdmin):
             if switch_page.may_switch(request):
                 return HttpResponseRedirect(reverse("admin:ratewindow_switch"))
             raise PermissionDenied
-        form = ReportForm(request.GET)
+        form = ReportForm(request)
         reading = read(request, form)
         shown = page.changing(request, reading, form)
         if LIVE in request.GET:

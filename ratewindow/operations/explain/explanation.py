@@ -79,6 +79,7 @@ class Explanation:
     stays_open: bool  # a page of ours, for staff who correct rules there
     with_shadow: Decision | None  # the refusal if all rules that are met were enforced
     has_shadow: bool  # whether that is another question
+    with_overrides: bool  # False: by the rules alone, for people who may not be told of blocks and exemptions
     away: str  # why Redis gave no answer
 
     @property
@@ -97,16 +98,20 @@ class Explanation:
         return (line for line in self.lines if line.effect != Effect.NOT_MET)
 
 
-def explain(asked: Asked, find_users: bool = True) -> Explanation:
-    """Explain what would be answered now. It counts nothing and changes no state. Raises ValueError for what is not a request."""
+def explain(asked: Asked, find_users: bool = True, with_overrides: bool = True) -> Explanation:
+    """Explain what would be answered now, or without overrides what the rules alone would answer.
+
+    It counts nothing and changes no state. Raises ValueError for what is not a request.
+    """
     with site_functions.unreported():
         request = request_of(asked, find_users)
-        return _explained(asked, request)
+        return _explained(asked, request, with_overrides)
 
 
-def _explained(asked: Asked, request: HttpRequest) -> Explanation:
+def _explained(asked: Asked, request: HttpRequest, with_overrides: bool) -> Explanation:
     current.rulebook()  # waits for the first reading
-    book, enabled = current.held(), conf.current().enabled  # also while limits are switched off
+    held, enabled = current.held(), conf.current().enabled  # also while limits are switched off
+    book = held if with_overrides else held.with_overrides(None)
     doors = doors_of(request)
     walked = walk(request, book, doors)
     rulings = book.overrides.of_request(request) if book.overrides is not None else []
@@ -129,6 +134,7 @@ def _explained(asked: Asked, request: HttpRequest) -> Explanation:
         stays_open=any(stage.stays_open for stage in walked.stages),
         with_shadow=walk(request, book, doors, enforcing).refused if has_shadow else walked.refused,
         has_shadow=has_shadow,
+        with_overrides=with_overrides,
         away=next((part.cause for stage in walked.stages for part in stage.decision.decisions if part.cause), ""),
     )
 

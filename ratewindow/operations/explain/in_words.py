@@ -104,10 +104,14 @@ def steps(found: Explanation) -> list[tuple[str, str]]:
         switched = gettext("no: the setting ENABLED is False")
     else:
         switched = gettext("no: off %s") % found.switch.how() if found.switch is not None else gettext("yes")
+    switch = (gettext("Limits switched on"), switched)
+    if not found.with_overrides:
+        hidden = gettext("not shown to you: to see them takes the permissions view_override and view_identity")
+        return [switch, (gettext("Blocks and exemptions"), hidden)]
     exemptions = [_override(row or ruling) for ruling, row in found.overrides if ruling.action == "allow"]
     blocks = [_override(row or ruling) for ruling, row in found.overrides if ruling.action == BLOCK]
     return [
-        (gettext("Limits switched on"), switched),
+        switch,
         (gettext("Exemptions"), listed(exemptions) or gettext("none")),
         (gettext("Blocks"), listed(blocks) or gettext("none")),
     ]
