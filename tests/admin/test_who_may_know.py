@@ -4,48 +4,50 @@ Staff who may not view them learn nothing of any: every page of the admin, found
 Staff who may view them, but no identities unmasked, learn of none whom it is for.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from difflib import unified_diff
-from itertools import chain, combinations
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 import time_machine
 from django.conf import settings
-from django.contrib.auth.models import Permission, User
-from django.http import HttpResponse
-from django.test import Client, override_settings
+from django.contrib.auth.models import User
+from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
 
 from ratewindow import ratelimit
-from ratewindow.identity import hashed
-from ratewindow.models import AlertChannel, CleaningRun, Edit, Override, RateRule
-from ratewindow.operations.explain.as_values import of_refusal
+from ratewindow.models import AlertChannel, Edit, Override, RateRule
 from ratewindow.operations import release
+from ratewindow.operations.documents.values import of_override
 from ratewindow.reporting import counters
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.rulebook import reading
 from tests.support import override_pages
 from tests.support.admin_addresses import addresses
-from tests.support.document_pages import EXPORT, IMPORT
-from tests.support.doors import behind_middleware, get, plain
-from tests.support.rule_pages import define, said, typed
+from tests.support.document_pages import IMPORT
+from tests.support.doors import answer, behind_middleware, get, plain
+from tests.support.rule_pages import ADD, define, said, typed
 from tests.support.staff import staff
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(transaction=True)
 
 ADDRESS, REASON = "203.0.113.217", "seen where it has no business"
-EXPLAIN, RELEASE, ACT = (reverse(f"admin:ratewindow_{each}") for each in ("explain", "override_release", "report_act"))
-MAY_BE = ("view_identity", "view_raterule", "view_throttlestat")
-ALSO = ("add_raterule", "change_raterule", "add_override", "delete_override", "release_identity", "export_throttlestat", "switch_limits")
-WITHOUT = [*chain.from_iterable(combinations(MAY_BE, count) for count in range(4)), (*MAY_BE, *ALSO)]
-EVERYTHING_ELSE = WITHOUT[-1]
-MASKED = ("view_raterule", "view_throttlestat", "view_override", *ALSO)  # all but to see identities
-CHANGES = re.compile(r"csrfmiddlewaretoken\" value=\"\w+\"|nonce=\"\w+\"|csrf_token\":\"\w+\"")
+NETWORK, LAST = "203.0.113.x", ".217"  # what a masked address shows, and what it hides
+EXPLAIN, RELEASE, ACT, REPORT, EXPORT = (
+    reverse(f"admin:ratewindow_{each}") for each in ("explain", "override_release", "report_act", "report", "report_export")
+)
+EDITS_RULES = ("add_raterule", "change_raterule", "enforce_raterule")
+ALSO = (*EDITS_RULES, "add_override", "delete_override", "release_identity", "export_throttlestat", "switch_limits")
+READS = ("view_raterule", "view_throttlestat")
+WITHOUT = [(), *((each,) for each in READS), *((each, "view_identity") for each in READS), (*READS, "view_identity", *ALSO)]
+MASKED = (*READS, "view_override", *ALSO)  # all but to see identities
+EACH_TIME = re.compile(
+    r"csrfmiddlewaretoken\" value=\"\w+\"|nonce=\"\w+\"|Redis is [\d.]+ s ahead|(?:Answers in|Memory|Keys)</th><td>[^<]+"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +68,7 @@ def overridden(action: str = "block", identity: str = f"ip:{ADDRESS}", **fields:
 
 
 def ask(count: int, path: str = "/login/", address: str = ADDRESS) -> None:
+    """Requests, and what is collected of them."""
     reading.reload()
     site = behind_middleware(plain(False))
     for _ in range(count):
@@ -74,31 +77,56 @@ def ask(count: int, path: str = "/login/", address: str = ADDRESS) -> None:
     collect_stats()
 
 
+def pages(block: Override) -> list[str]:
+    """Every address of the admin of ours, also those of this block, and each edit with the states around it."""
+    edits = [*Edit.objects.values_list("pk", flat=True)]
+    of_block = [reverse(f"admin:ratewindow_override_{each}", args=[block.pk]) for each in ("change", "delete", "history", "end")]
+    entries = [reverse("admin:ratewindow_edit_change", args=[pk]) for pk in edits]
+    states = [
+        reverse("admin:ratewindow_history_restore", args=[pk, to])
+        for pk in edits
+        for to in ("before", "after", "all-before", "all-after")
+    ]
+    return [reverse("admin:index"), *addresses(), *of_block, *entries, *states]
+
+
 def questions() -> list[str]:
-    """Addresses with the client in the query string, as people type it."""
+    """Addresses with a client in the query string, as people ask for it."""
     asked = {"address": ADDRESS, "path": "/login/", "method": "POST"}
-    everywhere = [f"{reverse(f'admin:ratewindow_{each}_changelist')}?q={ADDRESS}" for each in ("override", "edit", "raterule")]
-    named = [{"identity": who, "rule": rule} for who in (ADDRESS, f"ip:{ADDRESS}", "user:42") for rule in ("", "login")]
+    named = [{"identity": who, "rule": rule} for who in (ADDRESS, "user:42") for rule in ("", "login")]
     return [
-        *everywhere,
+        *(f"{reverse(f'admin:ratewindow_{each}_changelist')}?q={ADDRESS}" for each in ("override", "edit", "raterule")),
         f"{reverse('admin:ratewindow_override_changelist')}?identity={ADDRESS}",
-        f"{reverse('admin:ratewindow_report')}?rule=blocks",
-        f"{reverse('admin:ratewindow_report')}?mode=enforce",
-        f"{reverse('admin:ratewindow_report_export')}?part=all&format=json",
+        *(f"{REPORT}?{query}" for query in ("rule=blocks", "mode=enforce", "period=24h")),
+        f"{EXPORT}?part=all&format=json",
         f"{EXPLAIN}?{urlencode(asked)}",
         f"{EXPLAIN}?{urlencode({**asked, 'user': 'user:42'})}",
         *(f"{page}?{urlencode(each)}" for each in named for page in (RELEASE, override_pages.ADD)),
     ]
 
 
-def visited(client: Client, pages: list[str]) -> dict[str, tuple[int, str]]:
+def visited(client: Client, wanted: list[str]) -> dict[str, str]:
     """The status and the text of each page, without what differs each time."""
     found = {}
-    for page in pages:
-        response = client.get(page)
-        place = response.headers.get("Location", "")
-        found[page] = response.status_code, place + CHANGES.sub("", b"".join(response).decode())
+    for page in wanted:
+        response: Any = client.get(page)
+        text = b"".join(response).decode()
+        found[page] = EACH_TIME.sub("", f"{response.status_code} {response.headers.get('Location', '')}\n{text}")
     return found
+
+
+def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
+    return [
+        line for page in one for line in unified_diff(one[page].splitlines(), other[page].splitlines(), page, lineterm="", n=0)
+    ]
+
+
+def messages(response: Any) -> list[str]:
+    """What the page says first of all, of what was done."""
+    return [
+        re.sub(r"<[^>]+>", "", each)
+        for each in re.findall(r'<li class="(?:success|warning|info|error)">(.*?)</li>', response.content.decode())
+    ]
 
 
 def forget_overrides() -> None:
@@ -115,26 +143,14 @@ def test_every_page_is_the_same_with_and_without_any_for_who_may_not_view_them(
     define("admin", "5/m", prefix="/admin/", mode="shadow")
     AlertChannel.objects.create(name="ops", way="log")
     ask(2)
-    user = User.objects.get(username="staff0")
-    held = {"user": f"user:{user.pk}", "group": "group:colleagues"}
     made = overridden()
-    overridden("allow", held["user"])
+    overridden("allow", f"user:{User.objects.get().pk}")
     overridden("rate", "user:42", rule="login", rate="1/h")
-    edits = [*Edit.objects.values_list("pk", flat=True)]
-    states = [reverse("admin:ratewindow_history_restore", args=[pk, to]) for pk in edits for to in ("after", "all-before", "all-after")]
-    entries = [reverse("admin:ratewindow_edit_change", args=[pk]) for pk in edits]
-    pages = [reverse("admin:index"), *addresses(), *override_pages_of(made), *entries, *states, *questions()]
-    client.get(reverse("admin:index"))
-    before = visited(client, pages)
-    texts = {page: text for page, (_, text) in before.items() if REASON in text}
-    assert texts == {}
+    wanted = [*pages(made), *questions()]
+    with_them = visited(client, wanted)
+    assert [page for page, text in with_them.items() if REASON in text] == []
     forget_overrides()
-    after = visited(client, pages)
-    assert [line for page in pages for line in unified_diff(*(f"{each[page][0]}\n{each[page][1]}".splitlines() for each in (before, after)), page, lineterm="", n=0)] == []
-
-
-def override_pages_of(row: Override) -> list[str]:
-    return [reverse(f"admin:ratewindow_override_{each}", args=[row.pk]) for each in ("change", "delete", "history", "end", "extend")]
+    assert differences(with_them, visited(client, wanted)) == []
 
 
 @pytest.mark.parametrize("more", [(), ("change_override",)], ids=["looks", "changes"])
@@ -142,18 +158,171 @@ def test_no_page_has_whom_one_is_for_for_who_may_not_see_identities(rule: RateRu
     client = staff(*MASKED, *more)
     ask(1, address="198.51.100.7")
     AlertChannel.objects.create(name="ops", way="log")
-    made = overridden()
+    made = overridden(starts_at=None)
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": "all"}):
-        made.expires_at = datetime.fromisoformat("2026-11-20T13:00:00+00:00")
         made.save()
-    assert made.identity != f"ip:{ADDRESS}"
+    assert made.identity.startswith("ip:#")
     release.release(f"ip:{ADDRESS}")
-    made.refresh_from_db()
-    edits = [*Edit.objects.values_list("pk", flat=True)]
-    states = [reverse("admin:ratewindow_history_restore", args=[pk, to]) for pk in edits for to in ("before", "after", "all-before", "all-after")]
-    entries = [reverse("admin:ratewindow_edit_change", args=[pk]) for pk in edits]
-    pages = [reverse("admin:index"), *addresses(), *override_pages_of(made), *entries, *states]
-    shown = visited(client, pages)
-    assert any(REASON in text for _, text in shown.values()), "the reason is shown to who may read the row"
-    last = ADDRESS.rpartition(".")[2]
-    assert {page: text for page, (_, text) in shown.items() if ADDRESS in text or f".{last}" in text} == {}
+    shown = visited(client, pages(made))
+    assert any(REASON in text for text in shown.values()), "the reason is shown to who may read the row"
+    assert any(NETWORK in text for text in shown.values()), "so is the mask, of the history too"
+    assert [page for page, text in shown.items() if ADDRESS in text or LAST in text] == []
+
+
+@pytest.mark.parametrize("anonymize", ["none", "all"])
+def test_no_page_has_a_digest_by_which_an_identity_could_be_tried_out(anonymize: str) -> None:
+    client = staff(*MASKED, "change_override")
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": anonymize}):
+        made = overridden()
+        text = override_pages.text(client.get(override_pages.change(made)))
+    (opened,) = re.findall(r'name="opened" value="(\w+)"', text)
+    guessed = json.dumps(of_override(made), sort_keys=True).encode()
+    assert opened not in hashlib.sha256(guessed).hexdigest()
+
+
+def test_whoever_sees_masks_gets_the_same_explanation_of_each_address_of_a_masked_network(rule: RateRule) -> None:
+    overridden()
+    client = staff("view_raterule", "view_override")
+    said_of = {}
+    for address in (ADDRESS, "203.0.113.218"):
+        text = visited(client, [f"{EXPLAIN}?{urlencode({'path': '/login/', 'address': address})}"]).popitem()[1]
+        said_of[address] = text.replace(address, "")
+    assert said_of[ADDRESS] == said_of["203.0.113.218"]
+    assert "By the rules alone: blocks, exemptions and other rates are not shown to you" in said_of[ADDRESS]
+    assert "not shown to you: to see them takes the permissions view_override and view_identity" in said_of[ADDRESS]
+
+
+def test_an_explanation_does_not_show_how_the_mask_of_a_typed_client_looks() -> None:
+    define("each", "3/h", path="/login/", mode="enforce", key="user")
+    reading.reload()
+    user = User.objects.create_user("ann")
+    text = said(staff("view_raterule", "view_override").get(EXPLAIN, {"path": "/login/", "user": f"user:{user.pk}"}))
+    assert "counted per user" in text and "user:#" not in text
+
+
+@pytest.mark.parametrize("permissions", [(), ("view_override",), ("view_identity",)])
+def test_whoever_may_not_look_up_a_client_releases_it_without_learning_what_held(
+    rule: RateRule, permissions: tuple[str, ...]
+) -> None:
+    client = staff("release_identity", "add_override", *permissions)
+    overridden("rate", rule="login", rate="1/h")
+    sent = {"identity": ADDRESS, "reason": "a friend"}
+    ask(1)
+    shown = said(client.get(RELEASE, {"identity": ADDRESS}))
+    assert "1 of 3 used" in shown and REASON not in shown and "By the rules alone" in shown
+    who = f"ip:{ADDRESS}"
+    assert messages(client.post(RELEASE, sent, follow=True)) == [
+        f"Released {who}: its counts under login deleted, any block that named it ended."
+    ]
+    overridden()
+    overridden(identity="ip:203.0.113.0/24")
+    assert messages(client.post(RELEASE, sent, follow=True)) == [
+        f"Released {who}: it had no counts, any block that named it ended."
+    ]
+    assert Override.objects.get(identity=f"ip:{ADDRESS}", action="block").state == "ended"
+
+
+@pytest.mark.parametrize("permissions", [(), ("view_override",), ("view_identity",)])
+@pytest.mark.parametrize("held", ["block", "allow"])
+def test_whoever_may_not_look_up_a_client_blocks_it_without_learning_what_held(permissions: tuple[str, ...], held: str) -> None:
+    client = staff("add_override", "view_throttlestat", *permissions)
+    sent = override_pages.typed(identity=ADDRESS, reason="again")
+    pressed = {"do": "block-1h", "identity": f"ip:{ADDRESS}", "reason": "again"}
+    told = []
+    for _ in range(2):
+        told.append(
+            [messages(client.post(override_pages.ADD, sent, follow=True)), messages(client.post(ACT, pressed, follow=True))]
+        )
+        forget_overrides()
+        overridden(held)
+    assert told[0] == told[1] and all(map(all, told))
+
+
+def test_an_import_says_the_same_of_a_block_that_the_site_has_and_of_one_that_it_lacks() -> None:
+    overridden()
+    for permissions in (("view_override",), ("view_identity",), ()):
+        client = staff("view_raterule", *EDITS_RULES, *permissions, "add_override", "change_override"[: 15 * (not permissions)])
+        told = set()
+        for values in (
+            {"identity": f"ip:{ADDRESS}", "reason": REASON},
+            {"identity": f"ip:{ADDRESS}", "reason": "another"},
+            {"identity": "ip:203.0.113.218"},
+            {"identity": "no identity"},
+        ):
+            document = {"ratewindow": 1, "rules": [], "overrides": [{"action": "block", **values}]}
+            told.add(EACH_TIME.sub("", override_pages.text(client.post(IMPORT, {"pasted": json.dumps(document)}))))
+        (text,) = told
+        assert "remove the section “overrides”" in text and "would change:" not in text and REASON not in text
+
+
+def a_code() -> str:
+    """Of a refusal by a block, or by another rate."""
+    request = RequestFactory().post("/login/", REMOTE_ADDR=ADDRESS, headers={"Accept": "application/problem+json"})
+    view = ratelimit("login")(plain(False))
+    for _ in range(2):
+        response = answer(view, request)
+    counters.flush()
+    return str(json.loads(response.content)["code"])
+
+
+def test_the_code_of_a_blocked_client_is_unknown_to_who_may_not_view_blocks(rule: RateRule) -> None:
+    overridden()
+    code = a_code()
+    seen = said(staff("view_raterule", "view_override", "view_identity").get(EXPLAIN, {"code": code}))
+    assert "Blocked" in seen and REASON in seen
+    told = said(staff("view_raterule", "view_identity").get(EXPLAIN, {"code": code}))
+    assert told.replace(code, "22222") == said(staff("view_raterule", "view_identity").get(EXPLAIN, {"code": "22222"})).replace(
+        "staff2", "staff1"
+    )
+    assert "Nor is one of a block shown to you" in told
+
+
+def test_the_code_of_a_client_with_another_rate_does_not_tell_the_rate(rule: RateRule) -> None:
+    overridden("rate", rule="login", rate="1/h")
+    code = a_code()
+    seen = override_pages.text(staff("view_raterule", "view_override", "view_identity").get(EXPLAIN, {"code": code}))
+    assert "1/h" in seen
+    told = override_pages.text(staff("view_raterule", "view_identity").get(EXPLAIN, {"code": code}))
+    assert "Over the limit" in told and "1/h" not in told and REASON not in told
+
+
+def test_the_report_does_not_say_which_requests_a_block_refused_to_who_may_not_view_blocks(rule: RateRule) -> None:
+    overridden()
+    ask(5, path="/elsewhere/")
+    ask(1)
+    readers = staff("view_throttlestat", "view_identity", "export_throttlestat"), staff("view_throttlestat", "view_override")
+    later = time_machine.travel("2026-11-20 12:05:00+00:00", tick=False)
+    with later:
+        hidden, shown = ([said(client.get(f"{REPORT}{query}")) for query in ("", "?rule=blocks")] for client in readers)
+        exported = json.loads(readers[0].get(f"{EXPORT}?part=all&format=json").content)
+    assert "Requests of blocked clients that met no enforced rule." in shown[0] and "Blocked" in shown[0]
+    assert "Requests of blocked clients" not in hidden[0] and "Over the limit, or blocked" in hidden[0]
+    assert "5" not in re.findall(r"(\d+) refused", hidden[0]) and "Select a valid choice" in hidden[1]
+    assert {each["rule"] for each in exported["rules"]} == {"login"} == {each["rule"] for each in exported["time"]}
+
+
+def test_a_warning_of_a_lockout_does_not_tell_that_its_reader_is_exempt() -> None:
+    sent = typed(("5", "1m"), name="narrow", applies_to="all", pattern="", mode="enforce")
+    User.objects.create_user("colleague", is_staff=True)
+    told = []
+    for permissions in ((), ("view_override",)):
+        client = staff("view_raterule", *EDITS_RULES, *permissions)
+        overridden("allow", f"user:{User.objects.latest('pk').pk}")
+        told.append(said(client.post(ADD, sent)))
+    assert "You would be refused in the admin" in told[0]
+    assert "All other staff would be refused in the admin" in told[1]
+
+
+def test_a_note_about_a_saved_block_does_not_quote_its_identity_to_who_sees_masks() -> None:
+    made = overridden(identity="user:4711", rule="nowhere")
+    client = staff("view_override", "change_override")
+    text = said(client.post(override_pages.change(made), override_pages.typed(rule="nowhere", reason="once more"), follow=True))
+    assert "There is no rule" in text and "4711" not in text
+
+
+def test_whoever_may_delete_blocks_but_not_view_them_is_shown_none() -> None:
+    made = overridden()
+    client = staff("delete_override")
+    page = reverse("admin:ratewindow_override_delete", args=[made.pk])
+    assert client.get(page).status_code == client.post(page, {"post": "yes"}).status_code == 403
+    assert staff("delete_override", "view_override").post(page, {"post": "yes"}).status_code == 302
