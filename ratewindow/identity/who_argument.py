@@ -11,7 +11,7 @@ from ratewindow.limiter.keys import joined
 from ratewindow.limiter.problem import Problem, translatable
 
 _EXAMPLES = translatable("user:42 or ip:203.0.113.9")
-_EXACT = frozenset(("user", "session", "route", "path", "method", "scope"))  # kinds that are never normalised
+EXACT = frozenset(("user", "session", "route", "path", "method", "scope"))  # kinds that are never normalised
 
 
 def parse_identity(who: str | tuple[str, ...], normaliser: Normaliser = as_sent) -> str:
@@ -39,9 +39,9 @@ def _parse_value(value: str, normaliser: Normaliser) -> str:
         return f"ip:{masked_address(rest)}"
     kind = ALIASES.get(kind, kind)
     if kind not in TEXTS:
-        if kind not in _EXACT and (near := _nearest_kind(kind)):
+        if kind not in EXACT and (near := _nearest_kind(kind)):
             raise Problem("{who!r} is of an unknown kind: did you mean {near}:{rest}?", who=value, near=near, rest=rest)
-        return value if kind in _EXACT or normaliser is as_sent else f"{kind}:{normaliser(rest)}"
+        return value if kind in EXACT or normaliser is as_sent else f"{kind}:{normaliser(rest)}"
     name, _, sent = rest.partition(":")
     part = typed(f"{kind}:{name.lower() if kind == 'header' else name}:", sent, normaliser)
     if part is None:
@@ -57,5 +57,5 @@ def _parse_value(value: str, normaliser: Normaliser) -> str:
 @lru_cache(maxsize=1024)
 def _nearest_kind(kind: str) -> str:
     """The built-in kind that is one letter off; empty if there is none, or if the kind is a key of the site."""
-    near = difflib.get_close_matches(kind, ("ip", *_EXACT, *TEXTS), n=1, cutoff=0.8)
+    near = difflib.get_close_matches(kind, ("ip", *EXACT, *TEXTS), n=1, cutoff=0.8)
     return near[0] if near and custom_keys.find(kind) is None else ""

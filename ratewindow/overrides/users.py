@@ -87,6 +87,14 @@ def called(text: str, most: int) -> dict[str, str]:
     return {f"user:{user.pk}": ", ".join(filter(None, (str(getattr(user, name)) for name in names))) for user in found}
 
 
+def names(text: str) -> list[str]:
+    """The login name and the e-mail address of the user with this primary key, those that it has."""
+    model: Any = get_user_model()
+    user = model._base_manager.filter(pk=_key(text)).first()
+    found = [str(getattr(user, name) or "") for name in (model.USERNAME_FIELD, *_email_field(model))] if user is not None else []
+    return [*filter(str.strip, found)]
+
+
 def is_group(text: str) -> bool:
     """Whether there is a group of this name."""
     groups = groups_of_users()

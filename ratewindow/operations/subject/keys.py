@@ -1,16 +1,16 @@
 """A client in Redis: its states, and what processes have sent of the last hours about refused and busy clients."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from ratewindow.identity import parse_identity
 from ratewindow.operations import client_rules
 from ratewindow.operations.subject import recordings
 from ratewindow.operations.subject.found import Found
 from ratewindow.operations.subject.named import Named
 from ratewindow.reporting import codes, minutes, who
+from ratewindow.reporting.codes import Refusal
 from ratewindow.reporting.who import CLIENT, Who
 from ratewindow.rulebook import current
 from ratewindow.store import process_clients, state_keys
@@ -18,39 +18,48 @@ from ratewindow.store import process_clients, state_keys
 AHEAD = 10  # minutes by which the clock of a process may be ahead
 
 
-def find(named: Named) -> Iterator[Found]:
+def identities(named: Named) -> Iterator[str]:
+    """Those that name the client, of what processes have sent."""
+    if process_clients.in_memory():
+        return
+    yield from (each for _, _, value in _who(named) for each in value.groups[CLIENT].named if named.is_in(each))
+    yield from (each for _, _, refusal in _codes(named) for by in refusal.by if named.is_in(each := by.identity))
+
+
+def find(named: Named, stored: Collection[str]) -> Iterator[Found]:
     if process_clients.in_memory():
         return
     client = process_clients.patient_client()
-    yield Found("counts in Redis", sum(client.exists(key) for key in _states(named)))
+    yield Found("counts in Redis", sum(client.exists(key) for key in _states(named, stored)))
     fields = [(minute, field) for minute, field, _ in _who(named)]
     yield _found("clients of the last hours in Redis", [minute for minute, _ in fields])
     yield Found("recordings in Redis", len(recordings.fields(named)))
-    yield _found("codes of refusals in Redis", [minute for minute, _ in _codes(named)])
+    yield _found("codes of refusals in Redis", [minute for minute, _, _ in _codes(named)])
 
 
-def erase(named: Named) -> None:
+def erase(named: Named, stored: Collection[str]) -> None:
     """Delete the states and codes, and put a stand-in for the client into what the collector has not stored yet."""
     if process_clients.in_memory():
         return
     client, stand_in = process_clients.patient_client(), named.stand_in()
-    for key in _states(named):
+    for key in _states(named, stored):
         client.unlink(key)
     for minute, field, value in _who(named):
         client.hset(state_keys.minute_who(minute), field, _renamed(value, stand_in.of).to_text())
     recordings.erase_fields(named)
-    for minute, code in _codes(named):
+    for minute, code, _ in _codes(named):
         client.hdel(state_keys.minute_codes(minute), code)
 
 
-def _states(named: Named) -> list[str]:
-    """The keys of states that the client may have, alone: of identities that are joined of more nobody knows the rest."""
+def _states(named: Named, stored: Collection[str]) -> list[str]:
+    """The keys of states that the client may have, alone, or joined with more where that is `stored`: else nobody knows the
+    rest."""
     found: set[str] = set()
     book = current.rulebook()
     for name in client_rules.names(book):
         for rule in client_rules.named(book, name):
             names = [*rule.state_names, *filter(None, [rule.lock_name])]
-            tags = state_keys.client_tags(parse_identity(named.values, rule.recipe.normaliser))
+            tags = [tag for each in {*named.identities(rule.recipe.normaliser), *stored} for tag in state_keys.client_tags(each)]
             found.update(state_keys.state(each, tag) for each in names for tag in tags)
     return sorted(found)
 
@@ -69,11 +78,11 @@ def _renamed(value: Who, of: Callable[[str], str]) -> Who:
     return value._replace(groups={**value.groups, CLIENT: group._replace(named=renamed)})
 
 
-def _codes(named: Named) -> Iterator[tuple[int, bytes]]:
+def _codes(named: Named) -> Iterator[tuple[int, bytes, Refusal]]:
     for minute, code, text in _fields(state_keys.minute_codes, codes.EXPIRES_S):
         refusal = codes.from_text(code.decode(errors="replace"), text)
         if refusal is not None and any(named.is_in(by.identity) for by in refusal.by):
-            yield minute, code
+            yield minute, code, refusal
 
 
 def _fields(key: Callable[[int], str], age_s: int) -> Iterator[tuple[int, bytes, str]]:

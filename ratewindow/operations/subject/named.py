@@ -2,10 +2,14 @@
 
 import re
 import secrets
+from itertools import product
 
 from ratewindow.identity import forms, parse_identity, split
+from ratewindow.identity.normalise import Normaliser, as_sent, normalised
 from ratewindow.identity.typed_values import kind_and_name
 from ratewindow.limiter.keys import joined
+from ratewindow.operations.subject.spellings import TYPED_IN, in_fields, is_exact, spelled, variants
+from ratewindow.overrides import users
 from ratewindow.overrides.as_typed import as_subject
 from ratewindow.overrides.subjects import parse_subject
 
@@ -15,39 +19,60 @@ ERASED = "[erased]"
 class Named:
     """A client as somebody has typed it: ``ip:203.0.113.9``, ``user:42``, a login name, or several parts that are joined by +.
 
-    ValueError if it is not one client, or only a hash: then what was counted for it cannot be found.
+    A login name or an e-mail address stands for the user, and for what was typed into fields of forms. ValueError if it is not
+    one client, or only a hash: then what was counted for it cannot be found.
     """
 
     def __init__(self, typed: str) -> None:
         subject = parse_subject(as_subject(typed))
         if subject.hashed or not (subject.key or subject.counts_as_one):
             raise ValueError(f"{typed!r} is not one client: write for example ip:203.0.113.9 or user:42, in full")
-        self.values = split(subject.text) if subject.key else (parse_identity(subject.text),)
+        values = split(subject.text) if subject.key else (parse_identity(subject.text),)
+        by_name = subject.key == "user" and ":" not in typed
+        self._names = frozenset(map(normalised, users.names(subject.text.removeprefix("user:")))) if by_name else frozenset[str]()
         # By value: an identity that is joined of more names the client, too, and one that lacks a value does not.
-        self._forms = [frozenset({value, *forms(value)}) for value in self.values]
+        self._first = values[0]
+        self._spelled = [spelled(value) for value in values]
+        self._variants = [{*variants(value)} for value in values]
+        if by_name:
+            self._variants[0] |= {each for value in in_fields(self._names) for each in variants(value)}
+        self._forms = [frozenset(form for each in every for form in (each, *forms(each))) for every in self._variants]
         if not subject.key:
             self._forms[0] |= {subject.text}
-        self._mentions = re.compile("|".join(_mention(text) for text in sorted({*self._forms[0], *self._spoken(typed)})))
+        texts = {text.strip() for text in (*self._forms[0], *self._spoken(typed, values))}
+        self._mentions = re.compile("|".join(map(_mention, sorted(texts))), re.IGNORECASE)
 
-    def _spoken(self, typed: str) -> list[str]:
-        """How people write it in a sentence: an address without its kind. A number alone may be anything."""
-        texts = [*self.values, typed.strip()] if len(self.values) == 1 else []
-        return [text.partition("ip:")[2] or text for text in texts if text.startswith("ip:") or ":" in text]
+    def _spoken(self, typed: str, values: tuple[str, ...]) -> list[str]:
+        """How people write it in a sentence: an address without its kind, an e-mail address. A number or a name alone may be
+        anything."""
+        texts = [*values, typed, *self._names] if len(values) == 1 else []
+        return [text.partition("ip:")[2] or text for text in texts if text.startswith("ip:") or ":" in text or "@" in text]
 
     @property
     def texts(self) -> list[str]:
         """Texts of which each identity that names the client has one, to narrow a search."""
-        return sorted(self._forms[0])
+        if not is_exact(self._first):
+            return [self._first.removesuffix(kind_and_name(self._first)[2])]
+        return [self._first, *forms(self._first), *(f"{kind}:" for kind in TYPED_IN if self._names)]
 
-    @property
-    def all_forms(self) -> frozenset[str]:
-        """Every text that stands for one of its values."""
-        return frozenset().union(*self._forms)
+    def identities(self, normaliser: Normaliser = as_sent) -> set[str]:
+        """Those that requests of the client may have, alone."""
+        return {parse_identity(values, normaliser) for values in product(*self._variants)}
 
     def is_in(self, identity: str) -> bool:
         """Whether an identity, joined or not, names the client."""
         parts = split(identity)
-        return all(not known.isdisjoint(parts) for known in self._forms)
+        return all(any(self._is(number, part) for part in parts) for number in range(len(self._forms)))
+
+    def has(self, part: str) -> bool:
+        """Whether a typed value is one of the client's."""
+        return any(self._is(number, part) for number in range(len(self._forms)))
+
+    def _is(self, number: int, part: str) -> bool:
+        if part in self._forms[number] or spelled(part) == self._spelled[number]:
+            return True
+        kind, _, value = kind_and_name(part)
+        return kind in TYPED_IN and bool(self._names) and normalised(value) in self._names
 
     def is_mentioned(self, text: str) -> bool:
         return self._mentions.search(text) is not None
@@ -61,22 +86,22 @@ class Named:
 
 
 class StandIn:
-    """A hash of nothing in the place of the client, so that sums stay what they are: the same for all rows of one erasure."""
+    """A hash of nothing in the place of each spelling of the client, so that sums stay what they are: the same for all rows of
+    one erasure."""
 
     def __init__(self, named: Named) -> None:
-        self._named, self._hash = named, f"#{secrets.token_urlsafe(12)}"
+        self._named, self._hashes = named, dict[str, str]()
 
     def of(self, identity: str) -> str:
         """The identity with the client's values replaced, or as it is."""
         if not self._named.is_in(identity):
             return identity
-        known = self._named.all_forms
-        parts = [self._instead(part) if part in known else part for part in split(identity)]
+        parts = [self._instead(part) if self._named.has(part) else part for part in split(identity)]
         return joined(parts) if len(parts) > 1 else parts[0]
 
     def _instead(self, part: str) -> str:
         value = kind_and_name(part)[2]
-        return part[: len(part) - len(value)] + self._hash
+        return part.removesuffix(value) + self._hashes.setdefault(part, f"#{secrets.token_urlsafe(12)}")
 
 
 def _mention(text: str) -> str:

@@ -4,7 +4,6 @@ import time
 from datetime import timedelta
 
 from ratewindow.conf import time_zone
-from ratewindow.identity import parse_identity
 from ratewindow.models import RecordedHour, Recording
 from ratewindow.operations import client_rules
 from ratewindow.operations.subject.named import Named
@@ -18,7 +17,7 @@ def names(named: Named) -> set[str]:
     """Those that the client may have, by each pepper, as each rule reads its values."""
     book = current.rulebook()
     rules = [rule for name in client_rules.names(book) for rule in client_rules.named(book, name)]
-    identities = {parse_identity(named.values, rule.recipe.normaliser) for rule in rules} | {parse_identity(named.values)}
+    identities = {each for rule in rules for each in named.identities(rule.recipe.normaliser)} | named.identities()
     return {name_of(tag) for identity in identities for tag in state_keys.client_tags(identity)}
 
 

@@ -17,6 +17,13 @@ from ratewindow.operations.subject.named import Named
 AT_ONCE = 500
 
 
+def identities(named: Named) -> Iterator[str]:
+    """Those that name the client."""
+    yield from (each.identity for each in _overrides(named))
+    yield from (each.value for each in _offenders(named))
+    yield from (identity for edit in _edits(named) for identity in _identities(edit) if named.is_in(identity))
+
+
 def find(named: Named) -> Iterator[Found]:
     overrides = _overrides(named)
     in_words = ", ".join(sorted({f"{each.action} {each.rule or 'all rules'}" for each in overrides}))
@@ -56,7 +63,8 @@ def erase(named: Named) -> None:
 
 
 def _overrides(named: Named) -> list[Override]:
-    return [each for each in Override.objects.filter(_has(named, "identity")) if named.is_in(each.identity)]
+    may_be = _has(named, "identity") | models.Q(identity__contains="/")  # a network, which may be a part of the client
+    return [each for each in Override.objects.filter(may_be).iterator() if named.is_in(each.identity)]
 
 
 def _reasons(named: Named) -> list[Override]:

@@ -15,10 +15,10 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.core import serializers
 from django.core.management import CommandError, call_command
-from django.test import override_settings
+from django.test import RequestFactory, override_settings
 
 from ratewindow.conf import time_zone
-from ratewindow.identity import forms
+from ratewindow.identity import forms, hashed, joined
 from ratewindow.models import Edit, OffenderStat, Override, RateRule, RecordedHour, Recording, RuleWindow
 from ratewindow.operations import release
 from ratewindow.operations.subject import Named, erase, find, recordings
@@ -26,7 +26,7 @@ from ratewindow.reporting import counters
 from ratewindow.reporting.collecting import collect_stats
 from ratewindow.rulebook import reading
 from ratewindow.store import process_clients, state_keys
-from tests.support.doors import behind_middleware, get, plain
+from tests.support.doors import answer, behind_middleware, get, plain
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -140,6 +140,83 @@ def test_joined_identities_name_each_of_their_values() -> None:
     assert not named.is_in("user:421") and not named.is_in("14:ip:203.0.113.9+8:user:421")
     both = Named("ip:203.0.113.9+user:42")
     assert both.is_in("14:ip:203.0.113.9+7:user:42") and not both.is_in("user:42")
+
+
+def log_in(name: str, times: int = 3) -> None:
+    site = behind_middleware(plain(False))
+    for _ in range(times):
+        answer(site, RequestFactory().post("/login/", {"username": name}, REMOTE_ADDR=OTHER))
+
+
+SPELLINGS = ("ann", "ANN", "Ann ", " aNN", "\uff21nn")
+
+
+def fill_with_spellings() -> None:
+    """What five ways to type one name leave behind under rules that do not normalise, and one that is like it."""
+    RateRule.objects.define("name", "1/h", path="/login/", key="post:username", mode="enforce")
+    RateRule.objects.define("both", "1/h", path="/login/", key="ip+post:username", mode="enforce")
+    window, now = RuleWindow.objects.get(rule__name="name").freeze(), time_zone.now()
+    Recording.objects.create(rule="name", window=window.tag, rate=window.text, since=now, until=now + timedelta(days=1))
+    reading.reload()
+    for name in (*SPELLINGS, "anna"):
+        log_in(name)
+        Override.objects.create(identity=joined([f"ip:{OTHER}", f"post:username:{name}"]), action="block", rule="other")
+        Override.objects.create(identity=f"post:username:{name}", action="block", reason=f"as post:username:{name}")
+    counters.flush()
+    collect_stats()
+    for name in (*SPELLINGS, "anna"):
+        log_in(name, 1)
+    counters.flush()
+
+
+@pytest.mark.parametrize("typed", ["ann", "ANN@example.com", "post:username:ann", "post:username: Ann"])
+def test_every_spelling_of_a_name_is_found_and_erased(typed: str) -> None:
+    User.objects.create_user("ann", "ann@example.com")
+    fill_with_spellings()
+    erase(Named(typed))
+    reading.reload()
+    left = stored_everywhere()
+    parts = [f"post:username:{name}" for name in SPELLINGS]
+    assert [part for part in parts if part in left.replace("post:username:anna", "")] == []
+    identities = [*parts, *(joined([f"ip:{OTHER}", part]) for part in parts)]
+    assert [each for each in identities for tag in state_keys.client_tags(each) if tag in left] == []
+    assert find(Named(typed)) == []
+    assert {each.identity for each in Override.objects.all()} == {
+        "post:username:anna",
+        joined([f"ip:{OTHER}", "post:username:anna"]),
+    }
+    assert all(tag in left for tag in state_keys.client_tags("post:username:anna"))
+
+
+def test_usual_spellings_are_found_where_only_hashes_are_stored() -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": "all"}):
+        fill_with_spellings()
+        erase(Named("post:username:ann"))
+        left = stored_everywhere()
+        for name, is_found in (("ann", True), ("ANN", True), ("Ann ", True), (" aNN", False)):
+            assert (hashed(f"post:username:{name}").rpartition("#")[2] not in left) is is_found, name
+            assert all((tag not in left) is is_found for tag in state_keys.client_tags(f"post:username:{name}")), name
+
+
+def test_another_spelling_of_a_key_or_a_path_is_another_client() -> None:
+    for text in ("header:x-api-key:abc", "cookie:basket:abc", "path:/a/", "session:abc"):
+        assert not Named(text).is_in(text.replace("a/", "A/") if "/" in text else text.removesuffix("abc") + "ABC")
+
+
+def test_a_block_of_a_part_of_the_client_is_its_own_and_one_of_more_is_not() -> None:
+    named = Named("2001:db8:0:1::9")
+    for identity in ("ip:2001:db8:0:1::9/128", "ip:2001:db8:0:1::/64", "ip:2001:db8::/32", "ip:2001:db8::9/128"):
+        Override.objects.create(identity=identity, action="block")
+    assert [each.number for each in find(named) if each.where == "blocks and exemptions"] == [2]
+    erase(named)
+    assert sorted(each.identity for each in Override.objects.all()) == ["ip:2001:db8::/32", "ip:2001:db8::9/128"]
+
+
+def test_an_e_mail_address_is_found_in_reasons_in_any_case() -> None:
+    User.objects.create_user("ann", "ann@example.com")
+    Override.objects.create(identity=f"ip:{OTHER}", action="block", reason="mail by Ann@Example.com, not joann@example.com")
+    erase(Named("ann"))
+    assert Override.objects.get().reason == "mail by [erased], not joann@example.com"
 
 
 @pytest.mark.parametrize(
