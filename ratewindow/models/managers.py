@@ -13,7 +13,7 @@ from ratewindow.limiter.types import Window
 from ratewindow.models import origin
 from ratewindow.rules import rate_options
 from ratewindow.rules.count_when import ALWAYS, parse_count_when, written
-from ratewindow.rules.regex import try_regex
+from ratewindow.rules.regex import check_room
 from ratewindow.rules.rule import (
     APPLIES_TO,
     MODES,
@@ -111,7 +111,7 @@ class RateRuleManager(models.Manager["RateRule"]):
         )
         check_pattern(fields.get("applies_to", "named"), fields.get("pattern", ""))
         if fields.get("applies_to") == "regex":
-            try_regex(fields["pattern"])
+            check_room(fields["pattern"])
         try:
             self.model(name=name, **fields).clean_fields()
         except ValidationError as error:

@@ -15,7 +15,7 @@ from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.models.fields import PeriodField
 from ratewindow.models.managers import RateRuleManager
 from ratewindow.rules.count_when import parse_count_when, written
-from ratewindow.rules.regex import try_regex
+from ratewindow.rules.regex import check_room
 from ratewindow.rules.rule import (
     BLOCKS,
     NAME_PATTERN,
@@ -225,9 +225,9 @@ class RateRule(models.Model):
 
     def _check_pattern(self) -> None:
         check_pattern(self.applies_to, self.pattern)
-        if self.applies_to == AppliesTo.REGEX:
-            others = type(self).objects.filter(applies_to=AppliesTo.REGEX).exclude(pk=self.pk).exclude(mode=Mode.OFF)
-            try_regex(self.pattern, others.values_list("pattern", flat=True))
+        stored = type(self).objects.filter(applies_to=AppliesTo.REGEX)  # also those that are off, since they may be switched on
+        if self.applies_to == AppliesTo.REGEX and not stored.filter(pk=self.pk, pattern=self.pattern).exists():
+            check_room(self.pattern, stored.exclude(pk=self.pk).values_list("pattern", flat=True))
 
 
 _MAY_BE_EMPTY = ("description", "pattern", "methods", "candidate", "on_error", "message")  # text columns, which are NOT NULL

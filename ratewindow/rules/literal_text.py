@@ -67,7 +67,9 @@ def _ends_in_way(regex: str, is_last: bool) -> Ends:
 
 
 def _has_choice(regex: str) -> bool:
-    """Whether the expression as a whole is one or another."""
+    """Whether the expression as a whole is one or another, or may be."""
+    if r"\Q" in regex or "[:" in regex:  # what follows may not be what it looks like
+        return True
     text, groups = _ESCAPED_OR_CLASS.sub("", regex), 1
     while groups:
         text, groups = _GROUP.subn("", text)

@@ -1,26 +1,43 @@
 """Regular expressions in rules: RE2's, whose time is linear in the length of the text, so that no pattern can hang a site.
 
-It is also linear in the size of the pattern, and all patterns of a site are compiled into one program. So the size of each
-is bounded, and the size of all together: beyond it the largest are left out, so that no pattern disables a smaller one.
-Within these bounds all of them compile and match in `SET_MEMORY_BYTES`.
+It is also linear in how many steps of all patterns a byte of the path may be at. RE2 remembers where the bytes led, so most
+patterns cost nothing once it knows them; but those that a path can be in the middle of in many ways at once lead to
+somewhere new with each byte. So there are two kinds, each matched by a program of its own:
+
+* A pattern is in step if it begins with ^ and each part of the path, from slash to slash, is plain text with at most one
+  repeat, of common kinds of characters, at its end. Then the path alone says where in the pattern it is. There may be
+  thousands of these.
+* Any other pattern is free, and the work for a path is at most `MOST_FREE_STEPS` for each of `LONGEST_BYTES`.
+
+Beyond these bounds the largest are left out, so that no pattern disables a smaller one.
 """
 
-import random
-import time
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 from ratewindow.limiter.problem import Problem
+from ratewindow.rules.literal_text import ends_of_regex
 
-MOST_STEPS = 2_500  # of the program that RE2 compiles from a pattern; ``.{255}`` has 1,789, ``/[a-z]+/`` 5
-MOST_STEPS_TOGETHER = 30_000
-SET_MEMORY_BYTES = 16 << 20  # for all patterns of a site together; RE2 allocates it when it needs it
+MOST_STEPS = 2_500  # of the program that RE2 compiles from a pattern; ``.{200}`` has 1,404, ``/[a-z]+/`` 5
+MOST_STEPS_IN_STEP = 30_000  # of all patterns of a site
+MOST_FREE_STEPS = 500
+LONGEST_BYTES = 2_048  # of a path that is matched; servers let 4 to 256 kB through
+IN_STEP_MEMORY_BYTES = 16 << 20  # for all patterns of a site; RE2 allocates it when it needs it
+FREE_MEMORY_BYTES = 1 << 20  # what does not fit is forgotten: more would be slower, since a path leads to new states anyway
 PATTERN_MEMORY_BYTES = 1 << 20  # makes RE2 give up early on a pattern that is far too large
 
-TRIAL_LENGTH = 4_000  # characters of a path, about as many as gunicorn accepts
-TRIAL_MS = 10.0  # of processor time; a thousand common patterns take a fiftieth
+_CHARACTER = r"(?:[^\\^$*+?{}\[\]|()/]|\\[^\w\s])"
+_KIND = r"(?:\\[dw]|a-z|A-Z|0-9|a-f|A-F|[_.@+~]|\\[-.])"
+_CLASS = rf"(?:\\[dw]|\\p[LN]|\[-?{_KIND}+-?\]|\[\^/\])"
+_GROUP = r"\((?:\?:|\?P?<\w+>)?"
+_FIXED = rf"(?:{_CLASS}(?:\{{\d+\}})?|{_CHARACTER})"
+_FIXED_GROUP = rf"{_GROUP}(?:{_CLASS}(?:\{{\d+\}})?|{_CHARACTER}+(?:\|{_CHARACTER}+)*)\)"
+_REPEAT = rf"{_CLASS}(?:[*+]|\{{\d+,\d*\}})"
+_PART = rf"(?:{_FIXED}|{_FIXED_GROUP})*(?:{_REPEAT}|{_GROUP}{_REPEAT}\))?"
+_IN_STEP = re.compile(rf"(?:\(\?i\))?\^{_PART}(?:/{_PART})*(?:/\?)?(?:\.[*+])?\$?", re.ASCII)
 
 
 def check_regex(pattern: str) -> None:
@@ -32,7 +49,8 @@ def check_regex(pattern: str) -> None:
 @lru_cache(maxsize=4096)
 def steps_of(pattern: str) -> int:
     """The number of steps of a pattern's program."""
-    steps = int(_compiled(pattern).programsize)
+    _compiled(pattern)  # alone, since with anything before it ``*`` would be an expression
+    steps = int(_compiled(f"(?:){pattern}").programsize)  # RE2 does not count plain text after a ^ that is first
     if steps > MOST_STEPS:
         raise Problem(
             "{pattern!r} is too large: it has {steps:,} steps, and may have {most:,}; count less in braces, and write [a-z] for "
@@ -44,74 +62,81 @@ def steps_of(pattern: str) -> int:
     return steps
 
 
+def is_in_step(pattern: str) -> bool:
+    """Whether a path can be in the middle of the pattern in one way only."""
+    return _IN_STEP.fullmatch(pattern) is not None
+
+
 def without_room(patterns: Iterable[str]) -> set[str]:
-    """The patterns that exceed the bound for all together: the largest ones."""
-    left, beyond = MOST_STEPS_TOGETHER, set()
+    """The patterns that exceed the bounds for all together: the largest ones."""
+    left, beyond = {True: MOST_STEPS_IN_STEP, False: MOST_FREE_STEPS}, set()
     for pattern in sorted(set(patterns), key=lambda each: (steps_of(each), each)):
-        left -= steps_of(pattern)
-        if left < 0:
+        left[is_in_step(pattern)] -= steps_of(pattern)
+        if left[is_in_step(pattern)] < 0:
             beyond.add(pattern)
     return beyond
 
 
-def try_regex(pattern: str, others: Iterable[str] = ()) -> None:
-    """Raise ValueError if a pattern is too large together with the site's others, or too slow for one path."""
+def check_room(pattern: str, others: Iterable[str] = ()) -> None:
+    """Raise ValueError if a pattern is too large together with the site's others of its kind."""
     together = {pattern}
     for other in others:
         with suppress(ValueError):  # reported for its own row
-            steps_of(other)
-            together.add(other)
-    if sum(map(steps_of, together)) > MOST_STEPS_TOGETHER:
+            if is_in_step(other) == is_in_step(pattern):
+                steps_of(other)
+                together.add(other)
+    most = MOST_STEPS_IN_STEP if is_in_step(pattern) else MOST_FREE_STEPS
+    if sum(map(steps_of, together)) <= most:
+        return
+    numbers = {"others": len(together) - 1, "steps": steps_of(pattern), "most": most}
+    if is_in_step(pattern):
         raise Problem(
             "{pattern!r} is too large together with the other {others:,} expressions: it has {steps:,} steps, and all "
             "together may have {most:,}; count less in braces, or delete other rules",
             pattern=pattern,
-            others=len(together) - 1,
-            steps=steps_of(pattern),
-            most=MOST_STEPS_TOGETHER,
+            **numbers,
         )
-    took_ms = _trial_ms(RegexSet([*together]), pattern)
-    if took_ms > TRIAL_MS:
-        raise Problem(
-            "{pattern!r} takes {took_ms:.0f} ms for one long path, and may take {trial_ms:.0f}: a count in braces, such as "
-            ".{{300}}, is matched from each character of the path; write .* instead, count less, or begin with ^",
-            pattern=pattern,
-            took_ms=took_ms,
-            trial_ms=TRIAL_MS,
-        )
+    raise Problem(
+        "{pattern!r} is too large together with the other {others:,} expressions of its kind, of which a path may be in the "
+        "middle in many ways: it has {steps:,} steps, and all together may have {most:,}; begin with ^, repeat only what one "
+        "part of the path consists of, as in ^/blog/[a-z0-9-]+/$, or delete other rules",
+        pattern=pattern,
+        **numbers,
+    )
 
 
 class RegexSet:
     """Many patterns matched together: a thousand take little longer than one. Must not contain those `without_room`."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
+        self._heads = [ends_of_regex(pattern).head for pattern in patterns]
+        in_step = [place for place, pattern in enumerate(patterns) if is_in_step(pattern)]
+        free = [place for place, pattern in enumerate(patterns) if not is_in_step(pattern)]
         re2 = _re2()
-        self._set = re2.Set.SearchSet(_options(re2, SET_MEMORY_BYTES))
-        for pattern in patterns:
-            self._set.Add(pattern)
-        self._set.Compile()
+        self._programs = [
+            (places, _program(make(_options(re2, memory_bytes)), [patterns[place] for place in places]))
+            for places, make, memory_bytes in (
+                (in_step, re2.Set.MatchSet, IN_STEP_MEMORY_BYTES),
+                (free, re2.Set.SearchSet, FREE_MEMORY_BYTES),
+            )
+            if places
+        ]
 
     def found_in(self, text: str) -> list[int]:
-        """The indexes of the patterns that match in the text."""
+        """The indexes of the patterns that match in the text. In one that is too long to be matched these are all that may:
+        those whose plain beginning it has."""
         # A path may contain surrogates, if a client has sent bytes that are not UTF-8.
-        return self._set.Match(text.encode(errors="surrogateescape").decode(errors="replace")) or []
+        path = text.encode(errors="surrogateescape").decode(errors="replace").encode()
+        if len(path) > LONGEST_BYTES:
+            return [place for place, head in enumerate(self._heads) if text.startswith(head)]
+        return [places[each] for places, program in self._programs for each in program.Match(path) or ()]
 
 
-def _trial_ms(patterns: RegexSet, pattern: str) -> float:
-    """The processor time for a hard path: the pattern's literal beginning, then its own characters in random order."""
-    begin = ""
-    with suppress(Exception):  # not every pattern has a literal beginning
-        begin = str(_compiled(pattern).possiblematchrange(200)[0]).split("\x00")[0]
-    chance = random.Random(pattern)  # the same in each trial
-    took_ms = TRIAL_MS
-    for _ in range(3):  # the machine may be busy
-        text = begin + "".join(chance.choices([*pattern, "/", "a"], k=TRIAL_LENGTH))
-        began_s = time.thread_time()
-        patterns.found_in(text)
-        took_ms = (time.thread_time() - began_s) * 1000
-        if took_ms <= TRIAL_MS:
-            break
-    return took_ms
+def _program(program: Any, patterns: Iterable[str]) -> Any:
+    for pattern in patterns:
+        program.Add(pattern)
+    program.Compile()
+    return program
 
 
 def _compiled(pattern: str) -> Any:

@@ -93,3 +93,26 @@ def test_methods_are_kept_in_one_form(typed: str, kept: str) -> None:
     row = rule(methods=typed)
     row.full_clean()
     assert row.methods == kept
+
+
+def regex(name: str, pattern: str, **fields: Any) -> RateRule:
+    return rule(name=name, applies_to="regex", pattern=pattern, **fields)
+
+
+def test_expressions_that_are_off_take_room_too_since_they_may_be_switched_on_without_a_form() -> None:
+    for number in range(4):
+        regex(f"waits-{number}", f"[a{chr(0x100 + number)}].{{14}}N", mode="off").save()
+    assert "together with the other 4 expressions of its kind" in wrong(regex("fifth", "b.{14}N"))["pattern"][0]
+    regex("usual", "^/api/v[0-9]+/").full_clean()
+
+
+def test_a_rule_whose_expression_has_no_room_can_still_be_switched_off_or_get_a_smaller_one() -> None:
+    for number in range(9):
+        regex(f"stored-{number}", f"[a{chr(0x100 + number)}].{{14}}N").save()
+    stored = RateRule.objects.get(name="stored-3")
+    stored.mode = "off"
+    stored.full_clean()
+    stored.pattern = "c.{14}N"
+    assert "together with the other 8 expressions of its kind" in wrong(stored)["pattern"][0]
+    stored.pattern = "^/api/"
+    stored.full_clean()
