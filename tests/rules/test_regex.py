@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase, digits
 
@@ -115,13 +116,13 @@ def test_free_patterns_that_are_taken_one_by_one_are_together_no_more_work_than_
     taken: list[str] = []
     for number in range(17):
         pattern = f"[\\x{0x61 + number:x}-\\x{0x6A + number:x}].{{25}}{number}$"
-        try:
+        with suppress(ValueError):
             check_room(pattern, taken)
-        except ValueError as error:
-            assert "is too large together with the other 2 expressions of its kind" in str(error)
-            assert "begin with ^, repeat only what one part of the path consists of" in str(error)
-        else:
             taken.append(pattern)
+    with pytest.raises(
+        ValueError, match=r"other 2 expressions of its kind.* begin with \^, repeat only what one part"
+    ):
+        check_room("[x-z].{25}0$", taken)
     assert sum(map(steps_of, taken)) <= MOST_FREE_STEPS
     check_room("/export/?$", taken)
 
@@ -171,9 +172,7 @@ def test_a_path_that_is_too_long_to_be_matched_meets_all_patterns_whose_plain_be
 
 
 def test_a_pattern_that_has_no_room_beside_the_others_is_named() -> None:
-    with pytest.raises(
-        ValueError, match=r"is too large together with the other 1,100 expressions: it has 40[0-9] steps, .* 30,000"
-    ):
+    with pytest.raises(ValueError, match=r"is too large together with the other 1,100 expressions: it has 40. steps, .* 30,000"):
         check_room("^/" + "a" * 400, USUAL)
     with pytest.raises(ValueError, match=r"is too large together with the other 4 expressions of its kind.* 500"):
         check_room("a.{20}N", FREE)
