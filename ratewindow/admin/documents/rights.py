@@ -1,13 +1,13 @@
 """Who may export rules, and import which changes: the permissions that the forms would ask for, one by one."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Any
 
 from django.contrib.admin import ModelAdmin
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
+from ratewindow.admin.concerns_many import concerns_many
 from ratewindow.admin.masking import may_look_up, may_see
 from ratewindow.admin.rights import may_not
 from ratewindow.admin.switch_page import may_switch
@@ -16,7 +16,6 @@ from ratewindow.models import Mode
 from ratewindow.operations.documents.differences import ADDED, OVERRIDE, REMOVED, RULE, Change
 from ratewindow.operations.documents.site import Document
 from ratewindow.operations.staff import may_view_overrides
-from ratewindow.overrides.subjects import parse_subject
 
 OVERRIDES = "overrides"  # the section of a document
 _VERBS = {ADDED: "add", "changed": "change", REMOVED: "delete"}
@@ -69,9 +68,9 @@ def _forbidden(request: HttpRequest, change: Change) -> Iterator[str]:
         yield from _code(request, after.get("key", ""), before.get("key"))
         return
     yield from _code(request, after.get("identity", ""), before.get("identity"))
-    if not may_switch(request) and any(_meets_everybody(values) for values in (before, after)):
+    if not may_switch(request) and any(concerns_many(values.get("identity", "")) for values in (before, after)):
         yield gettext(
-            "A block or exemption applies to all visitors, or nearly all, which takes the permission to switch all limits off."
+            "A block or exemption may apply to all visitors, or nearly all, which takes the permission to switch all limits off."
         )
 
 
@@ -84,9 +83,3 @@ def _code(request: HttpRequest, text: str, before: str | None) -> Iterator[str]:
     if text != before and not (request.user.is_active and request.user.is_superuser) and (paths := paths_in(text)):
         sentence = gettext("%r is code, which only superusers may use as a key. A developer can register it with @ratekey.")
         yield sentence % paths[0]
-
-
-def _meets_everybody(override: dict[str, Any]) -> bool:
-    with suppress(ValueError, KeyError):
-        return parse_subject(override["identity"]).meets_everybody
-    return False

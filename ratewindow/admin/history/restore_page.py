@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import code_keys, own_page
 from ratewindow.admin.addresses import reverse
+from ratewindow.admin.concerns_many import concerns_many
 from ratewindow.admin.history import changes_in_words, entries
 from ratewindow.admin.history.rights import viewable
 from ratewindow.admin.masking import fingerprint, may_see
@@ -31,7 +32,6 @@ from ratewindow.operations.documents.parsing import DocumentError
 from ratewindow.operations.history import restoring
 from ratewindow.operations.history.restoring import Step
 from ratewindow.operations.history.states import State
-from ratewindow.overrides.subjects import read_subject
 
 BEFORE, AFTER, ALL_BEFORE, ALL_AFTER = "before", "after", "all-before", "all-after"
 _EARLIER = timedelta(microseconds=1)
@@ -183,7 +183,7 @@ def _forbidden(model_admin: "ModelAdmin[Any]", request: HttpRequest, step: Step)
         yield from error.messages
     if kind == Edit.Kind.RULE and _enforces_more(before, after) and not may_enforce(request):
         yield gettext("You may not enforce rules.")
-    if kind == Edit.Kind.OVERRIDE and after and not may_switch(request) and _meets_everybody(after["identity"]):
+    if kind == Edit.Kind.OVERRIDE and after and not may_switch(request) and concerns_many(after["identity"]):
         yield gettext("You need the permission to switch all limits off to save what applies to all visitors, or nearly all.")
 
 
@@ -192,10 +192,3 @@ def _enforces_more(before: dict[str, Any], after: dict[str, Any]) -> bool:
         return int(rule.get("enforce_percent", 100)) if rule.get("mode") == Mode.ENFORCE else 0
 
     return share(after) > share(before)
-
-
-def _meets_everybody(identity: str) -> bool:
-    try:
-        return read_subject(identity).meets_everybody
-    except ValueError:  # an invalid identity, which applies to nobody
-        return False

@@ -18,13 +18,13 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import switch_page
 from ratewindow.admin.addresses import reverse
+from ratewindow.admin.concerns_many import concerns_many
 from ratewindow.admin.masking import display
 from ratewindow.admin.post_button import post_button
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import some_of
 from ratewindow.models import Override
 from ratewindow.models.override_manager import YEARS, OverrideQuerySet
-from ratewindow.overrides.subjects import parse_subject
 
 HOUR = timedelta(hours=1)
 UNDO_S = 86_400
@@ -44,7 +44,7 @@ def end_now(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
 @admin.action(description=_("Extend selected ones by 1 hour"), permissions=["change"])
 def extend(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
     lasting = overrides.not_ended().filter(expires_at__year__lt=YEARS.stop)  # None has no year
-    if not switch_page.may_switch(request) and (wide := [each.pk for each in lasting if _meets_everybody(each)]):
+    if not switch_page.may_switch(request) and (wide := [each.pk for each in lasting if concerns_many(each.identity)]):
         messages.error(request, _EXTEND_FORBIDDEN)
         lasting = lasting.exclude(pk__in=wide)
     _set_ends(
@@ -127,10 +127,3 @@ def _with_undo(request: HttpRequest, message: str, before: Iterable[tuple[int, s
     """A message with a button to undo; `adder` may press it without further permission."""
     fields = {"before": signing.dumps([list(before), adder], salt=_SALT), "reason": gettext("Undone")}
     return format_html("{} {}", message, post_button(request, reverse("admin:ratewindow_override_undo"), gettext("Undo"), fields))
-
-
-def _meets_everybody(override: Override) -> bool:
-    try:
-        return parse_subject(override.identity).meets_everybody
-    except ValueError:  # an invalid row, which applies to nobody
-        return False

@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import switch_page
+from ratewindow.admin.concerns_many import concerns_many
 from ratewindow.admin.history.conflicts import ConflictForm
 from ratewindow.admin.masking import display, may_look_up, may_see
 from ratewindow.admin.overrides import twice, who
@@ -109,10 +110,10 @@ class OverrideForm(ConflictForm):
             return
         if self.instance.action == BLOCK and self.contains_author():
             self._add_identity_error(self._contained())
-        elif parse_subject(self.instance.identity).meets_everybody and not switch_page.may_switch(self.request):
+        elif concerns_many(self.instance.identity) and not switch_page.may_switch(self.request):
             self._add_identity_error(
                 gettext(
-                    "This applies to all visitors, or nearly all. You need the permission to switch all limits off to save it."
+                    "This may apply to all visitors, or nearly all. You need the permission to switch all limits off to save it."
                 )
             )
         elif self.instance._state.adding:

@@ -221,6 +221,15 @@ def test_restoring_what_is_enforced_added_deleted_or_switched_takes_its_own_perm
     assert not switch_off.current().off and RateRule.objects.get().mode == "enforce"
 
 
+def test_restoring_an_exemption_by_a_header_of_all_visitors_takes_the_permission_to_switch_limits() -> None:
+    Override.objects.allow("header:te:trailers", duration="1h")
+    Override.objects.all().delete()
+    url, names = restore_url(last("override")), ("view_override", "add_override", "view_identity")
+    assert confirmed(staff(*names), url).status_code == 403
+    assert confirmed(staff(*names, "switch_limits"), url).status_code == 302
+    assert Override.objects.get().identity == "header:te:trailers"
+
+
 def test_nothing_changes_by_get(admin_client: Any) -> None:
     define("5/m")
     define("9/m")

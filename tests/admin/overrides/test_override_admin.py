@@ -290,7 +290,7 @@ class TestEverybody:
     def test_it_takes_the_permission_to_switch_all_limits_off(self, client: Client, identity: str) -> None:
         adding = staff(client, "add_override", "view_override", "view_identity")
         sent = typed(action="allow", identity=identity, rule="search")
-        told = "This applies to all visitors, or nearly all. You need the permission to switch all limits off to save it."
+        told = "This may apply to all visitors, or nearly all. You need the permission to switch all limits off to save it."
         assert errors(adding.post(ADD, sent)) == [told]
         User.objects.get().user_permissions.add(Permission.objects.get(codename="switch_limits"))
         assert adding.post(ADD, sent).status_code == 302

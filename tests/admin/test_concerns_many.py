@@ -1,0 +1,134 @@
+"""Blocks and exemptions that may concern nearly all visitors take the permission to switch all limits off, on every page."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from ratewindow.admin.concerns_many import concerns_many
+from ratewindow.models import Override, RateRule
+from ratewindow.rules import code_rates
+from tests.support.document_pages import IMPORT, written
+from tests.support.documents import BLOCK, document
+from tests.support.override_pages import ADD, LIST, change, typed, typed_above_the_list
+from tests.support.rule_pages import errors
+
+pytestmark = pytest.mark.django_db
+
+TOLD = "This may apply to all visitors, or nearly all. You need the permission to switch all limits off to save it."
+OF_ALL = [
+    "header:priority:u=0, i",
+    "header:via:1.1 google",
+    "header:cdn-loop:cloudflare; loops=1",
+    'header:CF-Visitor:{"scheme":"https"}',
+    "header:cf_visitor:https",
+    "header:te:trailers",
+    "header:DNT:1",
+    "header:x-app-version:2.31",
+    "header:x-tenant:acme",
+    "header:x-api-version:2026-01-01",
+    "header:x-amzn-apigateway-api-id:abcdef123456",
+    "header:x-monkey:abcdef1234567890",
+    "header:sec-websocket-key:dGhlIHNhbXBsZSBub25jZQ==",
+    "header:sec_websocket_key:dGhlIHNhbXBsZSBub25jZQ==",
+    "header:x-token:undefined",
+    "header:authorization:Bearer null",
+    "header:accept_language:de",
+    "header:priority:u=0, i+header:te:trailers",
+    "method:GET+header:te:trailers",
+    "cookie:consent:yes",
+    "cookie:user-agent:Mozilla/5.0",
+    "jwt:iss:https://example.com",
+    "header:priority:#AAAAAAAAAAAAAAAA.aaaa",
+    "header:x-api-key:#AAAAAAAAAAAAAAAA",
+]
+OF_ONE = [
+    "header:user-agent:a robot",
+    "header:User_Agent:a robot",
+    "header:x-api-key:correct-horse-battery",
+    "header:X-Auth-Token:0123456789abcdef",
+    "header:authorization:Bearer 0123456789abcdef",
+    "header:x-api-key:#AAAAAAAAAAAAAAAA.aaaa",
+    "cookie:sessionid:0123456789abcdef",
+    "header:priority:u=0, i+user:42",
+    "ip:203.0.113.9+header:te:trailers",
+    "post:username:ann",
+    "ip:203.0.113.0/24",
+    "group:staff",
+]
+
+
+def staff(*codenames: str) -> Client:
+    user, _ = User.objects.get_or_create(username="staff", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.mark.parametrize("identity", OF_ALL)
+@pytest.mark.parametrize("action", ["allow", "block", "rate"])
+def test_a_header_that_identifies_nobody_takes_the_permission_in_both_forms(identity: str, action: str) -> None:
+    adding, rate = staff("add_override", "view_override", "view_identity"), "99/s" if action == "rate" else ""
+    sent = typed(action=action, identity=identity, rate=rate, rule="search")
+    assert TOLD in errors(adding.post(ADD, sent))
+    above = typed_above_the_list(action=action, identity=identity, rate=rate, rule="search")
+    assert TOLD in errors(adding.post(LIST, above))
+    assert not Override.objects.exists()
+    assert staff("add_override", "switch_limits").post(ADD, sent).status_code == 302
+
+
+@pytest.mark.parametrize("identity", OF_ONE)
+def test_what_identifies_a_client_does_not(identity: str) -> None:
+    assert not concerns_many(identity)
+
+
+def test_it_takes_it_also_to_edit_one_or_to_let_it_last_again() -> None:
+    some = Override.objects.allow("header:priority:u=0, i", duration="1h")
+    ended = Override.objects.allow("header:te:trailers", duration="1h")
+    Override.objects.filter(pk=ended.pk).end()
+    changing = staff("change_override", "view_override", "view_identity")
+    for override in (some, ended):
+        assert TOLD in errors(changing.post(change(override), typed(action="allow", lasts="9d")))
+    changing.post(LIST, {"action": "extend", "_selected_action": [some.pk, ended.pk]})
+    kept = dict(Override.objects.values_list("pk", "expires_at"))
+    assert kept[some.pk] == some.expires_at
+
+
+def test_it_takes_it_also_to_import_one() -> None:
+    one = {**BLOCK, "identity": "header:te:trailers", "action": "allow"}
+    names = ("add_raterule", "change_raterule", "view_raterule", "add_override", "view_identity")
+    sent = {"pasted": written(document(overrides=[one]))}
+    told = "which takes the permission to switch all limits off"
+    assert told in staff(*names).post(IMPORT, sent).content.decode()
+    assert told not in staff(*names, "switch_limits").post(IMPORT, sent).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("key", "mode", "identity", "is_of_one"),
+    [
+        ("header:x-tenant", "enforce", "header:X-Tenant:acme", True),
+        ("header:X-Tenant", "enforce", "header:x-tenant:acme", True),
+        ("ip+header:x-tenant", "enforce", "header:x-tenant:acme", True),
+        ("jwt:tenant", "enforce", "jwt:tenant:acme", True),
+        ("header:x-tenant", "shadow", "header:x-tenant:acme", False),
+        ("header:x-tenant", "off", "header:x-tenant:acme", False),
+        ("header:x-tenant", "enforce", "header:te:trailers", False),
+        ("ip+header:user-agent+header:accept-language", "enforce", "header:accept-language:de", False),
+        ("header:x-a+header:x-b", "enforce", "header:x-a:1+header:x-b:2", True),
+    ],
+)
+def test_a_header_identifies_clients_if_an_enforced_rule_counts_by_it(
+    key: str, mode: str, identity: str, is_of_one: bool
+) -> None:
+    """Whoever may add rules in shadow may not enforce them, and so not make a header one that counts."""
+    RateRule.objects.define("tenants", "5/m", key=key, mode=mode)
+    assert concerns_many(identity) is not is_of_one
+
+
+def test_a_rate_in_code_counts_by_it_too(monkeypatch: Any) -> None:
+    use = code_rates.CodeRate("export", "5/m", "header:x-tenant", frozenset(), "shop.views.export")
+    monkeypatch.setattr(code_rates, "uses", lambda: {"export": {use}})
+    assert not concerns_many("header:x-tenant:acme")
+    assert concerns_many("header:te:trailers")
