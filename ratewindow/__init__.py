@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ratewindow.api import aacquire, acquire, ahit, apeek, arefund, areset, hit, peek, refund, reset
-    from ratewindow.decorators import ratelimit
+    from ratewindow.decorators import limit, ratelimit
     from ratewindow.exceptions import RateLimited
     from ratewindow.identity.custom_keys import ratekey
     from ratewindow.limiter.types import Decision
@@ -22,6 +22,7 @@ __all__ = [
     "arefund",
     "areset",
     "hit",
+    "limit",
     "peek",
     "ratekey",
     "ratelimit",
@@ -33,6 +34,7 @@ _HOMES = {
     "Decision": "limiter.types",
     "RateLimited": "exceptions",
     "RequestDecision": "request.visit",
+    "limit": "decorators",
     "ratekey": "identity.custom_keys",
     "ratelimit": "decorators",
 }

@@ -17,6 +17,7 @@ from django.http import HttpRequest
 from ratewindow import conf
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import original, parse_identity
+from ratewindow.identity.key_argument import Key
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.limiter import check_cost, payable
 from ratewindow.limiter.types import Decision
@@ -28,7 +29,8 @@ from ratewindow.request.prepare import NOTHING, Question, ask, ask_about
 from ratewindow.request.steps import Steps, arun, run
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
-from ratewindow.rules import code_rates
+from ratewindow.rules import code_rates, rate_argument
+from ratewindow.rules.rate_argument import GivenRate, Rate
 from ratewindow.rules.rate_options import CallOptions
 from ratewindow.rules.rule import Rule, check_name
 from ratewindow.store import outage, stores
@@ -44,19 +46,20 @@ def hit(
     cost: int = 1,
     force: bool = False,
     raise_exception: bool = False,
-    rate: str | None = None,
+    rate: Rate | None = None,
+    key: Key | None = None,
     **options: Unpack[CallOptions],
 ) -> Decision:
     """Allow and charge `cost` units, or refuse and charge nothing.
 
     `force` allows whatever stands against it. With `raise_exception` a refusal is raised as `RateLimited`,
-    which the middleware answers. `rate`, as ``"5/h"``, is the rule's until one of that name is enforced or switched off;
-    this process then knows it for calls without one, too. `options` belong to it, and are those of the decorator except
-    `count_when` and `hold`. ValueError names a bad rate or option, or one that contradicts another that code gives under
-    that name.
+    which the middleware answers. `rate` is this call's own limit on the count of that name, until a rule of that name is
+    enforced or switched off: text such as ``"5/h"``, or a function of `who`. `key` says what identifies a request. `options`
+    are those of the decorator except `count_when` and `hold`. What is not given is as `limit`, or a decorator, has it under
+    that name. ValueError names a bad rate, key or option.
     """
-    _give(rule, rate, options)
-    question = _question(current.rulebook(), rule, who, cost, force)
+    book, rules = _find(rule, who, rate_argument.of_call(rule, rate, key, options))
+    question = _question(book, rules, who, cost, force)
     decision = decide.decide(question, "force" if force else "hit", _waited(who))
     if decision.parts and not decision.allowed:
         run(candidates.judge_refused(decision, _waited(who)))
@@ -66,22 +69,26 @@ def hit(
     return _admitted(decision, raise_exception)
 
 
-def peek(rule: str, who: Who, cost: int = 1, rate: str | None = None, **options: Unpack[CallOptions]) -> Decision:
+def peek(
+    rule: str, who: Who, cost: int = 1, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]
+) -> Decision:
     """What `hit` would decide; charges nothing, locks nobody out, and is not counted in reports."""
-    return run(_peek(rule, who, cost, rate, options))
+    return run(_peek(rule, who, cost, rate_argument.of_call(rule, rate, key, options)))
 
 
-def refund(rule: str, who: Who, cost: int = 1) -> None:
+def refund(
+    rule: str, who: Who, cost: int = 1, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]
+) -> None:
     """Refund units: the oldest that count, never more than were charged. While Redis is away nothing is refunded."""
-    run(_refund(rule, who, cost))
+    run(_refund(rule, who, cost, rate_argument.of_call(rule, rate, key, options)))
 
 
-def reset(rule: str, who: Who) -> None:
+def reset(rule: str, who: Who, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]) -> None:
     """Remove what the rule counted for this client, and a lock. Other processes may refuse for a second more.
 
     Raises RedisError or OSError while Redis is away: whoever releases a client must know that it was not done.
     """
-    run(_reset(rule, who))
+    run(_reset(rule, who, rate_argument.of_call(rule, rate, key, options)))
 
 
 def acquire(
@@ -90,14 +97,15 @@ def acquire(
     cost: int = 1,
     *,
     timeout: str | timedelta,
-    rate: str | None = None,
+    rate: Rate | None = None,
+    key: Key | None = None,
     **options: Unpack[CallOptions],
 ) -> Decision:
     """`hit`, waiting for its turn, but no longer than `timeout`, such as ``"5s"``: refused if its turn is later.
 
     Only the last decision is shown by the request and counted in reports.
     """
-    return run(_acquire(rule, who, cost, timeout, rate, options))
+    return run(_acquire(rule, who, cost, timeout, rate_argument.of_call(rule, rate, key, options)))
 
 
 async def ahit(
@@ -106,12 +114,13 @@ async def ahit(
     cost: int = 1,
     force: bool = False,
     raise_exception: bool = False,
-    rate: str | None = None,
+    rate: Rate | None = None,
+    key: Key | None = None,
     **options: Unpack[CallOptions],
 ) -> Decision:
     """`hit`, awaited."""
-    _give(rule, rate, options)
-    question = _question(await _abook(rule, who), rule, who, cost, force)
+    book, rules = await _afind(rule, who, rate_argument.of_call(rule, rate, key, options))
+    question = _question(book, rules, who, cost, force)
     decision = await decide.adecide(question, "force" if force else "hit", _waited(who))
     if decision.parts and not decision.allowed:
         await arun(candidates.judge_refused(decision, _waited(who)))
@@ -121,19 +130,23 @@ async def ahit(
     return _admitted(decision, raise_exception)
 
 
-async def apeek(rule: str, who: Who, cost: int = 1, rate: str | None = None, **options: Unpack[CallOptions]) -> Decision:
+async def apeek(
+    rule: str, who: Who, cost: int = 1, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]
+) -> Decision:
     """`peek`, awaited."""
-    return await arun(_peek(rule, who, cost, rate, options))
+    return await arun(_peek(rule, who, cost, rate_argument.of_call(rule, rate, key, options)))
 
 
-async def arefund(rule: str, who: Who, cost: int = 1) -> None:
+async def arefund(
+    rule: str, who: Who, cost: int = 1, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]
+) -> None:
     """`refund`, awaited."""
-    await arun(_refund(rule, who, cost))
+    await arun(_refund(rule, who, cost, rate_argument.of_call(rule, rate, key, options)))
 
 
-async def areset(rule: str, who: Who) -> None:
+async def areset(rule: str, who: Who, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]) -> None:
     """`reset`, awaited."""
-    await arun(_reset(rule, who))
+    await arun(_reset(rule, who, rate_argument.of_call(rule, rate, key, options)))
 
 
 async def aacquire(
@@ -142,40 +155,39 @@ async def aacquire(
     cost: int = 1,
     *,
     timeout: str | timedelta,  # noqa: ASYNC109  as `acquire`
-    rate: str | None = None,
+    rate: Rate | None = None,
+    key: Key | None = None,
     **options: Unpack[CallOptions],
 ) -> Decision:
     """`acquire`, awaited."""
-    return await arun(_acquire(rule, who, cost, timeout, rate, options))
+    return await arun(_acquire(rule, who, cost, timeout, rate_argument.of_call(rule, rate, key, options)))
 
 
-def _peek(name: str, who: Who, cost: int, rate: str | None, options: CallOptions) -> Steps[Decision]:
-    _give(name, rate, options)
-    book = yield _book, _abook, name, who
-    question = _question(book, name, who, cost)
+def _peek(name: str, who: Who, cost: int, given: GivenRate | None) -> Steps[Decision]:
+    book, rules = yield _find, _afind, name, who, given
+    question = _question(book, rules, who, cost)
     return _of_the_rule((yield decide.decide, decide.adecide, question, "peek", _waited(who)))
 
 
-def _refund(name: str, who: Who, cost: int) -> Steps[None]:
-    book = yield _book, _abook, name, who
-    checks = _counted(book, name, who, cost).checks
+def _refund(name: str, who: Who, cost: int, given: GivenRate | None) -> Steps[None]:
+    book, rules = yield _find, _afind, name, who, given
+    checks = _counted(book, rules, who, cost).checks
     if checks:
         yield from charge_later.refund([(check, [None] * len(check.windows)) for check in checks], _waited(who))
 
 
-def _reset(name: str, who: Who) -> Steps[None]:
-    book = yield _book, _abook, name, who
-    if keys := _states(book, name, who):
+def _reset(name: str, who: Who, given: GivenRate | None) -> Steps[None]:
+    book, rules = yield _find, _afind, name, who, given
+    if keys := _states(book, rules, who):
         yield _remove, _aremove, keys
         outage.refusals.forget()
 
 
-def _acquire(name: str, who: Who, cost: int, timeout: str | timedelta, rate: str | None, options: CallOptions) -> Steps[Decision]:
-    _give(name, rate, options)
+def _acquire(name: str, who: Who, cost: int, timeout: str | timedelta, given: GivenRate | None) -> Steps[Decision]:
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
     while True:
-        book = yield _book, _abook, name, who
-        question = _question(book, name, who, cost)
+        book, rules = yield _find, _afind, name, who, given
+        question = _question(book, rules, who, cost)
         decision: Decision = yield decide.decide, decide.adecide, question, "hit", _waited(who)
         wait_s = decision.retry_after
         if decision.allowed or wait_s is None or time.monotonic() + wait_s > deadline_s:
@@ -196,32 +208,30 @@ async def _aremove(keys: list[str]) -> None:
     await stores.answered((await stores.astore()).reset(keys))
 
 
-def _give(name: str, rate: str | None, options: CallOptions) -> None:
-    if rate is not None:
-        code_rates.register_call(name, rate, **options)
-    elif options:
-        raise ValueError(f"{next(iter(options))} belongs to a rate in code: give a rate, or set it at the rule in the admin")
+def _find(name: str, who: Who, given: GivenRate | None) -> tuple[Rulebook, Sequence[Rule]]:
+    """The rules in force, and those of that name."""
+    book = current.rulebook()
+    if given is None:
+        return book, _rules(book, name, None if book.alone else code_rates.rule(name))
+    if given.is_async:
+        raise TypeError(f"the rate of {name} is given by an async function: await ahit(), or give a plain function")
+    return book, _rules(book, name, None if book.alone else given.rule(name, who))
 
 
-def _book(name: str, who: Who) -> Rulebook:
-    return current.rulebook()
-
-
-async def _abook(name: str, who: Who) -> Rulebook:
-    """The rules, once what the request's identity is made of has been fetched from the database."""
+async def _afind(name: str, who: Who, given: GivenRate | None) -> tuple[Rulebook, Sequence[Rule]]:
+    """`_find`, once what the request's identity is made of has been fetched from the database."""
     book = await current.arulebook()
+    rules = _rules(book, name, None if book.alone else code_rates.rule(name) if given is None else await given.arule(name, who))
     if _is_request(who):
-        if (rule := _rule(book, name)) is not None:
+        for rule in rules:
             await rule.recipe.load(who)
         if book.overrides is not None:
             await book.overrides.load(who)
-    return book
+    return book, rules
 
 
-def _question(book: Rulebook, name: str, who: Who, cost: int, force: bool = False) -> Question:
-    rule = _rule(book, name)
+def _question(book: Rulebook, rules: Sequence[Rule], who: Who, cost: int, force: bool = False) -> Question:
     check_cost(cost)  # also while no rule has that name
-    rules: Sequence[Rule] = () if rule is None else (rule, rule.beside) if rule.candidate else (rule,)
     if book.overrides is not None and conf.current().enabled:
         rules, settled = judge(_rulings(book.overrides, who), rules, force)
         if settled:
@@ -232,14 +242,13 @@ def _question(book: Rulebook, name: str, who: Who, cost: int, force: bool = Fals
     return question._replace(checks=[payable(check) for check in question.checks]) if force else question
 
 
-def _counted(book: Rulebook, name: str, who: Who, cost: int) -> Question:
-    """Where the rule counts this client, even one that is blocked or exempt now: perhaps by another rate."""
-    rule = _rule(book, name)
-    if rule is None:
+def _counted(book: Rulebook, rules: Sequence[Rule], who: Who, cost: int) -> Question:
+    """Where the rules count this client, even one that is blocked or exempt now: perhaps by another rate."""
+    if not rules:
         return _nothing(who)
     if book.overrides is not None:
-        (rule,) = adapted(_rulings(book.overrides, who), (rule,))
-    return _ask(who, (rule,), cost)
+        rules = adapted(_rulings(book.overrides, who), rules)
+    return _ask(who, rules, cost)
 
 
 def _nothing(who: Who) -> Question:
@@ -269,21 +278,18 @@ def _is_request(who: Any) -> TypeGuard[HttpRequest]:
     return isinstance(who, HttpRequest) or isinstance(getattr(who, "_request", None), HttpRequest)
 
 
-def _rule(book: Rulebook, name: str) -> Rule | None:
-    """The row of that name, unless it is in shadow and code gives a rate: as at a decorated view. It does not wait for an
-    answer: code that charges it by name knows what happened."""
-    if not isinstance(name, str) or name not in book.by_name:
+def _rules(book: Rulebook, name: str, code: Rule | None) -> Sequence[Rule]:
+    """The rules of that name, as at a decorated view: the one that decides, and perhaps one in shadow beside it. They do not
+    wait for an answer: code that charges them by name knows what happened."""
+    if name not in book.by_name:
         check_name(name)
-    row, code = book.by_name.get(name), None if book.alone else code_rates.rule(name)
-    if row is None:
-        row = code
-        if code is None and not code_rates.has_rate(name) and conf.current().enabled:
-            book.log_missing(name)
-    elif row.mode == "shadow" and not book.alone and code_rates.enforces(name):
-        row = code or row.beside  # a rate by a function is known to its view alone
-    if row is None or not row.windows or row.mode == "off" or not conf.current().enabled:
-        return None
-    return row if row.count_when is None else row.unconditional
+    if not conf.current().enabled:
+        return ()
+    known_elsewhere = code is None and not book.alone and code_rates.has_rate(name)  # by a function, to its view alone
+    rules = book.of_name(name, code, warn=code is None and not known_elsewhere)
+    if known_elsewhere and code_rates.enforces(name):
+        rules = [rule.beside if rule.mode == "shadow" else rule for rule in rules]
+    return [rule if rule.count_when is None else rule.unconditional for rule in rules]
 
 
 def _waited(who: Who) -> str:
@@ -312,13 +318,13 @@ def _admitted(decision: Decision, raise_exception: bool) -> Decision:
 
 
 def _of_the_rule(decision: Decision) -> Decision:
-    """The decision of the one rule: that of a request does not show a rule in shadow. Nobody is answered by a candidate."""
-    own = [part for part in decision.parts if not candidates.is_candidate(part)]
+    """The decision of the rule that decides: that of a request does not show a rule in shadow. Nobody is answered by one that
+    stands beside another."""
+    own = [part for part in decision.parts if part.made_by is None or not part.made_by.is_beside]
     return own[0] if len(own) == 1 else decision
 
 
-def _states(book: Rulebook, name: str, who: Who) -> list[str]:
-    """Where the rule counts this client, by its own limits and by another rate, and where it locks it out."""
-    rule = _rule(book, name)
-    checks = [*(_ask(who, (rule,), 0) if rule is not None else NOTHING).checks, *_counted(book, name, who, 0).checks]
+def _states(book: Rulebook, rules: Sequence[Rule], who: Who) -> list[str]:
+    """Where the rules count this client, by their own limits and by another rate, and where they lock it out."""
+    checks = [*(_ask(who, rules, 0) if rules else NOTHING).checks, *_counted(book, rules, who, 0).checks]
     return list(dict.fromkeys(key for check in checks for key in (*check.keys, *filter(None, [check.lock]))))

@@ -1,21 +1,27 @@
-"""The decorator: the door for rules that code names, and for rates in code.
+"""The decorator: the door for rules that code names, and for rates in code; and limits that code declares once, by name.
 
 It also takes the arguments of django-ratelimit, so that a site migrates by changing its imports.
 """
 
+import sys
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from functools import wraps
+from pathlib import Path
 from types import MethodType
 from typing import Any, Never, ParamSpec, Protocol, TypeVar, Unpack, cast
 from weakref import WeakKeyDictionary
 
 from django.http import HttpRequest
 
+from ratewindow import api
+from ratewindow.api import Who
 from ratewindow.conf import site_functions
 from ratewindow.identity import key_argument, recipe
 from ratewindow.identity.key_argument import Key
 from ratewindow.limiter.keys import digest
 from ratewindow.limiter.limiter import check_cost
+from ratewindow.limiter.types import Decision
 from ratewindow.request import handlers
 from ratewindow.request.doors import with_door
 from ratewindow.request.guard import guarded
@@ -23,10 +29,10 @@ from ratewindow.request.prepare import Cost
 from ratewindow.request.view_door import AwaitingDoor, ViewDoor, must_be_async
 from ratewindow.rules import code_rates
 from ratewindow.rules import decorated_methods as methods_of
-from ratewindow.rules.code_rates import CodeRate
+from ratewindow.rules.code_rates import CodeRate, Declared
 from ratewindow.rules.decorated_methods import Place
 from ratewindow.rules.rate_argument import GivenRate, Rate
-from ratewindow.rules.rate_options import Options, ViewOptions, parse_options
+from ratewindow.rules.rate_options import ViewOptions, parse_options
 from ratewindow.rules.rule import check_methods, check_name
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -70,9 +76,9 @@ def ratelimit(
 ) -> Callable[[View], View]:
     """Limit a view, sync or async, or all methods of a class-based view.
 
-    ``@ratelimit("login")`` follows the rule of that name; while there is none, requests pass. ``@ratelimit("login",
-    "5/m; 20/h", key="user")`` enforces the rate until a rule of that name is enforced or switched off; a rule
-    in shadow counts in parallel. ``@ratelimit(rate="10/h")`` derives a name from the view's. `rate` and `cost`
+    ``@ratelimit("login")`` follows the rule of that name, or the `limit` that code declares; while there is neither, requests
+    pass. ``@ratelimit("login", "5/m; 20/h", key="user")`` enforces the rate until a rule of that name is enforced or switched
+    off; a rule in shadow counts in parallel. ``@ratelimit(rate="10/h")`` derives a name from the view's. `rate` and `cost`
     may be functions of the request; a rate of None does not limit it. `key` may be one, too: it returns what identifies
     the client, or None. For an async view they may be async. `normalise` treats different spellings of what clients type
     as one client. With ``block=False`` the view decides, by ``request.ratewindow.allowed``, or by ``request.limited``.
@@ -100,33 +106,123 @@ def ratelimit(
         raise ValueError(f"{next(iter(options))} belongs to a rate in code: give a rate, or set it at the rule in the admin")
     of_rate = parse_options(options)
     given = GivenRate(None if rate is _UNSAID else rate, key, allowed_methods, normalise, of_rate)
-    limit = _Limit(called, given, key, allowed_methods, normalise, of_rate, cost, block)
+    if called is not None and rate is _UNSAID:
+        given = code_rates.declared(called) or given
+    arguments = _Arguments(called, given, cost, block)
 
     def decorate(view: View) -> View:
-        return cast("View", limit.around(view))
+        return cast("View", arguments.around(view))
 
     return decorate
 
 
-class _Limit:
+def limit(
+    name: str,
+    rate: Rate,
+    *,
+    key: Key = "ip",
+    methods: Methods | None = None,
+    normalise: bool = False,
+    **options: Unpack[ViewOptions],
+) -> "DeclaredLimit":
+    """Declare a limit once, in a module that is imported when the site starts: ``EXPORT = limit("export", "20/h", key="user")``.
+
+    It is listed from then on, and a rule of that name can take its place. The arguments are those of `ratelimit`. ValueError
+    names a bad value, and a second declaration that says something else.
+    """
+    check_name(name)
+    given = GivenRate(rate, key_argument.as_text(key, name), _methods(methods), normalise, parse_options(options, "limit()"))
+    if given.registered is None:
+        raise ValueError(f"limit {name!r} has no rate: write for example 5/m")
+    recipe(given.key, normalise)
+    in_code = Declared(given, _as_it_stands(rate), _as_it_stands(key))
+    place = _place_of_caller(sys._getframe(1))
+    code_rates.declare(
+        CodeRate(name, given.registered, given.key, given.methods, place, normalise, options=given.options, declared=in_code)
+    )
+    return DeclaredLimit(name, given)
+
+
+class DeclaredLimit:
+    """A limit that code has declared: ``EXPORT.hit(request)``, and ``@EXPORT`` at a view.
+
+    `who` is a request, or an identity such as ``"user:42"``. `rate` is that call's own limit on the same count.
+    """
+
+    def __init__(self, name: str, given: GivenRate) -> None:
+        self.name = name
+        self._arguments = _Arguments(name, given, cost=1, block=True)
+
+    def __repr__(self) -> str:
+        return f"<limit {self.name}>"
+
+    def __call__(self, view: View) -> View:
+        """Limit a view, as ``@ratelimit(name)`` does."""
+        return cast("View", self._arguments.around(view))
+
+    def hit(
+        self, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False, rate: Rate | None = None
+    ) -> Decision:
+        return api.hit(self.name, who, cost, force, raise_exception, rate)
+
+    def peek(self, who: Who, cost: int = 1, rate: Rate | None = None) -> Decision:
+        return api.peek(self.name, who, cost, rate)
+
+    def refund(self, who: Who, cost: int = 1, rate: Rate | None = None) -> None:
+        api.refund(self.name, who, cost, rate)
+
+    def reset(self, who: Who, rate: Rate | None = None) -> None:
+        api.reset(self.name, who, rate)
+
+    def acquire(self, who: Who, cost: int = 1, *, timeout: str | timedelta, rate: Rate | None = None) -> Decision:
+        return api.acquire(self.name, who, cost, timeout=timeout, rate=rate)
+
+    async def ahit(
+        self, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False, rate: Rate | None = None
+    ) -> Decision:
+        return await api.ahit(self.name, who, cost, force, raise_exception, rate)
+
+    async def apeek(self, who: Who, cost: int = 1, rate: Rate | None = None) -> Decision:
+        return await api.apeek(self.name, who, cost, rate)
+
+    async def arefund(self, who: Who, cost: int = 1, rate: Rate | None = None) -> None:
+        await api.arefund(self.name, who, cost, rate)
+
+    async def areset(self, who: Who, rate: Rate | None = None) -> None:
+        await api.areset(self.name, who, rate)
+
+    async def aacquire(
+        self,
+        who: Who,
+        cost: int = 1,
+        *,
+        timeout: str | timedelta,  # noqa: ASYNC109  as `acquire`
+        rate: Rate | None = None,
+    ) -> Decision:
+        return await api.aacquire(self.name, who, cost, timeout=timeout, rate=rate)
+
+
+def _as_it_stands(value: Any) -> str:
+    """A rate or key as it stands in the code: of a function its place, which is the same when its module is imported again."""
+    return key_argument.line_of(value) if callable(value) else str(value)
+
+
+def _place_of_caller(frame: Any) -> str:
+    """``shop/limits.py:12``"""
+    path = Path(frame.f_code.co_filename)
+    depth = str(frame.f_globals.get("__name__", "")).count(".") + (2 if path.stem == "__init__" else 1)
+    return f"{'/'.join(path.parts[-depth:])}:{frame.f_lineno}"
+
+
+class _Arguments:
     """The arguments of one decorator, whatever it decorates."""
 
-    def __init__(
-        self,
-        called: str | None,
-        given: GivenRate,
-        key: str,
-        methods: frozenset[str],
-        normalise: bool,
-        options: Options,
-        cost: Cost,
-        block: bool,
-    ) -> None:
-        self._called, self._given, self._key, self._methods, self._normalise = called, given, key, methods, normalise
-        self._options, self._cost, self._block = options, cost, block
-        self._async = _async_ones(given, key, cost)
+    def __init__(self, called: str | None, given: GivenRate, cost: Cost, block: bool) -> None:
+        self._called, self._given, self._cost, self._block = called, given, cost, block
+        self._async = _async_ones(given, cost)
         # The same for each of the decorators that a decorator of the site's makes, one at each request.
-        arguments = (called, given.registered, key, sorted(methods), normalise, options.words, cost, block)
+        methods, options = sorted(given.methods), given.options.words
+        arguments = (called, given.registered, given.key, methods, given.normalise, options, cost, block)
         self._mark = methods_of.MARK + digest(repr(arguments), 12)
         self._doors: WeakKeyDictionary[type, ViewDoor] = WeakKeyDictionary()  # of classes whose methods are limited
 
@@ -171,9 +267,10 @@ class _Limit:
     def _register(self, name: str, place: str, view: Any = None) -> None:
         if self._given.registered is None and not self._called:
             return  # it limits nobody, and needs no rule
+        given = self._given
         made_of = id(view) if view is not None and not self._called else None
-        of_rate = (self._given.registered, self._key, self._methods, place, self._normalise)
-        code_rates.register(CodeRate(name, *of_rate, made_of=made_of, options=self._options))
+        of_rate = (given.registered, given.key, given.methods, place, given.normalise)
+        code_rates.register(CodeRate(name, *of_rate, made_of=made_of, options=given.options))
 
 
 def _register_methods() -> None:
@@ -193,9 +290,9 @@ def _guarded(view: Any, door: ViewDoor) -> Any:
     return wrapped
 
 
-def _async_ones(given: GivenRate, key: str, cost: Cost) -> str:
+def _async_ones(given: GivenRate, cost: Cost) -> str:
     """Which arguments are async: ``rate and cost``, or empty."""
-    found = {"rate": given.is_async, "key": key_argument.is_async(key), "cost": site_functions.is_async(cost)}
+    found = {"rate": given.is_async, "key": key_argument.is_async(given.key), "cost": site_functions.is_async(cost)}
     return " and ".join(name for name, is_async in found.items() if is_async)
 
 

@@ -5,6 +5,7 @@ import logging
 from typing import Any
 
 import pytest
+import redis
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest, HttpResponse
@@ -18,6 +19,7 @@ from ratewindow.reporting import counters
 from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 from ratewindow.signals import throttled
+from tests.support.check_messages import found
 from tests.support.doors import behind_middleware, get
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,6 +31,10 @@ def call(is_async: bool, name: str, *arguments: Any, **options: Any) -> Any:
     if is_async:
         return asyncio.run(getattr(ratewindow, f"a{name}")(*arguments, **options))
     return getattr(ratewindow, name)(*arguments, **options)
+
+
+def tenant(request: HttpRequest) -> str | None:
+    return request.headers.get("x-tenant")
 
 
 def define(name: str, rate: str, mode: str = "enforce", **fields: Any) -> RateRule:
@@ -306,16 +312,113 @@ class TestARateThatACallGives:
         define("sms", "1/h", mode="off")
         assert [bool(ratewindow.hit("sms", "user:42", rate="9/h")) for _ in range(2)] == [True, True]
 
-    @pytest.mark.parametrize("rate", ["", "5/parsec", 5, lambda request: "5/m"])
+    @pytest.mark.parametrize("rate", ["", "5/parsec", 5, ["5/m"]])
     def test_that_is_none_is_named(self, rate: Any) -> None:
-        with pytest.raises(ValueError, match=r"limits nothing|not a unit of time"):
+        with pytest.raises(ValueError, match=r"limits nothing|not a unit of time|is not a rate"):
             ratewindow.hit("sms", "user:42", rate=rate)
 
-    def test_may_not_be_another_than_code_gives_elsewhere(self) -> None:
-        ratelimit("sms", "5/m", key="user")(lambda request: HttpResponse())
-        assert ratewindow.hit("sms", "user:42", rate="5 per minute")
-        with pytest.raises(ValueError, match=r"code gives rule 'sms' two rates, 6/m and 5/m \(.*\): use two names, or one rate"):
-            ratewindow.hit("sms", "user:42", rate="6/m")
+    @is_async
+    @pytest.mark.parametrize("algorithm", ["sliding_window", "sliding_log", "fixed_window", "token_bucket", "sliding_estimate"])
+    def test_is_that_call_s_own_limit_on_the_one_count_of_the_name(self, is_async: bool, algorithm: str) -> None:
+        def post(rate: str) -> bool:
+            return bool(call(is_async, "hit", "forum-post", "user:42", rate=rate, algorithm=algorithm))
+
+        assert [post("5/d") for _ in range(6)] == [True] * 5 + [False]
+        assert [post("15/d") for _ in range(11)] == [True] * 10 + [False]
+        assert not post("5/d")
+        assert call(is_async, "hit", "forum-post", "user:42", rate="15/h", algorithm=algorithm)  # of another window
+
+    def test_may_be_another_than_code_gives_elsewhere(self) -> None:
+        view = ratelimit("sms", "1/m", key="header:x-tenant")(lambda request: HttpResponse())
+        request = RequestFactory().get("/", headers={"x-tenant": "one"})
+        assert view(request).status_code == 200
+        assert ratewindow.hit("sms", request, rate="2/m").remaining == 0  # by the key of the name, on its count
+        assert get(view, headers={"x-tenant": "one"}).status_code == 429
+        assert found() == {}
+
+    def test_has_the_options_of_the_name_that_it_does_not_give(self) -> None:
+        ratelimit("sms", "1/h", algorithm="token_bucket", message="Wait.", penalty="1h")(lambda request: HttpResponse())
+        told = [ratewindow.hit("sms", "user:42", rate="2/h", burst=3) for _ in range(4)]
+        assert [each.allowed for each in told] == [True] * 3 + [False]
+        assert told[3].made_by is not None and told[3].made_by.windows[0].algorithm == "token_bucket"
+        assert (told[3].made_by.message, told[3].made_by.penalty_ms) == ("Wait.", 3_600_000)
+
+    @is_async
+    def test_has_a_key_as_at_a_view(self, is_async: bool) -> None:
+        user = User.objects.create(username="ann")
+        ann, guest = RequestFactory().get("/"), RequestFactory().get("/")
+        ann.user, guest.user = user, AnonymousUser()
+        for request in (ann, guest):
+            told = [call(is_async, "hit", "post", request, rate="1/d", key="user_or_ip").allowed for _ in range(2)]
+            assert told == [True, False]
+        assert not call(is_async, "hit", "post", f"user:{user.pk}", rate="1/d", key="user_or_ip")
+        assert call(is_async, "hit", "post", "user:0", rate="1/d", key="user_or_ip")
+
+    @pytest.mark.parametrize("key", [tenant, f"{__name__}.tenant", "header:x-tenant"], ids=["function", "path", "text"])
+    def test_has_a_key_that_is_a_function_or_its_path(self, key: Any) -> None:
+        one, two = (RequestFactory().get("/", headers={"x-tenant": name}) for name in ("one", "two"))
+        assert [bool(ratewindow.hit("post", each, rate="1/d", key=key)) for each in (one, one, two)] == [True, False, True]
+
+    def test_a_bad_key_is_named(self) -> None:
+        with pytest.raises(ValueError, match="'usr' is not a key"):
+            ratewindow.hit("post", "user:42", rate="1/d", key="usr")
+
+    @pytest.mark.parametrize("name", ["hit", "peek", "refund", "reset"])
+    def test_a_key_without_a_rate_belongs_to_the_rule(self, name: str) -> None:
+        with pytest.raises(ValueError, match="key belongs to a rate in code: give a rate, or set it at the rule"):
+            call(False, name, "post", "user:42", key="user")
+
+    @is_async
+    def test_may_be_a_function_that_is_given_whom_the_call_is_about(self, is_async: bool) -> None:
+        plans = {"user:1": "1/d", "user:2": (2, 86400), "user:3": None}
+        told = {who: [bool(call(is_async, "hit", "export", who, rate=plans.__getitem__)) for _ in range(3)] for who in plans}
+        assert told == {"user:1": [True, False, False], "user:2": [True, True, False], "user:3": [True] * 3}
+        request = RequestFactory().get("/", headers={"x-tenant": "1/d"})
+        told_one = [bool(call(is_async, "hit", "upload", request, rate=tenant)) for _ in range(2)]
+        assert told_one == [True, False]
+        assert bool(call(is_async, "hit", "upload-2", request, rate=f"{__name__}.tenant"))
+        assert not call(is_async, "hit", "upload-2", request, rate=f"{__name__}.tenant")
+
+    def test_a_function_that_fails_leaves_its_last_rate(self, caplog: pytest.LogCaptureFixture) -> None:
+        plans: dict[str, Any] = {"user:1": "1/d", "user:2": "fast"}
+        assert ratewindow.hit("export", "user:0", rate=plans.__getitem__)  # nothing was valid by now
+        assert ratewindow.hit("export", "user:1", rate=plans.__getitem__)
+        for who in ("user:2", "user:3"):
+            assert [bool(ratewindow.hit("export", who, rate=plans.__getitem__)) for _ in range(2)] == [True, False]
+        assert sum("the rate function of export failed" in line for line in caplog.messages) == 2
+
+    def test_a_function_that_fails_leaves_the_rate_that_code_gives_elsewhere(self) -> None:
+        ratelimit("export", "1/d")(lambda request: HttpResponse())
+        assert [bool(ratewindow.hit("export", "user:0", rate={}.__getitem__)) for _ in range(2)] == [True, False]
+
+    def test_may_be_an_async_function_where_it_is_awaited(self) -> None:
+        async def plan(who: Any) -> str:
+            return "1/d"
+
+        assert [call(True, "hit", "export", "user:1", rate=plan).allowed for _ in range(2)] == [True, False]
+        with pytest.raises(TypeError, match=r"the rate of export is given by an async function: await ahit\(\)"):
+            ratewindow.hit("export", "user:1", rate=plan)
+
+    @is_async
+    def test_a_rule_in_shadow_counts_beside_it(self, is_async: bool, redis_client: redis.Redis) -> None:
+        define("sms", "1/h", mode="shadow", methods="POST")
+        told = [call(is_async, "hit", "sms", "user:42", rate="3/h") for _ in range(4)]
+        assert [(each.allowed, each.limit, each.mode) for each in told] == [(True, 3, "enforce")] * 3 + [(False, 3, "enforce")]
+        counted = counters.since_start()["sms"]
+        assert (counted.refused, counted.would_refuse) == (1, 2)
+        call(is_async, "refund", "sms", "user:42", 2, rate="3/h")
+        assert call(is_async, "hit", "sms", "user:42", rate="3/h").remaining == 1
+        call(is_async, "reset", "sms", "user:42", rate="3/h")
+        assert call(is_async, "peek", "sms", "user:42", rate="3/h").remaining == 3
+        assert not redis_client.keys("rw:s:*")
+
+    @is_async
+    def test_names_what_is_refunded_and_reset(self, is_async: bool) -> None:
+        for name in ("refund", "reset"):
+            assert call(is_async, "hit", "export", "user:1", rate="1/d")
+            assert not call(is_async, "hit", "export", "user:1", rate="1/d")
+            call(is_async, name, "export", "user:1", rate="9/d")
+        assert call(is_async, "hit", "export", "user:1", rate="1/d")
 
     @is_async
     def test_has_options_as_at_a_view(self, is_async: bool) -> None:

@@ -1,9 +1,13 @@
-"""The decorator on classes and methods, and what it leaves of them."""
+"""The decorator on classes and methods, and what it leaves of them; and limits that are declared."""
 
+import asyncio
+import io
+import re
 from typing import Any
 
 import celery
 import pytest
+from django.core.management import call_command
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory, override_settings
 from django.urls import path
@@ -14,8 +18,10 @@ from django.views.decorators.csrf import csrf_exempt
 import ratewindow
 from ratewindow import ratelimit
 from ratewindow.checks.code import check_code
+from ratewindow.models import RateRule
 from ratewindow.rules import code_rates
-from tests.support.doors import decorated, get, statuses
+from ratewindow.testing import override_rules
+from tests.support.doors import decorated, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -249,3 +255,179 @@ def test_a_method_and_what_is_no_view_say_how_to_limit_them() -> None:
 
     with pytest.raises(TypeError, match=r"'shop\.views\.cart' is not a view"):
         ratelimit("cart", "5/m")("shop.views.cart")  # type: ignore[type-var]
+
+
+def by_plan(who: Any) -> str | None:
+    """A rate by the header, or by the identity, as a site's plans might give it."""
+    return getattr(who, "headers", {"x-plan": "2/h"}).get("x-plan")
+
+
+class TestADeclaredLimit:
+    @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+    def test_has_all_that_rules_have_by_name(self, is_async: bool) -> None:
+        export = ratewindow.limit("export", "2/h", key="user", algorithm="token_bucket")
+
+        def call(name: str, *arguments: Any, **options: Any) -> Any:
+            if is_async:
+                return asyncio.run(getattr(export, f"a{name}")(*arguments, **options))
+            return getattr(export, name)(*arguments, **options)
+
+        assert [call("hit", "user:42").allowed for _ in range(3)] == [True, True, False]
+        assert call("peek", "user:42").remaining == 0
+        call("refund", "user:42")
+        assert call("acquire", "user:42", timeout="1s").window == "2/h"
+        call("reset", "user:42")
+        assert call("hit", "user:42", 2).remaining == 0
+        assert call("hit", "user:42", force=True).forced
+        with pytest.raises(ratewindow.RateLimited):
+            call("hit", "user:42", raise_exception=True)
+
+    @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+    def test_is_a_decorator_on_one_count_with_its_calls(self, is_async: bool) -> None:
+        export = ratewindow.limit("export", "2/h", key="header:x-tenant")
+        view, by_name = export(plain(is_async)), ratelimit("export", block=False)(plain(is_async))
+        one: Any = {"headers": {"x-tenant": "one"}}
+        assert get(view, **one).status_code == 200
+        assert ratewindow.hit("export", "header:x-tenant:one").remaining == 0
+        assert [get(each, **one).status_code for each in (view, by_name)] == [429, 200]
+        assert get(view, headers={"x-tenant": "two"}).status_code == 200
+        assert check_code(None) == []
+
+    def test_limits_classes_and_their_methods(self) -> None:
+        export = ratewindow.limit("export", "1/h")
+
+        @export
+        class Whole(View):
+            def get(self, request: HttpRequest) -> HttpResponse:
+                return HttpResponse("ok")
+
+        class OneMethod(View):
+            @method_decorator(export)
+            def post(self, request: HttpRequest) -> HttpResponse:
+                return HttpResponse("ok")
+
+        @method_decorator(export, name="dispatch")
+        class Dispatch(Whole):
+            pass
+
+        assert get(Whole.as_view()).status_code == 200
+        refused = [get(OneMethod.as_view(), method="POST"), get(Dispatch.as_view())]
+        assert [each.status_code for each in refused] == [429, 429]
+
+    def test_may_be_declared_after_the_view_that_names_it(self) -> None:
+        view = decorated(False, "export")
+        ratewindow.limit("export", "1/h", methods="GET")
+        assert statuses(view, 2) == [200, 429]
+        assert get(view, method="POST").status_code == 200
+
+    def test_gives_each_customer_the_rate_of_a_plan(self) -> None:
+        export = ratewindow.limit("export", "1/h", algorithm="token_bucket")
+        told = {
+            who: [bool(export.hit(who, rate=plan)) for _ in range(4)]
+            for who, plan in {"user:free": None, "user:paid": "3/h"}.items()
+        }
+        assert told == {"user:free": [True] + [False] * 3, "user:paid": [True] * 3 + [False]}
+        assert export.hit("user:free", rate="3/h").remaining == 1  # who has paid meanwhile has the same count
+
+    @pytest.mark.parametrize("rate", [by_plan, f"{__name__}.by_plan"], ids=["function", "path"])
+    def test_may_have_a_rate_by_a_function(self, rate: Any) -> None:
+        export = ratewindow.limit("export", rate)
+        assert [bool(export.hit("ip:203.0.113.9")) for _ in range(3)] == [True, True, False]
+        assert not ratewindow.hit("export", "ip:203.0.113.9")  # by its name, too
+        view = export(plain(False))
+        assert statuses(view, 2, headers={"x-plan": "1/h"}) == [200, 429]
+        assert statuses(view, 3, REMOTE_ADDR="203.0.113.9") == [200] * 3  # without a plan
+
+    def test_may_have_an_async_rate_where_it_is_awaited(self) -> None:
+        async def rate(who: Any) -> str:
+            return "1/h"
+
+        export = ratewindow.limit("export", rate)
+        assert statuses(export(plain(True)), 2) == [200, 429]
+        assert asyncio.run(export.ahit("user:42")).remaining == 0
+        with pytest.raises(TypeError, match=r"the rate of export is given by an async function: await ahit\(\)"):
+            export.hit("user:42")
+        with pytest.raises(ValueError, match=r"the rate is given by an async function, and .* is not async"):
+            export(plain(False))
+
+    def test_is_replaced_by_a_rule_of_its_name(self) -> None:
+        export = ratewindow.limit("export", "1/h")
+        RateRule.objects.define("export", "2/h", mode="shadow")
+        assert [bool(export.hit("user:42")) for _ in range(2)] == [True, False]
+        RateRule.objects.define("export", "2/h", mode="enforce", overwrite=True)
+        assert [bool(export.hit("user:42")) for _ in range(2)] == [True, False]  # on the same count
+        RateRule.objects.define("export", "2/h", mode="off", overwrite=True)
+        assert export.hit("user:42")
+
+    def test_is_known_before_it_is_called(self) -> None:
+        ratewindow.limit("export", "20/h", key="user_or_ip", algorithm="token_bucket", penalty="15m")
+        (use,) = code_rates.uses()["export"]
+        assert (use.words, use.key) == ("20/h", "user_or_ip")
+        assert re.fullmatch(r"tests/test_decorators\.py:\d+", use.place)
+        out = io.StringIO()
+        call_command("ratewindow", "rules", stdout=out)
+        assert f"{use.place}           user_or_ip  20/h, algorithm='token_bucket', penalty='15m'" in out.getvalue()
+        with override_rules(export="1/h"):
+            assert [bool(ratewindow.hit("export", "user:42")) for _ in range(2)] == [True, False]
+        with override_rules():
+            assert [bool(ratewindow.hit("export", "user:42", rate="1/h")) for _ in range(2)] == [True, True]
+
+    def test_may_be_declared_twice_if_both_say_the_same(self) -> None:
+        for rate, key in (("5/m; 20/h", "query:q"), ("20 per hour;5/60s", "get:q")):
+            ratewindow.limit("export", rate, key=key, penalty="60s")
+        for _ in range(2):  # as where a module is imported again
+            ratewindow.limit("upload", by_plan, key=by_plan)
+        assert len(code_rates.uses()["upload"]) == 1
+        assert check_code(None) == []
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"rate": "6/m"},
+            {"rate": "5/m; 20/h"},
+            {"rate": by_plan},
+            {"rate": f"{__name__}.by_plan"},
+            {"key": "user"},
+            {"key": by_plan},
+            {"methods": "POST"},
+            {"normalise": True},
+            {"algorithm": "token_bucket"},
+            {"mode": "shadow"},
+        ],
+        ids=str,
+    )
+    def test_says_at_import_where_it_was_declared_otherwise(self, other: dict[str, Any]) -> None:
+        here = r"tests/test_decorators\.py:\d+"
+        ratewindow.limit("export", "5/m")
+        with pytest.raises(
+            ValueError, match=rf"'export' is declared twice: .* at {here}, and 5/m per ip at {here}: use two names"
+        ):
+            ratewindow.limit("export", **{"rate": "5/m", **other})
+
+    def test_and_a_decorator_with_another_rate_are_an_error_of_the_checks(self) -> None:
+        ratewindow.limit("export", "5/m")
+        decorated(False, "export", "6/m")
+        ratewindow.hit("export", "user:42", rate="7/m")
+        (told,) = check_code(None)
+        assert told.id == "ratewindow.E003"
+        assert "two rates: 5/m per ip, 6/m per ip (tests" in told.msg
+
+    @pytest.mark.parametrize(
+        ("arguments", "options", "problem"),
+        [
+            (("Export", "5/m"), {}, "'Export' is not a rule name"),
+            (("export", ""), {}, "limits nothing"),
+            (("export", None), {}, "limit 'export' has no rate: write for example 5/m"),
+            (("export", "5/parsec"), {}, "not a unit of time"),
+            (("export", "5/m"), {"key": "usr"}, "'usr' is not a key"),
+            (("export", "5/m"), {"methods": "POTS"}, "did you mean POST"),
+            (("export", "5/m"), {"burst": 9}, "burst 9"),
+        ],
+        ids=str,
+    )
+    def test_names_what_is_wrong_at_import(self, arguments: Any, options: Any, problem: str) -> None:
+        with pytest.raises(ValueError, match=problem):
+            ratewindow.limit(*arguments, **options)
+        with pytest.raises(TypeError, match=r"limit\(\) has no argument 'response_status': did you mean 'status'"):
+            ratewindow.limit("export", "5/m", response_status=503)  # type: ignore[call-arg]
+        assert "export" not in code_rates.uses()

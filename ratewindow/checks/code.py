@@ -10,7 +10,7 @@ from django.core import checks
 from ratewindow import identity
 from ratewindow.checks.messages import TAG, Messages, error, warning
 from ratewindow.rules import code_rates
-from ratewindow.rules.code_rates import CodeRate
+from ratewindow.rules.code_rates import A_CALL, CodeRate
 
 
 @checks.register(TAG)
@@ -29,11 +29,12 @@ def import_views() -> None:
 
 def _names_with_two_rates() -> Iterator[checks.CheckMessage]:
     for name, uses in sorted(code_rates.uses().items()):
-        rates = _rates({use for use in uses if use.rate is not None})
+        rated = {use for use in uses if use.rate is not None and use.place != A_CALL}  # a call may have a rate of its own
+        rates = _rates(rated)
         if len(rates) > 1:
             listed = ", ".join(sorted(rates))
-            places = places_of({use for use in uses if use.rate is not None})
-            if any(use.shared for use in uses):
+            places = places_of(rated)
+            if any(use.shared for use in rated):
                 message = f"Throttles of the scope {name!r} share one rule and have two rates: {listed} ({places})."
                 yield warning(10, message, "Give each class a scope of its own.")
             else:

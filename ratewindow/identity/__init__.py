@@ -6,7 +6,7 @@ An identity is always typed, ``ip:203.0.113.9``: a user whose name is ``203.0.11
 from ratewindow.identity.address import ip
 from ratewindow.identity.custom_keys import paths_in, ratekey
 from ratewindow.identity.privacy import Kept, forms, hashed, is_hashed, kept, shown, stored
-from ratewindow.identity.recipe import Recipe, canonical, recipe
+from ratewindow.identity.recipe import Recipe, canonical, recipe, recipe_of
 from ratewindow.identity.request_attributes import had_failure, original
 from ratewindow.identity.scope import scope, scoped
 from ratewindow.identity.typed_values import split
@@ -29,6 +29,7 @@ __all__ = [
     "paths_in",
     "ratekey",
     "recipe",
+    "recipe_of",
     "scope",
     "scoped",
     "shown",

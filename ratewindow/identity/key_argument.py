@@ -26,6 +26,15 @@ def as_text(key: Key, group: str) -> str:
     return _registered(key, group) if callable(key) else key
 
 
+def of_call(key: Callable[..., Any], group: str) -> CustomKey:
+    """A function as the key of one call. Another function of the same place may be made for the next call, so the first one
+    alone is registered, for lists."""
+    made = _custom(key, group)
+    if made.name not in custom_keys.known():
+        custom_keys.register_key(made)
+    return made
+
+
 def is_async(key: str) -> bool:
     """Whether a function that the key names must be awaited."""
     known = custom_keys.known()
@@ -76,19 +85,28 @@ def _is_still_importing(path: str, error: ValueError) -> bool:
 
 def _registered(function: Callable[..., Any], group: str) -> str:
     """Register a function as a key, under a name made of its place."""
-    name = place_of(function)
-    if "<" in name:  # a lambda or a local function: a module may have several
-        name = f"{name}@{getattr(getattr(function, '__code__', None), 'co_firstlineno', 0)}"
+    made = _custom(function, group)
+    name, number = made.name, 1  # several lambdas may stand in one line
+    while name in custom_keys.known() and _unbound(custom_keys.known()[name].function) != function:
+        number += 1
+        name = f"{made.name}-{number}"
+    custom_keys.register_key(CustomKey(name, made.function))
+    return name
+
+
+def _custom(function: Callable[..., Any], group: str) -> CustomKey:
+    name = line_of(function)
     of_request: Callable[[HttpRequest], Any] = function
     if arguments_of(function) == 2:
         name, of_request = f"{name}@{group}", partial(function, group)
     custom_keys.check(name, of_request, may_be_async=True)
-    base, number = name, 1  # several lambdas may stand in one line
-    while name in custom_keys.known() and _unbound(custom_keys.known()[name].function) != function:
-        number += 1
-        name = f"{base}-{number}"
-    custom_keys.register_key(CustomKey(name, of_request))
-    return name
+    return CustomKey(name, of_request)
+
+
+def line_of(function: Any) -> str:
+    """The place of a function, of a lambda or a local one with its line: a module may have several."""
+    place = place_of(function)
+    return f"{place}@{getattr(getattr(function, '__code__', None), 'co_firstlineno', 0)}" if "<" in place else place
 
 
 def _unbound(function: Any) -> Any:

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from ratewindow.conf import site_functions
 from ratewindow.identity import address, custom_keys, request_attributes
 from ratewindow.identity.body_fields import either, in_json, post
+from ratewindow.identity.custom_keys import CustomKey
 from ratewindow.identity.jwt_claims import claim
 from ratewindow.identity.normalise import Normaliser, as_sent, normalised
 from ratewindow.identity.scope import scope
@@ -108,10 +109,8 @@ def _extractor(part: str, normaliser: Normaliser) -> tuple[Extractor, Loader | N
             raise Problem("{part!r} has no valid name: write for example {kind}:{example}", part=part, kind=kind, example=example)
         return make(name.lower() if kind == "header" else name, normaliser), None
     key = custom_keys.find(part)
-    if key is not None and site_functions.is_async(key.function):
-        return custom_keys.awaited(key, normaliser)
     if key is not None:
-        return custom_keys.extractor(key, normaliser), request_attributes.load_user if key.needs_user else None
+        return _extractor_of(key, normaliser)
     known = ", ".join(
         [*_UNNAMED, *(f"{kind}:NAME" for kind in _NAMED), *sorted(name for name in custom_keys.known() if "." not in name)]
     )
@@ -120,6 +119,19 @@ def _extractor(part: str, normaliser: Normaliser) -> tuple[Extractor, Loader | N
         part=part,
         known=known,
     )
+
+
+def _extractor_of(key: CustomKey, normaliser: Normaliser) -> tuple[Extractor, Loader | None]:
+    if site_functions.is_async(key.function):
+        return custom_keys.awaited(key, normaliser)
+    return custom_keys.extractor(key, normaliser), request_attributes.load_user if key.needs_user else None
+
+
+def recipe_of(key: CustomKey, normalise: bool = False) -> Recipe:
+    """The recipe of one function of the site's, whether it is registered or not."""
+    normaliser = normalised if normalise else as_sent
+    extractor, loader = _extractor_of(key, normaliser)
+    return Recipe(key.name, (extractor,), () if loader is None else (loader,), normaliser)
 
 
 def canonical(key: str) -> str:

@@ -57,6 +57,10 @@ class Rulebook:
         return found
 
     def named(self, name: str, code: Rule | None, method: str | None, warn: bool) -> list[Rule]:
+        """The rules that a view names, of those that apply to this method."""
+        return [rule for rule in self.of_name(name, code, warn) if rule.meets_method(method)]
+
+    def of_name(self, name: str, code: Rule | None, warn: bool) -> list[Rule]:
         """The rules where code names one: the row once it is enforced or off, else the rate in code, beside a row in
         shadow. A row replaces a rate that is in shadow in any mode. `warn` if code gives no rate, so that without a row
         nothing holds."""
@@ -71,7 +75,7 @@ class Rulebook:
             found = [row, row.beside]
         else:
             found = [row] if row.mode != "off" else []
-        return [rule for rule in found if rule.windows and rule.meets_method(method)]
+        return [rule for rule in found if rule.windows]
 
     def log_missing(self, name: str, instead: str = "requests pass") -> None:
         """Log, once, that code names a rule that nobody has defined, and what happens `instead`."""

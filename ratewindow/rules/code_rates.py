@@ -1,16 +1,17 @@
-"""Registry of the rates and rule names in code: what decorators, throttles and calls such as `hit` use, by name."""
+"""Registry of the rates and rule names in code: what declarations, decorators, throttles and calls such as `hit` use, by name."""
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, Unpack
+from typing import Any, NamedTuple
 
+from ratewindow.identity import canonical
 from ratewindow.limiter.problem import translatable
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rules.count_when import parse_count_when
-from ratewindow.rules.rate_options import USUAL, CallOptions, Options, parse_options
-from ratewindow.rules.rule import Rule, check_name
+from ratewindow.rules.rate_options import USUAL, Options
+from ratewindow.rules.rule import Rule
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,9 @@ class CodeRate:
     shared: bool = False  # a throttle, whose scope other throttles may share
     made_of: int | None = None  # the id of the view from which the name was made, if code gives no name
     options: Options = USUAL
+    declared: "Declared | None" = field(default=None, compare=False)  # of a limit that code declares once for all its uses
 
-    def __hash__(self) -> int:  # each call such as `hit` looks for its own
+    def __hash__(self) -> int:  # what calls are given is remembered by it
         return self._hash
 
     @cached_property
@@ -58,12 +60,21 @@ class CodeRate:
         return rule_of(self.name, self.rate, self.key, self.methods, self.normalise, self.options)
 
 
+class Declared(NamedTuple):
+    """What makes a use the declaration of its name: the `GivenRate`, and the rate and key as they stand in the code."""
+
+    given: Any
+    rate: str
+    key: str
+
+
 SOME_METHOD = translatable("a method of a class")  # the place until the class is known
 A_CALL = translatable("a call of ratewindow.hit")
 MOST_BY_CALLS = 1000
 
 _uses: dict[str, set[CodeRate]] = {}
 _by_calls: deque[CodeRate] = deque()
+last_of_calls: dict[str, Rule] = {}  # by name: the last valid rate of functions that calls give
 _finders: list[Callable[[], None]] = []
 
 
@@ -74,43 +85,38 @@ def register(use: CodeRate) -> None:
         known.discard(replace(use, place=SOME_METHOD, made_of=None))
 
 
-def register_call(name: str, rate: str, **options: Unpack[CallOptions]) -> None:
-    """Register the rate of a call such as `hit`. Raises ValueError if it is invalid, or if the name has another rate.
+def declare(use: CodeRate) -> None:
+    """Register a limit that code declares. Raises ValueError if it contradicts another declaration of its name."""
+    for other in [each for each in _uses.get(use.name, ()) if each.declared is not None]:
+        if _meaning(other) != _meaning(use):
+            said = f"{use.all_words} at {use.place}, and {other.all_words} at {other.place}"
+            raise ValueError(f"the limit {use.name!r} is declared twice: {said}: use two names, or one declaration")
+        if other.place == use.place:  # its module is imported again
+            _uses[use.name].discard(other)
+    register(use)
+
+
+def _meaning(use: CodeRate) -> tuple[Any, ...]:
+    """What a declaration says, however it is written."""
+    assert use.declared is not None
+    rate = use.limits if isinstance(use.rate, str) else use.declared.rate
+    return rate, canonical(use.declared.key), use.methods, use.normalise, use.options
+
+
+def register_call(use: CodeRate) -> None:
+    """Register what a call such as `hit` gives, if nothing else gives the name a rate.
 
     At most `MOST_BY_CALLS` are kept, the newest, since a name may be made from a request."""
-    try:
-        use = _given(name, rate, **options)
-    except TypeError:  # a value that cannot be remembered
-        use = _given.__wrapped__(name, rate, **options)
-    if use in _uses.get(name, ()):
+    if has_rate(use.name):
         return
-    others = [each for each in tuple(_uses.get(name, ())) if each.rate is not None]
-    if any(each.limits != use.limits or each.options != use.options for each in others):
-        words = ", ".join(sorted(f"{_said(each)} ({each.place})" for each in others))
-        raise ValueError(f"code gives rule {name!r} two rates, {_said(use)} and {words}: use two names, or one rate")
-    if others:
-        return  # a view has the same rate
     register(use)
     _by_calls.append(use)
     while len(_by_calls) > MOST_BY_CALLS:
         oldest = _by_calls.popleft()
+        last_of_calls.pop(oldest.name, None)
         _uses.get(oldest.name, set()).discard(oldest)
         if not _uses.get(oldest.name):
             _uses.pop(oldest.name, None)
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _given(name: str, rate: str, **options: Any) -> CodeRate:
-    check_name(name)
-    if not isinstance(rate, str) or not parse_rates(rate):
-        raise ValueError(f"rate {rate!r} limits nothing: write text such as 5/m")
-    made = parse_options(options, "hit()", CallOptions)
-    made.windows(rate)
-    return CodeRate(name, rate, "ip", frozenset(), A_CALL, options=made)
-
-
-def _said(use: CodeRate) -> str:
-    return ", ".join(filter(None, (use.words, use.options.words)))
 
 
 def add_finder(finder: Callable[[], None]) -> None:
@@ -121,6 +127,17 @@ def add_finder(finder: Callable[[], None]) -> None:
 def uses() -> dict[str, set[CodeRate]]:
     """Every registered use, by name."""
     return {name: set(each) for name, each in list(_uses.items())}
+
+
+def rated(name: str) -> list[CodeRate]:
+    """The uses that give the name a rate: declarations first, then views, then calls."""
+    found = [use for use in tuple(_uses.get(name, ())) if use.rate is not None]
+    return sorted(found, key=lambda use: (use.declared is None, use.place == A_CALL, use.place)) if len(found) > 1 else found
+
+
+def declared(name: str) -> Any:  # whose module imports this one
+    """The `GivenRate` of the limit that code declares under this name, or None."""
+    return next((use.declared.given for use in tuple(_uses.get(name, ())) if use.declared is not None), None)
 
 
 def is_used(name: str) -> bool:
@@ -140,7 +157,7 @@ def enforces(name: str) -> bool:
 
 def rule(name: str) -> Rule | None:
     """The rate that code gives under this name, as a rule; None without one, or if a function returns it."""
-    return next((use.rule for use in tuple(_uses.get(name, ())) if use.rule is not None), None)
+    return next((use.rule for use in rated(name) if use.rule is not None), None)
 
 
 @lru_cache(maxsize=4096)

@@ -1,22 +1,28 @@
-"""The ``rate`` argument of decorators: text, a pair of numbers, a function of the request, or the dotted path of one.
+"""The ``rate`` argument of decorators, declarations and calls: text, a pair of numbers, a function of the request, or the
+dotted path of one.
 
 An invalid text raises at import. A function is called for each request; if it fails, its last valid rate holds, so that
-it neither breaks a page nor lifts the limit. An async one is awaited for async views.
+it neither breaks a page nor lifts the limit. An async one is awaited for async views and calls.
 """
 
 import inspect
 import re
 from collections.abc import Awaitable, Callable
-from functools import cache
+from dataclasses import replace
+from functools import cache, lru_cache
 from typing import Any
 
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
 from ratewindow.conf import site_functions
+from ratewindow.identity import Recipe, key_argument, recipe, recipe_of
+from ratewindow.identity.key_argument import Key
 from ratewindow.rules import code_rates
-from ratewindow.rules.rate_options import USUAL, Options
-from ratewindow.rules.rule import Rule
+from ratewindow.rules.code_rates import A_CALL, CodeRate
+from ratewindow.rules.count_when import ALWAYS
+from ratewindow.rules.rate_options import USUAL, CallOptions, Options, parse_options
+from ratewindow.rules.rule import Rule, check_name
 
 Pair = tuple[int, int]  # limit and seconds, as in django-ratelimit
 # A function of (request), or of (group, request) as in django-ratelimit.
@@ -27,48 +33,66 @@ _LONGEST_SHOWN = 80  # characters of an invalid rate in the log
 
 
 class GivenRate:
-    """The rate of one decorator, which may have several names."""
+    """The rate of one decorator, which may have several names, or of one declaration or call."""
 
     def __init__(
-        self, rate: Rate | None, key: str, methods: frozenset[str], normalise: bool = False, options: Options = USUAL
+        self,
+        rate: Rate | None,
+        key: str,
+        methods: frozenset[str] = frozenset(),
+        normalise: bool = False,
+        options: Options = USUAL,
+        last: dict[str, Rule] | None = None,
+        recipe: Recipe | None = None,
     ) -> None:
-        self._of_rule = (key, methods, normalise, options)
-        self._rules: dict[str, Rule] = {}  # by name: of a function its last valid rate
+        self.key, self.methods, self.normalise, self.options = key, methods, normalise, options
+        self._rules = {} if last is None else last  # by name: of a function its last valid rate
+        self._recipe = recipe  # of a key that is made for one call
         self.is_async = site_functions.is_async(rate)
         self.may_be_async = self.is_async or _is_path(rate)  # what a path leads to is imported at the first request
         self._function = _function_of(rate)
-        self._rate = None if self._function is not None or rate is None else _text(rate)
-        if self._rate is not None and not options.windows(self._rate):
+        self.text = None if self._function is not None or rate is None else _text(rate)
+        if self.text is not None and not options.windows(self.text):
             raise ValueError(f"rate {rate!r} limits nothing: write for example 5/m")
-        self.registered = self._function or self._rate
+        self.registered = self._function or self.text
 
-    def rule(self, name: str, request: HttpRequest) -> Rule | None:
-        """The rate as a rule of that name; None if there is no rate, or if the function returns None."""
+    def rule(self, name: str, request: Any) -> Rule | None:
+        """The rate as a rule of that name; None if there is no rate, or if the function returns None. `request` is what the
+        function is called with: of a call it may be an identity."""
         if self._function is None:
-            return self._rules.get(name) or self._of_text(name)
+            return self._by_own_key(self._rules.get(name) or self._of_text(name, request))
         try:
-            return self._worked(name, _answered(self._function(name, request)))
+            rule = self._worked(name, _answered(self._function(name, request)))
         except Exception as error:
-            return self._failed(name, error)
+            rule = self._failed(name, error)
+        return self._by_own_key(rule)
 
-    async def arule(self, name: str, request: HttpRequest) -> Rule | None:
+    async def arule(self, name: str, request: Any) -> Rule | None:
         """`rule`, with an async function awaited."""
         if self._function is None:
             return self.rule(name, request)
         try:
             returned = self._function(name, request)
-            return self._worked(name, await returned if inspect.isawaitable(returned) else returned)
+            rule = self._worked(name, await returned if inspect.isawaitable(returned) else returned)
         except Exception as error:
-            return self._failed(name, error)
+            rule = self._failed(name, error)
+        return self._by_own_key(rule)
 
-    def _of_text(self, name: str) -> Rule | None:
-        if self._rate is None:
-            return None
-        rule = self._rules[name] = code_rates.rule_of(name, self._rate, *self._of_rule)
+    def _of_text(self, name: str, request: Any) -> Rule | None:
+        if self.text is None:
+            declared = code_rates.declared(name)  # after the view was decorated
+            return declared.rule(name, request) if declared is not None else None
+        rule = self._rules[name] = self._rule_of(name, self.text)
         return rule
 
+    def _rule_of(self, name: str, rate: str) -> Rule:
+        return code_rates.rule_of(name, rate, self.key, self.methods, self.normalise, self.options)
+
+    def _by_own_key(self, rule: Rule | None) -> Rule | None:
+        return rule if rule is None or self._recipe is None else rule.with_recipe(self._recipe)
+
     def _worked(self, name: str, rate: Any) -> Rule | None:
-        rule = None if rate is None else code_rates.rule_of(name, _text(rate), *self._of_rule)
+        rule = None if rate is None else self._rule_of(name, _text(rate))
         if rule is not None and not rule.windows:
             raise ValueError(f"{rate!r} limits nothing: return None to mean that")
         if site_functions.failing:
@@ -78,10 +102,48 @@ class GivenRate:
         return rule
 
     def _failed(self, name: str, error: Exception) -> Rule | None:
-        last = self._rules.get(name)
-        holds = f"its last valid rate holds, {last.windows[0].text}" if last is not None else "requests pass"
+        last, other = self._rules.get(name), code_rates.rule(name)
+        if last is not None:
+            holds = f"its last valid rate holds, {last.windows[0].text}"
+        else:
+            holds = f"the other rate of that name holds, {other.windows[0].text}" if other is not None else "requests pass"
         site_functions.failed("rate", name, error, holds, [name])
-        return last
+        return last or other
+
+
+def of_call(name: str, rate: Rate | None, key: Key | None, options: CallOptions) -> GivenRate | None:
+    """The rate of a call such as `hit`; of a call without one that of the limit that is declared under the name, if one is.
+
+    Key and options that the call does not give are as other code has them under that name. Raises ValueError."""
+    if rate is not None or not isinstance(name, str):
+        check_name(name)
+    if rate is None:
+        if key is not None or options:
+            word = next(iter(options), "key")
+            raise ValueError(f"{word} belongs to a rate in code: give a rate, or set it at the rule in the admin")
+        return code_rates.declared(name)  # type: ignore[no-any-return]
+    other = next((use for use in code_rates.rated(name) if use.place != A_CALL), None)
+    made = _made.__wrapped__ if callable(rate) or callable(key) else _made  # each call may make its own function
+    try:
+        given = made(name, rate, key, other, **options)
+    except TypeError:  # a value that cannot be remembered
+        given = _made.__wrapped__(name, rate, key, other, **options)
+    if other is None:
+        known_as = given.text or GivenRate.rule  # any function says that one gives the rate
+        code_rates.register_call(CodeRate(name, known_as, given.key, frozenset(), A_CALL, options=given.options))
+    return given
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _made(name: str, rate: Rate, key: Key | None, other: CodeRate | None, /, **options: Any) -> GivenRate:
+    """`other` has what the call does not say."""
+    usual = CodeRate(name, None, "ip", frozenset(), A_CALL) if other is None else other
+    of_rate = parse_options(options, "hit()", CallOptions, replace(usual.options, count_when=ALWAYS, hold=False))
+    own = recipe_of(key_argument.of_call(key, name), usual.normalise) if callable(key) else None
+    text = own.text if own is not None else usual.key if key is None else key_argument.as_text(key, name)
+    recipe(text, usual.normalise)
+    last = code_rates.last_of_calls if callable(rate) else None
+    return GivenRate(rate, text, usual.methods, usual.normalise, of_rate, last, own)
 
 
 def _answered(returned: Any) -> Any:

@@ -89,12 +89,17 @@ class Options:
         return {**{name: getattr(self, name) for name in same}, "response_status": self.status, "penalty": penalty}
 
     @cached_property
-    def words(self) -> str:
-        """What differs from the defaults, as it stands in code: ``burst=20, mode='shadow'``."""
+    def given(self) -> dict[str, Any]:
+        """What differs from the defaults, by keyword."""
         said = {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default}
         if "penalty_ms" in said:
             said["penalty"] = format_duration(said.pop("penalty_ms"))
-        return ", ".join(f"{name}={value!r}" for name, value in said.items())
+        return said
+
+    @cached_property
+    def words(self) -> str:
+        """What differs from the defaults, as it stands in code: ``burst=20, mode='shadow'``."""
+        return ", ".join(f"{name}={value!r}" for name, value in self.given.items())
 
     def windows(self, rate: str) -> tuple[Window, ...]:
         """The limits of a rate, each with these options. Raises ValueError."""
@@ -135,15 +140,18 @@ def said(window: Window) -> dict[str, Any]:
     return {**{name: getattr(window, name) for name in OF_LIMITS}, **unsaid}
 
 
-def parse_options(given: Mapping[str, Any], of: str = "ratelimit()", known: type = ViewOptions) -> Options:
-    """The options given by keyword. Raises TypeError for an unknown name, and ValueError for a bad value."""
+def parse_options(
+    given: Mapping[str, Any], of: str = "ratelimit()", known: type = ViewOptions, usual: Options = USUAL
+) -> Options:
+    """The options given by keyword, the others as `usual` has them. Raises TypeError for an unknown name, and ValueError for a
+    bad value."""
     if not given:
-        return USUAL
+        return usual
     for name in given:
         if name not in known.__annotations__:
             raise TypeError(f"{of} has no argument {name!r}{_remedy(name, known)}")
-    _check(given)
-    values = dict(given)
+    values = {**usual.given, **given}
+    _check(values)
     penalty = values.pop("penalty", None)
     if "count_when" in values:
         values["count_when"] = counting.written(values["count_when"])

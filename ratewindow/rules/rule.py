@@ -124,10 +124,14 @@ class Rule:
 
     def with_identity(self, identity: str) -> "Rule":
         """This rule counting every request for that client, whatever its key says."""
+        return self.with_recipe(Recipe(self.key, (lambda request: identity,)))
+
+    def with_recipe(self, recipe: Recipe) -> "Rule":
+        """This rule with a recipe that its key does not name."""
         rule = copy(self)  # keeps the cached names of its state
         for cached in ("unconditional", "beside"):  # these have this rule's recipe
             vars(rule).pop(cached, None)
-        vars(rule)["recipe"] = Recipe(self.key, (lambda request: identity,))
+        vars(rule)["recipe"] = recipe
         return rule
 
 

@@ -32,6 +32,7 @@ from ratewindow import (
     arefund,
     areset,
     hit,
+    limit,
     peek,
     ratekey,
     ratelimit,
@@ -214,6 +215,44 @@ async def by_name_awaited(request: HttpRequest) -> None:
     assert_type(await arefund("mail", "user:42"), None)
     assert_type(await areset("mail", "user:42"), None)
     assert_type(await aacquire("mail", "user:42", timeout="5s"), Decision)
+
+
+# A limit that is declared once.
+
+EXPORT = limit("export", "20/h", key="user_or_ip", algorithm="token_bucket", burst=40, count_when="5xx")
+UPLOAD = limit("upload", rate_of, key=tenant_of, methods=["POST"], normalise=True)
+limit("mail", None)  # type: ignore[arg-type]
+limit("mail", "5/m", "ip")  # type: ignore[call-arg]
+limit("mail", "5/m", response_status=503)  # type: ignore[call-arg]
+
+
+@EXPORT
+def exports(request: HttpRequest, number: int) -> JsonResponse:
+    assert_type(EXPORT.hit(request, cost=2, raise_exception=True), Decision)
+    assert_type(EXPORT.hit("user:42", rate="100/h"), Decision)
+    assert_type(EXPORT.peek(("ip:203.0.113.9", "user:42"), rate=rate_of), Decision)
+    assert_type(EXPORT.acquire(request, timeout="5s"), Decision)
+    assert_type(EXPORT.refund(request, 2), None)
+    assert_type(EXPORT.reset(request), None)
+    hit("forum-post", request, rate="15/d", key="user_or_ip")
+    hit("forum-post", request, rate=rate_of, key=tenant_of)
+    hit("forum-post", request, rate=15)  # type: ignore[arg-type]
+    EXPORT.hit(42)  # type: ignore[arg-type]
+    return JsonResponse({})
+
+
+assert_type(exports(HttpRequest(), 5), JsonResponse)
+
+
+@method_decorator(EXPORT, name="dispatch")
+class Exports(View):
+    async def post(self, request: HttpRequest) -> HttpResponse:
+        assert_type(await EXPORT.ahit(request, rate=arate), Decision)
+        assert_type(await EXPORT.apeek(request), Decision)
+        assert_type(await EXPORT.aacquire(request, timeout="5s"), Decision)
+        await EXPORT.arefund(request)
+        await EXPORT.areset(request)
+        return HttpResponse()
 
 
 def decision(told: Decision) -> None:

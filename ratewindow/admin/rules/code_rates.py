@@ -34,9 +34,8 @@ class CodeLine:
 def lines(request: HttpRequest, may_add: bool) -> Iterator[CodeLine]:
     """The names that have a rate in code and no row."""
     names = code_rates.names() - set(RateRule.objects.values_list("name", flat=True))
-    uses = code_rates.uses() if names else {}
     for name in sorted(names):
-        rated = sorted((use for use in uses[name] if use.rate is not None), key=lambda use: use.place)
+        rated = code_rates.rated(name)
         first = rated[0]
         yield CodeLine(
             name,

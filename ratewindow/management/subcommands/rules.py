@@ -36,7 +36,7 @@ def run(options: dict[str, Any], stdout: Any) -> None:
 def listing() -> str:
     rows = [_row(rule) for rule in RateRule.objects.prefetch_related("windows")] + list(_in_code())
     if not rows:
-        return "No rules yet: add one in the admin, with @ratelimit at a view, or with RateRule.objects.define(...)."
+        return "No rules yet: add one in the admin, or in code with ratewindow.limit, @ratelimit or RateRule.objects.define."
     return table(HEADS, sorted(rows))
 
 
@@ -62,8 +62,7 @@ def mode_of(rule: RateRule) -> str:
 
 
 def _in_code() -> list[tuple[str, ...]]:
-    names, uses = code_rates.names(), code_rates.uses()
-    rated = [use for name in names for use in uses[name] if use.rate]
+    rated = [use for name in code_rates.names() for use in code_rates.rated(name)]
     return [(use.name, "in code", use.place, ",".join(sorted(use.methods)), use.key, _limits_in_code(use)) for use in rated]
 
 

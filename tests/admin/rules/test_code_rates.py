@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from ratewindow import ratelimit
+from ratewindow import hit, limit, ratelimit
 from ratewindow.models import RateRule
 from ratewindow.rulebook import rule_rows
 from ratewindow.rules import code_rates
@@ -50,6 +50,17 @@ def test_the_form_begins_with_all_that_code_says(page: Client, given: dict[str, 
     assert code is not None
     assert row.mode == "shadow"
     assert replace(row, mode="enforce") == code
+
+
+def test_a_limit_that_is_declared_is_there_before_it_is_called(page: Client) -> None:
+    limit("export", "20/h", key="user_or_ip", algorithm="token_bucket", burst=40, penalty="15m")
+    hit("sms", "user:42", rate="5/h", key="user")
+    below = said(page.get(LIST)).partition("Only in code")[2]
+    assert re.search(r"export Each user or address.* tests/admin/rules/test_code_rates.py:\d+", below)
+    answer = page.post(edit_here(page, "export"), filled(page.get(edit_here(page, "export")).content.decode()))
+    assert errors(answer) == []
+    assert replace(rule_rows.freeze(RateRule.objects.get(name="export")), mode="enforce") == code_rates.rule("export")
+    assert 'value="5"' in page.get(edit_here(page, "sms")).content.decode()
 
 
 def test_a_rate_by_a_function_brings_its_options(page: Client) -> None:
