@@ -285,10 +285,10 @@ def _rules(book: Rulebook, name: str, code: Rule | None) -> Sequence[Rule]:
         check_name(name)
     if not conf.current().enabled:
         return ()
-    known_elsewhere = code is None and not book.alone and code_rates.has_rate(name)  # by a function, to its view alone
-    rules = book.of_name(name, code, warn=code is None and not known_elsewhere)
-    if known_elsewhere and code_rates.enforces(name):
-        rules = [rule.beside if rule.mode == "shadow" else rule for rule in rules]
+    row = book.by_name.get(name)
+    rules = book.of_name(name, code, warn=row is None and code is None and not code_rates.has_rate(name))
+    if code is None and row is not None and row.mode == "shadow" and not book.alone and code_rates.enforces(name):
+        rules = [rule.beside for rule in rules]  # beside a rate by a function, which is known to its view alone
     return [rule if rule.count_when is None else rule.unconditional for rule in rules]
 
 

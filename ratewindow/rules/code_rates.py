@@ -137,7 +137,8 @@ def rated(name: str) -> list[CodeRate]:
 
 def declared(name: str) -> Any:  # whose module imports this one
     """The `GivenRate` of the limit that code declares under this name, or None."""
-    return next((use.declared.given for use in tuple(_uses.get(name, ())) if use.declared is not None), None)
+    uses = _uses.get(name)
+    return next((use.declared.given for use in tuple(uses) if use.declared is not None), None) if uses else None
 
 
 def is_used(name: str) -> bool:
@@ -157,7 +158,10 @@ def enforces(name: str) -> bool:
 
 def rule(name: str) -> Rule | None:
     """The rate that code gives under this name, as a rule; None without one, or if a function returns it."""
-    return next((use.rule for use in rated(name) if use.rule is not None), None)
+    for use in rated(name) if name in _uses else ():
+        if use.rule is not None:
+            return use.rule
+    return None
 
 
 @lru_cache(maxsize=4096)

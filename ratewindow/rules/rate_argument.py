@@ -115,20 +115,21 @@ def of_call(name: str, rate: Rate | None, key: Key | None, options: CallOptions)
     """The rate of a call such as `hit`; of a call without one that of the limit that is declared under the name, if one is.
 
     Key and options that the call does not give are as other code has them under that name. Raises ValueError."""
-    if rate is not None or not isinstance(name, str):
+    if name.__class__ is not str:
         check_name(name)
     if rate is None:
         if key is not None or options:
             word = next(iter(options), "key")
             raise ValueError(f"{word} belongs to a rate in code: give a rate, or set it at the rule in the admin")
         return code_rates.declared(name)  # type: ignore[no-any-return]
-    other = next((use for use in code_rates.rated(name) if use.place != A_CALL), None)
+    uses = code_rates.rated(name)
+    other = uses[0] if uses and uses[0].place != A_CALL else None
     made = _made.__wrapped__ if callable(rate) or callable(key) else _made  # each call may make its own function
     try:
         given = made(name, rate, key, other, **options)
     except TypeError:  # a value that cannot be remembered
         given = _made.__wrapped__(name, rate, key, other, **options)
-    if other is None:
+    if not uses:
         known_as = given.text or GivenRate.rule  # any function says that one gives the rate
         code_rates.register_call(CodeRate(name, known_as, given.key, frozenset(), A_CALL, options=given.options))
     return given
@@ -137,6 +138,7 @@ def of_call(name: str, rate: Rate | None, key: Key | None, options: CallOptions)
 @lru_cache(maxsize=4096, typed=True)
 def _made(name: str, rate: Rate, key: Key | None, other: CodeRate | None, /, **options: Any) -> GivenRate:
     """`other` has what the call does not say."""
+    check_name(name)
     usual = CodeRate(name, None, "ip", frozenset(), A_CALL) if other is None else other
     of_rate = parse_options(options, "hit()", CallOptions, replace(usual.options, count_when=ALWAYS, hold=False))
     own = recipe_of(key_argument.of_call(key, name), usual.normalise) if callable(key) else None
