@@ -68,14 +68,15 @@ class Unanswered(NamedTuple):
     took_s: float = 0.0
 
 
-def refund(refunds: Refunds, waited: str = "", forget: bool = True) -> Steps[Unanswered]:
+def refund(refunds: Refunds, waited: str = "", forget: bool = True, now_ms: int | None = None) -> Steps[Unanswered]:
     """Refund units, and forget the refusals that this process knows unless `forget` is false. Nothing is refunded while
-    Redis is away, or where the request has `waited` for it without an answer."""
+    Redis is away, or where the request has `waited` for it without an answer. A caller with a clock of its own gives
+    `now_ms`."""
     began_s = time.monotonic()
     if waited or outage.breaker.open:
         return Unanswered(waited or outage.breaker.cause)
     try:
-        yield _refund, _arefund, refunds
+        yield _refund, _arefund, refunds, now_ms
     except (RedisError, OSError) as error:  # which must not fail the work that was charged
         logger.warning("ratewindow: a refund could not be made: %s", error)
         outage.report(error)
@@ -85,12 +86,12 @@ def refund(refunds: Refunds, waited: str = "", forget: bool = True) -> Steps[Una
     return Unanswered()
 
 
-def _refund(refunds: Refunds) -> None:
-    stores.store().refund(refunds)
+def _refund(refunds: Refunds, now_ms: int | None) -> None:
+    stores.store().refund(refunds, now_ms)
 
 
-async def _arefund(refunds: Refunds) -> None:
-    await stores.answered((await stores.astore()).refund(refunds))
+async def _arefund(refunds: Refunds, now_ms: int | None) -> None:
+    await stores.answered((await stores.astore()).refund(refunds, now_ms))
 
 
 def show(parts: Sequence[Decision], decision: Decision) -> None:

@@ -22,17 +22,19 @@ from ratewindow.store import leasing, outage, process_clients, stores
 LONG = 0.1  # of `TIMEOUT`: a request that has waited for so long does not wait again
 
 
-def decide(question: Question, what: What = "hit", waited: str = "") -> Decision:
+def decide(question: Question, what: What = "hit", waited: str = "", now_ms: int | None = None) -> Decision:
     """The decision on a question. The store is not called while it is known to be away, nor for a refusal that this
-    process knows, nor where the request has `waited` for it without an answer."""
+    process knows, nor where the request has `waited` for it without an answer. A caller with a clock of its own gives
+    `now_ms`: then no refusal is known, since those are remembered by this process's clock."""
     at_s, began_s = time(), monotonic()
-    if (known := _known(question, what, waited, at_s, began_s)) is not None:
+    if (known := _known(question, what, waited, at_s, began_s, now_ms)) is not None:
         return known
     checks = question.checks
     try:
         store = stores.store()
-        reply = leasing.run(store, checks) if question.leased and what == "hit" else store.run(checks, what)
-        return _answered(question, what, reply, at_s, began_s)
+        is_leased = question.leased and what == "hit" and now_ms is None
+        reply = leasing.run(store, checks) if is_leased else store.run(checks, what, now_ms)
+        return _answered(question, what, reply, at_s, began_s, now_ms)
     except Exception as error:  # whatever it is, no request fails for it
         return _failed(question, what, error, at_s, began_s)
 
@@ -74,13 +76,16 @@ def _was_long(part: Decision) -> bool:
     return part.took_s >= LONG * conf.current().timeout_s and concerns is faults.Concerns.SERVER
 
 
-def _known(question: Question, what: What, waited: str, at_s: float, began_s: float) -> Decision | None:
+def _known(
+    question: Question, what: What, waited: str, at_s: float, began_s: float, now_ms: int | None = None
+) -> Decision | None:
     """The decision that needs no call of the store."""
     if (settled := _settled(question)) is not None:
         return settled
-    checks = question.checks
-    if outage.refusals.known and what == "hit" and (refused := outage.refusals.recall(checks, 1000 * began_s)) is not None:
-        return _completed(refused, question, at_s)
+    if outage.refusals.known and what == "hit" and now_ms is None:
+        refused = outage.refusals.recall(question.checks, 1000 * began_s)
+        if refused is not None:
+            return _completed(refused, question, at_s)
     if waited or outage.breaker.open:
         return _with_rules(
             without_redis.unanswered(question, what, outage.breaker.cause if outage.breaker.open else waited), question
@@ -95,13 +100,13 @@ def _settled(question: Question) -> Decision | None:
     return None
 
 
-def _answered(question: Question, what: What, reply: Reply, at_s: float, began_s: float) -> Decision:
+def _answered(question: Question, what: What, reply: Reply, at_s: float, began_s: float, now_ms: int | None = None) -> Decision:
     """The decision in the store's reply; a refusal is remembered."""
     if outage.breaker.counts_answers:
         outage.breaker.succeeded()
     checks = question.checks
     decision = decision_of(checks, reply, what)
-    if not decision.allowed and what == "hit" and not process_clients.in_memory():
+    if not decision.allowed and what == "hit" and now_ms is None and not process_clients.in_memory():
         outage.refusals.learn(checks, reply, 1000 * began_s)
     return _completed(decision, question, at_s, monotonic() - began_s)
 

@@ -1,14 +1,15 @@
 """All throttles of one view at one request: they decide together, so that all of them charge it or none does.
 
 REST framework calls the throttles one after the other. The first one decides for all of them in one call, and the
-others return that decision. A throttle with an `allow_request` of its own may not want a decision, so it decides
-alone: if it refuses, what the others have charged is refunded.
+others return that decision. A throttle with code of the site's own for the verdict decides alone when it is called: it may
+exempt a request, or do more than refuse it. If it refuses, what the others have charged is refunded.
 
 If neither middleware nor decorator stands around the view, its throttles count the request and write its headers: the
 view's `finalize_response` and `handle_exception` end that.
 """
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any, Protocol
 
 from django.http import HttpRequest, HttpResponseBase
@@ -17,7 +18,7 @@ from rest_framework.request import Request
 
 from ratewindow.identity import original
 from ratewindow.limiter.types import Decision, What
-from ratewindow.request import count_by_answer, headers, refusal, visit
+from ratewindow.request import charge_later, count_by_answer, headers, refusal, visit
 from ratewindow.request import decide as decisions
 from ratewindow.request.doors import Awaited
 from ratewindow.request.guard import Passage
@@ -32,22 +33,36 @@ class Throttle(Protocol):
     """What is to be known of a throttle."""
 
     decides_together: bool
+    now_ms: int | None  # by a clock of the site's own
 
     def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
         """The rules that hold for this request, each with the client that the throttle identifies."""
 
 
 def decide(throttle: Throttle, request: Request, view: Any) -> Decision:
-    """The decision of all throttles of the view that decide together."""
+    """The decision of a throttle, and of those of the view that decide together with it."""
     known: ViewThrottles | None = visit.of(original(request)).throttles
     if known is not None and known.view is view and not known.ended:
         if type(throttle) in known.waiting:
             known.waiting.remove(type(throttle))
-            return known.decision
-        if type(throttle) not in known.called:
-            return known.decide_alone(throttle, request)
+            return known.shared
+        if known.has_yet_to_call(throttle):
+            return known.decide_more(throttle, request)
         known.end()  # the same throttle again, called by code of the site's: another decision
     return ViewThrottles(throttle, request, view).decision
+
+
+def charge(parts: list[Decision], units: int, request: Request, now_ms: int | None) -> None:
+    """Charge these parts of a throttle's decision so many units more, or refund them where that is less than nothing."""
+    parts = [part for part in parts if part.check is not None]
+    waited = decisions.waited(parts)
+    if units > 0 and parts:
+        charge_later.show(parts, decisions.decide(charge_later.question_of(parts, units), "charge", waited, now_ms))
+    else:
+        refunds = [each for part in parts for each in part.refunds(-units)]
+        if refunds and not run(charge_later.refund(refunds, waited, now_ms=now_ms)).cause:
+            charge_later.show_refunded(parts, refunds)
+    visit.of(original(request)).review()
 
 
 class ViewThrottles:
@@ -56,40 +71,60 @@ class ViewThrottles:
     def __init__(self, throttle: Throttle, request: Request, view: Any) -> None:
         self.view, self.ended = view, False
         self.plain: HttpRequest = original(request)
-        listed = _throttles_of(view)
-        others = _without(throttle, [each for each in listed if getattr(each, "decides_together", False)])
-        self.waiting = [type(each) for each in others]
-        self._listed = {type(throttle), *map(type, listed)}
-        self.called = {type(throttle), *self.waiting}
-        self.decision, self.passage = self._decide((throttle, *others), request)
+        self.waiting: list[type] = []  # whose decision is made, and who have not asked for it
+        self._called: list[type] = []
+        self.decision, self.passage = self._decide(self._group(throttle), request)
+        self.shared = self.decision  # of those who are waiting
         self.passage.visit.throttles = self
         if not self.decision.allowed:
             self._announce(self.decision)
         self._attend()
 
-    def decide_alone(self, throttle: Throttle, request: Request) -> Decision:
-        """The decision of one more throttle; none charges a request that another one refuses. A throttle that is not the
+    @cached_property
+    def _listed(self) -> list[Any]:
+        """The view's throttles once more: the view makes its own before it calls the first."""
+        make: Callable[[], Iterable[Any]] | None = getattr(self.view, "get_throttles", None)
+        return list(make()) if make is not None else []
+
+    def _count(self, kind: type) -> int:
+        return sum(type(each) is kind for each in self._listed)
+
+    def has_yet_to_call(self, throttle: Throttle) -> bool:
+        """Whether the view, or once code in it, may call a throttle of this class for the first time."""
+        return self._called.count(type(throttle)) < max(1, self._count(type(throttle)))
+
+    def decide_more(self, throttle: Throttle, request: Request) -> Decision:
+        """The decision of more throttles; none charges a request that another one refuses. A throttle that is not the
         view's, but called in its code, leaves it to the view to refuse."""
-        self.called.add(type(throttle))
-        if type(throttle) not in self._listed:
+        if not self._count(type(throttle)):
+            self._called.append(type(throttle))
             return self._decide((throttle,), request, block=False)[0]
-        if not self.decision.allowed:
-            return self._decide((throttle,), request, "peek")[0]
-        decision, _ = self._decide((throttle,), request)
-        if not decision.allowed:
+        decision, _ = self._decide(self._group(throttle), request, "hit" if self.decision.allowed else "peek")
+        if throttle.decides_together:
+            self.shared = decision
+        if self.decision.allowed and not decision.allowed:
             self.decision = decision
             self._announce(decision)
         return decision
 
+    def _group(self, throttle: Throttle) -> tuple[Throttle, ...]:
+        """This throttle and, if it decides together with others, those of the view that do."""
+        others: list[Throttle] = []
+        if throttle.decides_together:
+            others = _without(throttle, [each for each in self._listed if getattr(each, "decides_together", False)])
+            self.waiting = [type(each) for each in others]
+        self._called += [type(throttle), *map(type, others)]
+        return (throttle, *others)
+
     def _decide(
-        self, throttles: Iterable[Throttle], request: Request, what: What = "hit", block: bool = True
+        self, throttles: tuple[Throttle, ...], request: Request, what: What = "hit", block: bool = True
     ) -> tuple[Decision, Passage]:
         """The decision of these throttles: what is decided now, and what a guard outside has decided on the same rules,
         which are not charged twice."""
         door, now = Together(throttles, self.view, block), Decision()
         passage = Passage(request, door)
         if passage.prepare(current.rulebook()):
-            now = decisions.decide(passage.question(), what, passage.waited)
+            now = decisions.decide(passage.question(), what, passage.waited, throttles[0].now_ms)
             if what == "peek":
                 return now, passage
             if now.allowed:
@@ -164,12 +199,6 @@ class Together:
         found = [rule for throttle in self._throttles for rule in throttle.rules(book, request, self._view)]
         self.names = {each for rule in found for each in rule.decision_keys}
         return found
-
-
-def _throttles_of(view: Any) -> list[Any]:
-    """The view's throttles once more: the view makes its own before it calls the first."""
-    make: Callable[[], Iterable[Any]] | None = getattr(view, "get_throttles", None)
-    return list(make()) if make is not None else []
 
 
 def _without(throttle: Throttle, others: list[Any]) -> list[Any]:

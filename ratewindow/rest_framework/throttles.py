@@ -4,27 +4,35 @@ A rule in the admin replaces a rate in code under the same name, as at a decorat
 scope.
 """
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from time import time
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.functional import classproperty
+from rest_framework import throttling
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
 
 from ratewindow.identity.address import client_address
 from ratewindow.identity.request_attributes import user
+from ratewindow.limiter.algorithms.sliding_log import ALGORITHM as LOG
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision, Window
 from ratewindow.request.handlers import name_of
 from ratewindow.rest_framework import decide_together
+from ratewindow.rest_framework.history import CacheOfDecided, is_charged, times, used
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
-from ratewindow.rules.rate_options import USUAL, Options, ViewOptions, parse_options
+from ratewindow.rules.rate_options import OF_LIMITS, Options, ViewOptions, parse_options
 from ratewindow.rules.rule import Rule, check_name
+
+MOST_LOGGED = LOG.most_limit or 0
+_VERDICT = ("allow_request", "throttle_success", "throttle_failure", "wait")
 
 
 class _Throttle(BaseThrottle):
@@ -32,10 +40,16 @@ class _Throttle(BaseThrottle):
 
     decides_together = True  # with the other throttles of the view, in one call
     decision: Decision | None = None  # of the last request
+    now_ms: int | None = None  # when it is to be decided, by a clock of the site's own
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.decides_together = cls.allow_request.__module__ == __name__  # one of the site's may exempt a request
+        cls.decides_together = not any(cls.has_own(name) for name in _VERDICT)  # own code may do what others must not cause
+
+    @classmethod
+    def has_own(cls, name: str) -> bool:
+        """Whether code of the site's takes the place of this method."""
+        return getattr(cls, name, cls.rules).__module__ not in (__name__, throttling.__name__)
 
     def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
         """The rules that hold for this request, each with the client that the throttle identifies."""
@@ -76,17 +90,37 @@ class RuleThrottle(_Throttle):
         return list(dict.fromkeys(found))
 
 
-class SimpleRateThrottle(_Throttle):
-    """A rate and a scope, which is the name of its rule. Subclasses say by `get_cache_key` what one client is."""
+class ClientKey(str):
+    """The cache key of a client as REST framework writes it, which remembers the client. What code of the site's makes of it
+    is plain text, so a client cannot send another one's."""
 
-    cache_format = "throttle_%(scope)s_%(ident)s"
+    client: str
+
+    @classmethod
+    def of(cls, throttle: "SimpleRateThrottle", client: str) -> "ClientKey":
+        made = cls(throttle.cache_format % {"scope": throttle.scope, "ident": client.partition(":")[2]})
+        made.client = client if throttle.cache_format == SimpleRateThrottle.cache_format else f"key:{made}"
+        return made
+
+
+class NoRate(ImproperlyConfigured):
+    """A scope without a rate: a rule in the admin may have its name."""
+
+
+class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
+    """A rate and a scope, which is the name of its rule. Subclasses say by `get_cache_key` what one client is.
+
+    What REST framework's own class offers to subclasses is here, too: `timer`, `now`, `key`, `history` and `cache`. An
+    `allow_request` of the site's that does not call this one counts in the cache, as there.
+    """
+
     scope: str | None = None
-    rate: str | None
+    rate: Any
     num_requests: int | None
     duration: float | None
     counts_per = "user_or_ip"  # for messages: what identifies clients here
     rate_options: ViewOptions = {}  # of the rate, as those of the decorator; a subclass that has others says all of them
-    _options = USUAL
+    _options = Options(algorithm="sliding_log")  # REST framework keeps the time of each request, too
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -95,28 +129,45 @@ class SimpleRateThrottle(_Throttle):
                 cls._options = parse_options(cls.rate_options, "rate_options")
             except (TypeError, ValueError) as error:
                 raise ImproperlyConfigured(f"{place_of(cls)}: {error}") from None
+            if not cls._says_algorithm():
+                cls._options = replace(cls._options, algorithm="sliding_log")
+
+    @classmethod
+    def _says_algorithm(cls) -> bool:
+        return not cls.rate_options.keys().isdisjoint(OF_LIMITS)
 
     @classproperty
-    def THROTTLE_RATES(cls) -> Mapping[str, Any]:  # noqa: N802, N805
+    def THROTTLE_RATES(cls) -> Any:  # noqa: N802, N805
         return api_settings.DEFAULT_THROTTLE_RATES or {}
 
     def __init__(self) -> None:
         if not getattr(self, "rate", None):
-            self.rate = self.get_rate()
+            self.take_rate()
         self.num_requests, self.duration = self.parse_rate(self.rate)
 
-    def get_rate(self) -> str | None:
-        """The rate of the scope in DEFAULT_THROTTLE_RATES; without one, the rule of its name alone holds."""
+    def take_rate(self) -> None:
+        """Take the rate of the scope; without one, the rule of its name alone holds."""
+        try:
+            self.rate = self.get_rate()
+        except NoRate:
+            self.rate = None
+
+    def get_rate(self) -> Any:
+        """The rate of the scope in DEFAULT_THROTTLE_RATES. Raises ImproperlyConfigured without one, as REST framework does."""
         if not self.scope:
             raise ImproperlyConfigured(f"{type(self).__name__} has neither a rate nor a scope: set one of them")
-        return self.THROTTLE_RATES.get(self.scope)
+        try:
+            return self.THROTTLE_RATES[self.scope]
+        except KeyError:
+            raise NoRate(f"the scope {self.scope!r} has no rate: add it to DEFAULT_THROTTLE_RATES") from None
 
-    def parse_rate(self, rate: str | None) -> tuple[int, float] | tuple[None, None]:
+    def parse_rate(self, rate: Any) -> tuple[int | None, Any]:
         """How many in how many seconds, of the first limit if the rate has several."""
         if rate is None:
             return None, None
-        windows = windows_of(rate, type(self).__name__)
-        return windows[0].limit, windows[0].period_ms / 1000
+        window = windows_of(rate, type(self).__name__)[0]
+        seconds, rest_ms = divmod(window.period_ms, 1000)
+        return window.limit, window.period_ms / 1000 if rest_ms else seconds
 
     def get_cache_key(self, request: Request, view: Any) -> Any:
         """What identifies this client under the scope; None lets the request pass."""
@@ -136,11 +187,10 @@ class SimpleRateThrottle(_Throttle):
         return _checked(self.scope, "the scope") if self.scope else name_of(type(self))
 
     def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
-        key = self.get_cache_key(request, view)
-        if key is None:
+        self._asked = request, view
+        if self.key is None:
             return []
-        client = self.client(request)
-        identity = client if key == client else f"key:{key}"
+        identity = self.key.client if isinstance(self.key, ClientKey) else f"key:{self.key}"
         name = self.rule_name
         code = self.code_rule(name)
         unsaid = self.rate is None and not self.is_unlimited
@@ -148,20 +198,26 @@ class SimpleRateThrottle(_Throttle):
         return [rule.with_identity(identity) if rule is code or book.alone else rule for rule in found]
 
     def code_rule(self, name: str) -> Rule | None:
-        """The rate as a rule, and known to be one; None without a rate."""
-        own_words = type(self).parse_rate is not SimpleRateThrottle.parse_rate
-        rate = type(self).parse_rate if own_words and self.rate is not None else self.rate
-        if rate is not None or not self.is_unlimited:
-            place, options = place_of(type(self)), self._options
-            code_rates.register(CodeRate(name, rate, self.counts_per, frozenset(), place, shared=True, options=options))
+        """The rate that holds now, as a rule, and known to be one; None without a rate. Code of the site's may have set the
+        numbers, for this request alone."""
         if self.rate is None:
+            if not self.is_unlimited:
+                self._register(name, None, self._options)
             return None
-        if not own_words:
-            return code_rates.rule_of(name, self.rate, self.counts_per, frozenset(), options=self._options)
-        limit, period_s = self.parse_rate(self.rate)
-        if limit is None or period_s is None:
+        limit, duration_s = self.num_requests, self.duration
+        if limit is None or duration_s is None:
             return None
-        return _rule_of(name, self.counts_per, limit, period_s, self._options)
+        is_text = not self.has_own("parse_rate") and (limit, duration_s) == self.parse_rate(self.rate)
+        rate = self.rate if is_text else _rate_of(name, limit, duration_s)
+        options = self._options if self._says_algorithm() else _bounded(self._options, rate)
+        own = getattr(type(self), "rate", None) or self.THROTTLE_RATES.get(self.scope)
+        self._register(name, rate if is_text and rate == own else type(self), options)
+        return code_rates.rule_of(name, rate, self.counts_per, frozenset(), options=options)
+
+    def _register(self, name: str, rate: Any, options: Options) -> None:
+        code_rates.register(
+            CodeRate(name, rate, self.counts_per, frozenset(), place_of(type(self)), shared=True, options=options)
+        )
 
     @property
     def is_unlimited(self) -> bool:
@@ -169,15 +225,78 @@ class SimpleRateThrottle(_Throttle):
         return self.rate is None and self.scope in self.THROTTLE_RATES
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        return self.throttle_success() if super().allow_request(request, view) else self.throttle_failure()
+        for name in ("key", "history", "_stored"):
+            vars(self).pop(name, None)
+        self._asked, self._counts = (request, view), False
+        self.now = self.timer()
+        self.now_ms = None if self.timer is time else int(1000 * self.now)
+        allowed = super().allow_request(request, view)
+        if not isinstance(self.cache, CacheOfDecided):
+            self.cache: Any = CacheOfDecided(self.cache, self)
+        if not self.decides_together and self.key is None:
+            return True
+        if not allowed:
+            return self.throttle_failure()
+        passes = self.throttle_success()
+        if not self._counts:
+            self._store(self._stored - 1)
+        return passes
 
     def throttle_success(self) -> bool:
-        """Called when the request may pass."""
+        """Count the request. A subclass that does not call this, nor writes the history to the cache, counts it nowhere."""
+        if self.decision is None:  # an `allow_request` of the site's has decided by its cache
+            return super().throttle_success()
+        if "history" in vars(self):  # code of the site's has read it, without this request, and may have added some
+            self.history.insert(0, self.now)
+            self.write(self.history)
+        self._counts = True
         return True
 
-    def throttle_failure(self) -> bool:
-        """Called when it may not."""
-        return False
+    def wait(self) -> float | None:
+        """Seconds until the request would be allowed; where it was, or the cache has decided, as REST framework computes it."""
+        refused = self.decision is not None and not self.decision.allowed
+        if refused or not hasattr(self, "now") or getattr(self, "duration", None) is None:
+            return super().wait()
+        return throttling.SimpleRateThrottle.wait(self)
+
+    @cached_property
+    def key(self) -> Any:  # type: ignore[override]
+        """The cache key of the last request's client."""
+        return self.get_cache_key(*self._asked)
+
+    @cached_property
+    def history(self) -> list[Any]:  # type: ignore[override]
+        """When the requests came that count, newest first, as far as the decision knows; this one once it counts."""
+        if self.num_requests is None or self.duration is None:
+            return []
+        found = times(self._part, self.num_requests, self.duration, self.now)
+        return found if self._counts or not is_charged(self._part) else found[1:]
+
+    @property
+    def _part(self) -> Decision | None:
+        """What this throttle's own rule has decided."""
+        return next(iter(self._parts), None)
+
+    @property
+    def _parts(self) -> list[Decision]:
+        """Those that it has decided, with a row in shadow beside it."""
+        decisions = self.decision.decisions if self.decision is not None else ()
+        return [part for part in decisions if part.rule == self.rule_name]
+
+    @cached_property
+    def _stored(self) -> int:
+        return used(self._part, self.num_requests or 0)
+
+    def write(self, history: list[Any]) -> None:
+        """Count what this history has, no more and no less: code of the site's has written it to the cache."""
+        self._store(len(history))
+        self._counts = True
+
+    def _store(self, count: int) -> None:
+        units = count - self._stored
+        if units:
+            decide_together.charge(self._parts, units, self._asked[0], self.now_ms)
+        self._stored = count
 
 
 class AnonRateThrottle(SimpleRateThrottle):
@@ -186,9 +305,9 @@ class AnonRateThrottle(SimpleRateThrottle):
     scope = "anon"
     counts_per = "ip"
 
-    def get_cache_key(self, request: Request, view: Any) -> str | None:
+    def get_cache_key(self, request: Request, view: Any) -> Any:
         client = self.client(request)
-        return None if client.startswith("user:") else client
+        return None if client.startswith("user:") else ClientKey.of(self, client)
 
 
 class UserRateThrottle(SimpleRateThrottle):
@@ -196,8 +315,8 @@ class UserRateThrottle(SimpleRateThrottle):
 
     scope = "user"
 
-    def get_cache_key(self, request: Request, view: Any) -> str | None:
-        return self.client(request)
+    def get_cache_key(self, request: Request, view: Any) -> Any:
+        return ClientKey.of(self, self.client(request))
 
 
 class ScopedRateThrottle(SimpleRateThrottle):
@@ -208,18 +327,22 @@ class ScopedRateThrottle(SimpleRateThrottle):
     def __init__(self) -> None:
         """The rate is the view's."""
 
-    def get_cache_key(self, request: Request, view: Any) -> str | None:
-        return self.client(request)
+    def allow_request(self, request: Request, view: Any) -> bool:
+        return super().allow_request(request, view) if self.take_scope(view) else True
+
+    def get_cache_key(self, request: Request, view: Any) -> Any:
+        return ClientKey.of(self, self.client(request))
 
     def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
-        return super().rules(book, request, view) if self.take_scope(view) else []
+        is_called = "_asked" in vars(self)  # then it has taken the scope, and code of the site's may have set another rate
+        return super().rules(book, request, view) if is_called or self.take_scope(view) else []
 
     def take_scope(self, view: Any) -> bool:
         """Take the scope of the view, and its rate; whether it has one."""
         self.scope = getattr(view, self.scope_attr, None)
         if not self.scope:
             return False
-        self.rate = self.get_rate()
+        self.take_rate()
         self.num_requests, self.duration = self.parse_rate(self.rate)
         return True
 
@@ -255,12 +378,21 @@ def _checked(name: Any, place: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _rule_of(name: str, key: str, limit: int, period_s: float, options: Options) -> Rule:
-    """The rate of a class with a `parse_rate` of its own."""
+def _rate_of(name: str, limit: int, duration_s: float) -> str:
+    """The numbers that code of the site's gives, as a rate."""
+    rate = f"{limit}/{round(duration_s * 1000)}ms"
     try:
-        return code_rates.rule_of(name, f"{limit}/{round(period_s * 1000)}ms", key, frozenset(), options=options)
+        parse_rates(rate)
     except ValueError as error:
-        raise ImproperlyConfigured(f"{name}: parse_rate gave {limit!r} in {period_s!r} s: {error}") from None
+        raise ImproperlyConfigured(f"{name}: parse_rate gave {limit!r} in {duration_s!r} s: {error}") from None
+    return rate
+
+
+@lru_cache(maxsize=1024)
+def _bounded(options: Options, rate: str) -> Options:
+    """These options, or those by buckets where a log cannot keep so many."""
+    most = max(window.limit for window in parse_rates(rate))
+    return options if most <= MOST_LOGGED else replace(options, algorithm="sliding_window")
 
 
 def place_of(throttle: type) -> str:

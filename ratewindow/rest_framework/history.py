@@ -1,0 +1,49 @@
+"""What code of the site's reads of a throttle that has decided: the history and the cache of REST framework, true to the
+decision."""
+
+from typing import Any
+
+from ratewindow.limiter.types import Decision
+
+
+class CacheOfDecided:
+    """The cache of a throttle that has decided. At the throttle's key is its history, and to write that counts; everything
+    else is in the cache of the site."""
+
+    def __init__(self, cache: Any, throttle: Any) -> None:
+        self._cache, self._throttle = cache, throttle
+
+    def get(self, key: Any, *default: Any, **options: Any) -> Any:
+        return [*self._throttle.history] if key == self._throttle.key else self._cache.get(key, *default, **options)
+
+    def set(self, key: Any, value: Any, *more: Any, **options: Any) -> None:
+        if key != self._throttle.key:
+            self._cache.set(key, value, *more, **options)
+        elif isinstance(value, list):
+            self._throttle.write(value)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+
+def used(part: Decision | None, limit: int) -> int:
+    """How many units count by this part of a decision, of a `limit` which need not be the one that has decided: so many are
+    left of it."""
+    if part is None or part.remaining is None:
+        return 0
+    return max(0, limit - part.remaining)
+
+
+def times(part: Decision | None, limit: int, duration_s: float, now_s: float) -> list[float]:
+    """When these units came, newest first. A decision knows how many there are and when the oldest leaves; the others are
+    spread evenly between that and now."""
+    count = used(part, limit)
+    if part is None or not count:
+        return []
+    oldest_s = now_s - duration_s + (part.retry_after or part.reset_after or 0.0)
+    step_s = (now_s - oldest_s) / max(1, count - 1)
+    return [oldest_s + step_s * place for place in reversed(range(count))]
+
+
+def is_charged(part: Decision | None) -> bool:
+    return part is not None and any(answer.charged_at_ms >= 0 for answer in part.windows)
