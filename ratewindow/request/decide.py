@@ -6,6 +6,7 @@ call alone.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from time import monotonic, time
 
 from ratewindow import conf
@@ -22,19 +23,17 @@ from ratewindow.store import leasing, outage, process_clients, stores
 LONG = 0.1  # of `TIMEOUT`: a request that has waited for so long does not wait again
 
 
-def decide(question: Question, what: What = "hit", waited: str = "", now_ms: int | None = None) -> Decision:
+def decide(question: Question, what: What = "hit", waited: str = "") -> Decision:
     """The decision on a question. The store is not called while it is known to be away, nor for a refusal that this
-    process knows, nor where the request has `waited` for it without an answer. A caller with a clock of its own gives
-    `now_ms`: then no refusal is known, since those are remembered by this process's clock."""
+    process knows, nor where the request has `waited` for it without an answer."""
     at_s, began_s = time(), monotonic()
-    if (known := _known(question, what, waited, at_s, began_s, now_ms)) is not None:
+    if (known := _known(question, what, waited, at_s, began_s)) is not None:
         return known
     checks = question.checks
     try:
         store = stores.store()
-        is_leased = question.leased and what == "hit" and now_ms is None
-        reply = leasing.run(store, checks) if is_leased else store.run(checks, what, now_ms)
-        return _answered(question, what, reply, at_s, began_s, now_ms)
+        reply = leasing.run(store, checks) if question.leased and what == "hit" else store.run(checks, what)
+        return _answered(question, what, reply, at_s, began_s)
     except Exception as error:  # whatever it is, no request fails for it
         return _failed(question, what, error, at_s, began_s)
 
@@ -57,11 +56,20 @@ async def adecide(question: Question, what: What = "hit", waited: str = "") -> D
         return _failed(question, what, error, at_s, began_s)
 
 
-def at_time(question: Question, store: Store, now_ms: int) -> Decision:
+def decide_at(now_ms: int, question: Question, what: What = "hit", waited: str = "") -> Decision:
+    """`decide` by a clock of the caller's. What is known and what holds without the store goes by this process's clock."""
+    if not waited and not outage.breaker.open:
+        with suppress(Exception):
+            return at_time(question, stores.store(), now_ms, what)
+    return decide(question, what, waited)
+
+
+def at_time(question: Question, store: Store, now_ms: int, what: What = "hit") -> Decision:
     """The decision of `store` at another time than now, for whoever looks back on requests: nothing is remembered of it."""
     if (settled := _settled(question)) is not None:
         return settled
-    return _completed(decision_of(question.checks, store.run(question.checks, "hit", now_ms)), question, now_ms / 1000)
+    reply = store.run(question.checks, what, now_ms)
+    return _completed(decision_of(question.checks, reply, what), question, now_ms / 1000)
 
 
 def waited(parts: Iterable[Decision]) -> str:
@@ -76,16 +84,13 @@ def _was_long(part: Decision) -> bool:
     return part.took_s >= LONG * conf.current().timeout_s and concerns is faults.Concerns.SERVER
 
 
-def _known(
-    question: Question, what: What, waited: str, at_s: float, began_s: float, now_ms: int | None = None
-) -> Decision | None:
+def _known(question: Question, what: What, waited: str, at_s: float, began_s: float) -> Decision | None:
     """The decision that needs no call of the store."""
     if (settled := _settled(question)) is not None:
         return settled
-    if outage.refusals.known and what == "hit" and now_ms is None:
-        refused = outage.refusals.recall(question.checks, 1000 * began_s)
-        if refused is not None:
-            return _completed(refused, question, at_s)
+    checks = question.checks
+    if outage.refusals.known and what == "hit" and (refused := outage.refusals.recall(checks, 1000 * began_s)) is not None:
+        return _completed(refused, question, at_s)
     if waited or outage.breaker.open:
         return _with_rules(
             without_redis.unanswered(question, what, outage.breaker.cause if outage.breaker.open else waited), question
@@ -100,13 +105,13 @@ def _settled(question: Question) -> Decision | None:
     return None
 
 
-def _answered(question: Question, what: What, reply: Reply, at_s: float, began_s: float, now_ms: int | None = None) -> Decision:
+def _answered(question: Question, what: What, reply: Reply, at_s: float, began_s: float) -> Decision:
     """The decision in the store's reply; a refusal is remembered."""
     if outage.breaker.counts_answers:
         outage.breaker.succeeded()
     checks = question.checks
     decision = decision_of(checks, reply, what)
-    if not decision.allowed and what == "hit" and now_ms is None and not process_clients.in_memory():
+    if not decision.allowed and what == "hit" and not process_clients.in_memory():
         outage.refusals.learn(checks, reply, 1000 * began_s)
     return _completed(decision, question, at_s, monotonic() - began_s)
 

@@ -13,7 +13,7 @@ inside it decide rules that have not been met yet. If one refuses, what guards o
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
@@ -66,15 +66,16 @@ class Passage:
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
-    def prepare(self, book: Rulebook) -> bool:
+    def prepare(self, book: Rulebook, again: Set[tuple[str, str]] = frozenset()) -> bool:
         """Find what to decide, and return whether there is anything: not if limits are switched off (`book` is empty under the
-        kill switch), or if no rule, block or exemption may hold. A rule that a guard outside has met is not met again."""
+        kill switch), or if no rule, block or exemption may hold. A rule that a guard outside has met is not met again, unless
+        its name and mode are among those that may be."""
         if not self.settings.enabled:
             return False
         rules = self.door.rules(book, self.seen)
         self.counts_by_answer, self.overrides = book.counts_by_answer, book.overrides
         if not self.outermost:
-            met = {(part.rule, part.mode) for part in self.visit.decision.decisions}
+            met = {(part.rule, part.mode) for part in self.visit.decision.decisions} - again
             self.waited = self.visit.waited
             rules = [rule for rule in rules if met.isdisjoint(rule.decision_keys)]
         self.rules = rules if isinstance(rules, list) else [*rules]

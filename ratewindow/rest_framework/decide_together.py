@@ -22,7 +22,7 @@ from ratewindow.request import charge_later, count_by_answer, headers, refusal, 
 from ratewindow.request import decide as decisions
 from ratewindow.request.doors import Awaited
 from ratewindow.request.guard import Passage
-from ratewindow.request.prepare import Cost
+from ratewindow.request.prepare import Cost, Question
 from ratewindow.request.steps import run
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
@@ -42,14 +42,16 @@ class Throttle(Protocol):
 def decide(throttle: Throttle, request: Request, view: Any) -> Decision:
     """The decision of a throttle, and of those of the view that decide together with it."""
     known: ViewThrottles | None = visit.of(original(request)).throttles
-    if known is not None and known.view is view and not known.ended:
+    if known is None or known.view is not view:
+        return ViewThrottles(throttle, request, view, set()).decision
+    if not known.ended:
         if type(throttle) in known.waiting:
             known.waiting.remove(type(throttle))
             return known.shared
         if known.has_yet_to_call(throttle):
             return known.decide_more(throttle, request)
         known.end()  # the same throttle again, called by code of the site's: another decision
-    return ViewThrottles(throttle, request, view).decision
+    return ViewThrottles(throttle, request, view, known.names).decision
 
 
 def charge(parts: list[Decision], units: int, request: Request, now_ms: int | None) -> None:
@@ -57,7 +59,7 @@ def charge(parts: list[Decision], units: int, request: Request, now_ms: int | No
     parts = [part for part in parts if part.check is not None]
     waited = decisions.waited(parts)
     if units > 0 and parts:
-        charge_later.show(parts, decisions.decide(charge_later.question_of(parts, units), "charge", waited, now_ms))
+        charge_later.show(parts, _decided(charge_later.question_of(parts, units), "charge", waited, now_ms))
     else:
         refunds = [each for part in parts for each in part.refunds(-units)]
         if refunds and not run(charge_later.refund(refunds, waited, now_ms=now_ms)).cause:
@@ -68,8 +70,9 @@ def charge(parts: list[Decision], units: int, request: Request, now_ms: int | No
 class ViewThrottles:
     """One view's throttles at one request, from the first that is called until the response is there."""
 
-    def __init__(self, throttle: Throttle, request: Request, view: Any) -> None:
+    def __init__(self, throttle: Throttle, request: Request, view: Any, names: set[tuple[str, str]]) -> None:
         self.view, self.ended = view, False
+        self.names = names  # and modes of rules that throttles have decided: another of the same scope counts again
         self.plain: HttpRequest = original(request)
         self.waiting: list[type] = []  # whose decision is made, and who have not asked for it
         self._called: list[type] = []
@@ -121,19 +124,20 @@ class ViewThrottles:
     ) -> tuple[Decision, Passage]:
         """The decision of these throttles: what is decided now, and what a guard outside has decided on the same rules,
         which are not charged twice."""
-        door, now = Together(throttles, self.view, block), Decision()
-        passage = Passage(request, door)
-        if passage.prepare(current.rulebook()):
-            now = decisions.decide(passage.question(), what, passage.waited, throttles[0].now_ms)
+        door = Together(throttles, self.view, block)
+        passage, now = Passage(request, door), Decision()
+        outside = [part for part in passage.visit.decision.decisions if (part.rule, part.mode) not in self.names]
+        if passage.prepare(current.rulebook(), self.names):
+            now = _decided(passage.question(), what, passage.waited, throttles[0].now_ms)
             if what == "peek":
                 return now, passage
             if now.allowed:
                 passage.keep(now)
             else:
                 run(passage.keep_refusal(now))
-        met = passage.visit.decision.decisions
-        parts = [part for part in met if (part.rule, part.mode) in door.names or part.reason == "block"]
-        return (Decision.of(parts) if parts else now), passage
+            self.names |= {(part.rule, part.mode) for part in now.decisions}
+        met = [part for part in outside if (part.rule, part.mode) in door.names or part.reason == "block"]
+        return (Decision.of([*met, *now.decisions]) if met else now), passage
 
     def _announce(self, refused: Decision) -> None:
         refusal.log_refusal(refused, self.plain)
@@ -199,6 +203,10 @@ class Together:
         found = [rule for throttle in self._throttles for rule in throttle.rules(book, request, self._view)]
         self.names = {each for rule in found for each in rule.decision_keys}
         return found
+
+
+def _decided(question: Question, what: What, waited: str, now_ms: int | None) -> Decision:
+    return decisions.decide(question, what, waited) if now_ms is None else decisions.decide_at(now_ms, question, what, waited)
 
 
 def _without(throttle: Throttle, others: list[Any]) -> list[Any]:

@@ -7,7 +7,6 @@ scope.
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from time import time
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -118,9 +117,11 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
     rate: Any
     num_requests: int | None
     duration: float | None
+    lacks_rate = False  # a rate of None is meant, unless nobody has said one
     counts_per = "user_or_ip"  # for messages: what identifies clients here
     rate_options: ViewOptions = {}  # of the rate, as those of the decorator; a subclass that has others says all of them
     _options = Options(algorithm="sliding_log")  # REST framework keeps the time of each request, too
+    _usual_timer = throttling.SimpleRateThrottle.timer  # for which the server's clock decides
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -148,9 +149,9 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
     def take_rate(self) -> None:
         """Take the rate of the scope; without one, the rule of its name alone holds."""
         try:
-            self.rate = self.get_rate()
+            self.rate, self.lacks_rate = self.get_rate(), False
         except NoRate:
-            self.rate = None
+            self.rate, self.lacks_rate = None, True
 
     def get_rate(self) -> Any:
         """The rate of the scope in DEFAULT_THROTTLE_RATES. Raises ImproperlyConfigured without one, as REST framework does."""
@@ -193,20 +194,17 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
         identity = self.key.client if isinstance(self.key, ClientKey) else f"key:{self.key}"
         name = self.rule_name
         code = self.code_rule(name)
-        unsaid = self.rate is None and not self.is_unlimited
-        found = book.named(name, None if book.alone else code, request.method, warn=unsaid)
+        found = book.named(name, None if book.alone else code, request.method, warn=self.rate is None and self.lacks_rate)
         return [rule.with_identity(identity) if rule is code or book.alone else rule for rule in found]
 
     def code_rule(self, name: str) -> Rule | None:
         """The rate that holds now, as a rule, and known to be one; None without a rate. Code of the site's may have set the
         numbers, for this request alone."""
-        if self.rate is None:
-            if not self.is_unlimited:
-                self._register(name, None, self._options)
+        if self.rate is None and self.lacks_rate:
+            self._register(name, None, self._options)
+        if self.rate is None or self.num_requests is None or self.duration is None:
             return None
         limit, duration_s = self.num_requests, self.duration
-        if limit is None or duration_s is None:
-            return None
         is_text = not self.has_own("parse_rate") and (limit, duration_s) == self.parse_rate(self.rate)
         rate = self.rate if is_text else _rate_of(name, limit, duration_s)
         options = self._options if self._says_algorithm() else _bounded(self._options, rate)
@@ -219,17 +217,12 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
             CodeRate(name, rate, self.counts_per, frozenset(), place_of(type(self)), shared=True, options=options)
         )
 
-    @property
-    def is_unlimited(self) -> bool:
-        """Whether the setting says by a rate of None that nothing holds."""
-        return self.rate is None and self.scope in self.THROTTLE_RATES
-
     def allow_request(self, request: Request, view: Any) -> bool:
         for name in ("key", "history", "_stored"):
             vars(self).pop(name, None)
         self._asked, self._counts = (request, view), False
         self.now = self.timer()
-        self.now_ms = None if self.timer is time else int(1000 * self.now)
+        self.now_ms = None if self.timer is self._usual_timer else int(1000 * self.now)
         allowed = super().allow_request(request, view)
         if not isinstance(self.cache, CacheOfDecided):
             self.cache: Any = CacheOfDecided(self.cache, self)

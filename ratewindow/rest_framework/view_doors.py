@@ -8,10 +8,11 @@ from rest_framework.request import Request
 
 from ratewindow.request.doors import Door
 from ratewindow.rest_framework.decide_together import Together
+from ratewindow.rest_framework.throttles import RuleThrottle, SimpleRateThrottle
 
 
 def of_view(request: HttpRequest, callback: Any) -> Iterator[Door]:
-    """The throttles of ours that decide together, as one door; none of a throttle with an `allow_request` of the site's own."""
+    """The throttles of ours, as one door, but for those with an `allow_request` of the site's own."""
     shown, options = getattr(callback, "cls", None), getattr(callback, "initkwargs", {})
     if shown is None or not hasattr(shown, "throttle_classes"):
         return
@@ -23,7 +24,8 @@ def of_view(request: HttpRequest, callback: Any) -> Iterator[Door]:
     wrapped.user = getattr(request, "user", None)  # the one that is asked about, whatever the view's authentication says
     actions = view.action_map or {}
     view.action = actions.get((request.method or "").lower())
-    throttles = [each for each in view.get_throttles() if getattr(each, "decides_together", False)]
+    ours = [each for each in view.get_throttles() if isinstance(each, RuleThrottle | SimpleRateThrottle)]
+    throttles = [each for each in ours if not each.has_own("allow_request")]
     if throttles:
         yield _OfRequest(throttles, view, wrapped)
 

@@ -1,6 +1,6 @@
 """Several throttles at one request, and what of it reaches the client and the report."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.test import RequestFactory
@@ -99,6 +99,77 @@ class TestAThrottleWithAnAllowRequestOfItsOwn:
         RateRule.objects.define("burst", "0/m", key="user_or_ip", mode="enforce", overwrite=True)
         assert statuses(throttled(*throttles), 2, ANN) == [429, 429]
         assert left("careful") == 1
+
+
+class Blames(UserRateThrottle):
+    """As sites write them: whom it refuses, it reports."""
+
+    rate, scope = "3/m", "blames"
+    blamed: ClassVar[list[str]] = []
+
+    def throttle_failure(self) -> bool:
+        self.blamed.append(self.key)
+        return super().throttle_failure()
+
+
+class TestAThrottleWithCodeOfItsOwnForTheVerdict:
+    @pytest.mark.parametrize("throttles", [(Blames, DAY), (DAY, Blames)], ids=["first", "last"])
+    def test_it_is_told_of_its_own_refusals_alone(self, throttles: Any) -> None:
+        Blames.blamed.clear()
+        assert statuses(throttled(*throttles), 4, ANN) == [200, 200, 429, 429]
+        assert Blames.blamed == []
+        assert statuses(throttled(Blames), 2, ANN) == [200, 429]
+        assert Blames.blamed == ["throttle_blames_1"]
+
+    def test_the_others_still_decide_in_one_call(self, calls: list[list[str]]) -> None:
+        assert statuses(throttled(Blames, BURST, ExemptsStaff, DAY), 1, ANN) == [200]
+        assert calls == [["blames"], ["burst", "day"], ["careful"]]
+
+    def test_the_view_is_asked_for_its_throttles_no_more_often_than_by_rest_framework(self) -> None:
+        asked: list[str] = []
+
+        def get_throttles(view: Any) -> list[Any]:
+            asked.append("once")
+            return [ExemptsStaff()]
+
+        assert statuses(throttled(get_throttles=get_throttles), 1, ANN) == [200]
+        assert asked == ["once"]
+
+    @pytest.mark.parametrize("scopes", [("minute", "hour"), ("both", "both")], ids=["two-scopes", "one-scope"])
+    def test_each_of_several_of_one_class_decides_by_its_own_rate(self, scopes: tuple[str, str]) -> None:
+        class OfRate(ExemptsStaff):
+            def __init__(self, rate: str, scope: str) -> None:
+                self.rate, self.scope = rate, scope
+                super().__init__()
+
+        rates = ("9/m", "2/h")
+        view = throttled(get_throttles=lambda self: [OfRate(*each) for each in zip(rates, scopes, strict=True)])
+        assert statuses(view, 3, ANN) == [200, 200, 429]
+        assert statuses(RateWindowMiddleware(view), 1, ANN) == [429]
+
+    @pytest.mark.parametrize("around", [lambda view: view, RateWindowMiddleware], ids=["alone", "middleware"])
+    def test_one_that_asks_ours_for_each_of_its_rates_holds_all(self, around: Any) -> None:
+        class Each(UserRateThrottle):
+            scope = "each"
+
+            def allow_request(self, request: Request, view: Any) -> bool:
+                return all(self.holds(rate) and UserRateThrottle.allow_request(self, request, view) for rate in ("9/m", "2/h"))
+
+            def holds(self, rate: str) -> bool:
+                self.rate = rate
+                self.num_requests, self.duration = self.parse_rate(rate)
+                return True
+
+            def get_rate(self) -> str:
+                return "9/m"
+
+        assert statuses(around(throttled(Each)), 3, ANN) == [200, 200, 429]
+
+    @pytest.mark.usefixtures("_rows")
+    def test_a_rule_that_the_middleware_has_met_is_charged_once(self) -> None:
+        RateRule.objects.define("careful", "9/m", applies_to="all", key="user_or_ip", mode="enforce", overwrite=True)
+        assert statuses(RateWindowMiddleware(throttled(ExemptsStaff)), 2) == [200, 200]
+        assert left("careful", "ip:127.0.0.1") == 7
 
 
 def test_throttles_of_others_are_asked_as_ever() -> None:

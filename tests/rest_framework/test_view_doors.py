@@ -1,8 +1,11 @@
 """Throttles are explained as they decide."""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 from django.urls import path
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
@@ -19,8 +22,26 @@ class Rated(UserRateThrottle):
     scope = "explained.rated"
 
 
+class Exempting(UserRateThrottle):
+    """Only the request itself shows whom it exempts."""
+
+    rate = "0/h"
+    scope = "explained.exempting"
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        return True
+
+
+class Told(UserRateThrottle):
+    rate = "9/h"
+    scope = "explained.told"
+
+    def throttle_failure(self) -> bool:
+        return super().throttle_failure()
+
+
 class Exported(APIView):
-    throttle_classes = [RuleThrottle, Rated]
+    throttle_classes = [RuleThrottle, Rated, Exempting, Told]
     throttle_rules = ["explained.export"]
     authentication_classes: list[type] = []
     permission_classes: list[type] = []
@@ -41,4 +62,6 @@ def test_throttles_of_a_view_are_explained_as_they_decide() -> None:
     assert told == [True, True, False]
     effects = {line.rule.name: (line.effect, line.identity, line.at_view) for line in found.met()}
     assert effects["explained.rated"] == (Effect.REFUSES, "ip:127.0.0.1", True)
+    assert effects["explained.told"] == (Effect.PASSES, "ip:127.0.0.1", True)
+    assert "explained.exempting" not in effects
     assert effects["explained.export"] == (Effect.PASSES, "ip:127.0.0.1", True)

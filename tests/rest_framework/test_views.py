@@ -105,10 +105,33 @@ def test_a_rule_that_nobody_defined_is_a_warning(views: list[Any]) -> None:
     assert "Code names rule 'nobodys', which is not defined" in found()["ratewindow.W001"]
 
 
+def test_rates_that_a_class_of_the_sites_reads_are_none_of_ours(views: list[Any]) -> None:
+    views.append(path("x/", throttled(rate_of(UserRateThrottle, "1/d"))))
+    with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"listed": ["3/m", "9/h"]}}):
+        assert "ratewindow.E010" not in found()
+
+
+def test_a_rate_that_code_makes_is_listed_as_that(views: list[Any]) -> None:
+    class Dearer(UserRateThrottle):
+        rate, scope = "9/m", "dearer"
+
+        def get_rate(self) -> str:
+            return "3/m"
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.num_requests = 2
+
+    views.append(path("x/", throttled(Dearer)))
+    found()
+    assert [use.words for use in code_rates.uses()["dearer"]] == ["a rate by a function"]
+
+
 def test_two_rates_of_one_scope_are_a_warning_as_rest_framework_allows_them(views: list[Any]) -> None:
     views += [path("x/", throttled(rate_of(UserRateThrottle, rate))) for rate in ("1/d", "100/h")]
     told = found()
-    assert "Throttles of the scope 'user' share one rule and have two rates: 1/d per user_or_ip, 100/h" in told["ratewindow.W010"]
+    rates = "1/d per user_or_ip, algorithm='sliding_log', 100/h per user_or_ip"
+    assert f"Throttles of the scope 'user' share one rule and have two rates: {rates}" in told["ratewindow.W010"]
     assert "ratewindow.E003" not in told
 
 
