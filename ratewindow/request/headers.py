@@ -115,11 +115,12 @@ def _x_ratelimit(add: Add, decision: Decision, wait_s: int | None) -> None:
     if decision.limit is not None:
         add("x-ratelimit-limit", ("X-RateLimit-Limit", str(decision.limit)))
         add("x-ratelimit-remaining", ("X-RateLimit-Remaining", str(decision.remaining)))
-        add("x-ratelimit-reset", ("X-RateLimit-Reset", str(_reset_epoch_s(decision))))
+        add("x-ratelimit-reset", ("X-RateLimit-Reset", str(_reset_epoch_s(decision, wait_s))))
 
 
-def _reset_epoch_s(decision: Decision) -> int:
-    """From the time before the call, in whole milliseconds, and rounded up; the same over a burst.
+def _reset_epoch_s(decision: Decision, wait_s: int | None) -> int:
+    """From the time before the call, in whole milliseconds, and rounded up; the same over a burst, and after a refusal
+    not before Retry-After.
 
     The server's clock has gone on a little by then, each time by another amount. If units leave at certain times only,
     the nearest of these is meant; else the time of the charge, if there was one, says how much.
@@ -130,10 +131,17 @@ def _reset_epoch_s(decision: Decision) -> int:
     if answer is not None:
         step_ms, first_ms = answer.window.edges_ms
         if step_ms:
-            at_ms = (at_ms - first_ms + step_ms // 2) // step_ms * step_ms + first_ms
+            if _leaves_at_edges(answer, step_ms):
+                at_ms = (at_ms - first_ms + step_ms // 2) // step_ms * step_ms + first_ms
         elif 0 <= answer.charged_at_ms - asked_ms < MOST_LATE_MS:
             at_ms += answer.charged_at_ms - asked_ms
-    return -(-at_ms // 1000)
+    return max(-(-at_ms // 1000), asked_ms // 1000 + _refused_s(decision, wait_s))
+
+
+def _leaves_at_edges(answer: WindowAnswer, step_ms: int) -> bool:
+    """Whether what counts leaves at the edges of today's window. Buckets may be those from before an edit until the next
+    charge, whose time is the end of its bucket."""
+    return bool(answer.window.aligned_to) or (answer.charged_at_ms >= 0 and (answer.charged_at_ms + 1) % step_ms == 0)
 
 
 def _draft_6(add: Add, decision: Decision, wait_s: int | None) -> None:
@@ -141,7 +149,7 @@ def _draft_6(add: Add, decision: Decision, wait_s: int | None) -> None:
     if decision.limit is not None:
         add("ratelimit-limit", ("RateLimit-Limit", str(decision.limit)))
         add("ratelimit-remaining", ("RateLimit-Remaining", str(decision.remaining)))
-        reset_s = _reset_s(decision)
+        reset_s = _reset_s(decision, wait_s)
         if reset_s is not None:
             add("ratelimit-reset", ("RateLimit-Reset", str(reset_s)))
 
@@ -159,19 +167,24 @@ def _draft_7(add: Add, decision: Decision, wait_s: int | None) -> None:
     if len(policies) > MOST_WINDOWS:
         policies = _closest(decision, policies)
     add("ratelimit-policy", ("RateLimit-Policy", ", ".join(policies)))
-    reset_s = _reset_s(decision)
+    reset_s = _reset_s(decision, wait_s)
     limit = f"limit={decision.limit}, remaining={decision.remaining}"
     add("ratelimit", ("RateLimit", limit if reset_s is None else f"{limit}, reset={reset_s}"))
 
 
-def _reset_s(decision: Decision) -> int | None:
+def _reset_s(decision: Decision, wait_s: int | None) -> int | None:
     """As `t` of the newest draft: the window's length while units are left, else, or if they are too few, the exact
     wait. None if waiting does not help."""
     answer = _deciding(decision)
     if decision.remaining and decision.allowed and answer is not None:
         return -(-answer.window.period_ms // 1000)
-    wait_ms = _wait_ms(decision)
-    return -(-wait_ms // 1000) if wait_ms else None
+    reset_s = -(-_wait_ms(decision) // 1000)
+    return max(reset_s, _refused_s(decision, wait_s)) or None
+
+
+def _refused_s(decision: Decision, wait_s: int | None) -> int:
+    """Retry-After of a refusal, which other doors may have made longer; 0 without one."""
+    return wait_s or 0 if decision.retry_after is not None else 0
 
 
 def _wait_ms(decision: Decision) -> int:

@@ -1,15 +1,18 @@
 """The time that headers name: constant while units are charged, and one after which there is room."""
 
 import time
+from itertools import permutations
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.http import HttpResponse
 from django.test import override_settings
 
 from ratewindow import ratelimit
 from ratewindow.limiter import Limiter, MemoryStore
 from ratewindow.limiter.types import Window, WindowAnswer
+from ratewindow.request import headers
 from ratewindow.testing import override_rules
 from tests.support.clock import Clock
 from tests.support.doors import decorated, get, plain
@@ -40,7 +43,8 @@ def test_it_is_constant_however_long_each_call_takes_and_whatever_the_clocks_dif
         told = set()
         for later_ms in range(-late_ms, late_ms + 1, 3):
             reset_ms = leaves_ms - asked_ms - later_ms
-            decision = passed("api", WindowAnswer(window, 3, 0, reset_ms), at_s=asked_ms / 1000, window=window.text)
+            answer = WindowAnswer(window, 3, 0, reset_ms, leaves_ms - period_ms)
+            decision = passed("api", answer, at_s=asked_ms / 1000, window=window.text)
             told.add(dict(written(decision).items())["X-RateLimit-Reset"])
         assert told == {str(-(-leaves_ms // 1000))}
 
@@ -97,6 +101,33 @@ def test_who_waits_until_reset_finds_room(is_async: bool) -> None:
     get(view)
     response = get(view)
     assert int(response["X-RateLimit-Reset"]) >= time.time() + float(response["Retry-After"]) - 1.5
+
+
+# A thousand are counted by buckets of one, of six or of nearly nine minutes; five by the time of each.
+HOUR_MS = 3_600_000
+MANY, COARSE, ODD, FEW = (*(Window(1000, HOUR_MS, buckets=buckets) for buckets in (60, 10, 7)), Window(5, HOUR_MS))
+
+
+@pytest.mark.parametrize(("before", "after"), list(permutations((MANY, COARSE, ODD, FEW), 2)))
+def test_after_an_edit_it_is_not_before_the_wait_and_not_a_second_later(before: Window, after: Window) -> None:
+    """Of buckets, or across the border of exactness: what counts leaves as it was counted until the next charge."""
+    for began_ms in range(1_750_000_000_000, 1_750_000_000_000 + HOUR_MS, 77_777):
+        clock = Clock(began_ms)
+        limiter = Limiter(MemoryStore(), clock_ms=clock)
+        limiter.charge("user:42", [before], before.limit)
+        clock.now_ms += 777_777
+        for decision in (limiter.hit("user:42", [after], after.limit), limiter.peek("user:42", [after], after.limit)):
+            assert not decision.allowed and decision.retry_after
+            decision.at_s = clock.now_ms / 1000
+            reset_s = int(of_families(decision, "x-ratelimit")["X-RateLimit-Reset"])
+            assert 0 <= reset_s - decision.at_s - decision.retry_after < 1
+
+
+def test_none_is_before_a_retry_after_that_a_door_outside_has_made_longer() -> None:
+    refused = passed("api", WindowAnswer(MANY, 0, 5000, 5000), retry_after=5.0, allowed=False, window=MANY.text)
+    response = HttpResponse(headers={"Retry-After": "90"})
+    headers.write(response, refused, ("x-ratelimit", "ratelimit-draft-6"))
+    assert (response["X-RateLimit-Reset"], response["RateLimit-Reset"]) == ("1750000090", "90")
 
 
 def test_no_time_is_named_that_is_later_than_a_refused_client_may_come() -> None:
