@@ -6,8 +6,9 @@
 -- Reading    time (now, or the newest charge if the clock went back), level (at that time), rate (nil without a state)
 --
 -- All numbers are whole: a fraction would be wrong by a millisecond in a tenth of the waits. A forced charge takes
--- what there is room for. An edited limit is the rate from the next hit on, even of one that is refused, which writes
--- the state again, so that it expires when it has drained and not before.
+-- what there is room for. A raised limit is the rate from the newest charge on, so that a wait is kept whoever asks
+-- meanwhile. A lowered one is the rate from the next hit on, even of one that is refused, which writes the state again,
+-- so that it expires when it has drained and not before.
 
 local MOST = 2^52 -- where the level stops: all that is reckoned with it stays exact
 
@@ -28,6 +29,7 @@ algorithms.meter = {
         if not peeks then redis.call('DEL', key) end
       else
         if newest > now then time = newest end
+        if rate < limit then rate = limit end
         local drained = (time - newest) * rate -- exact where it is less than the level
         if limit > 0 and drained < then_level then level = then_level - drained end
       end

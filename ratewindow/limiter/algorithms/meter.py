@@ -2,7 +2,8 @@
 
 The level is counted in units x period_ms and falls by `limit` for each millisecond, so that all numbers
 are whole. The generic cell rate algorithm (ITU-T I.371) keeps a time instead; a level also holds when a
-limit is edited: it has fallen by the old limit until the first hit under the new one, and falls by that from then on.
+limit is edited. By a raised one it has fallen since the newest charge, so that a wait is kept whoever asks meanwhile;
+by a lowered one it falls from the first hit under it on.
 """
 
 from ratewindow.limiter.algorithms.base import MOST_UNIT_MS, Measure
@@ -20,20 +21,15 @@ class Meter:
 
     def __init__(self, window: Measure, stored: State | None, now_ms: int) -> None:
         self.limit, self.period = window.limit, window.period_ms
-        self._before, self._changed = stored, False
         self.capacity = burst(window) if window.limit else 0
         self.time, self.level = -1, 0
         self.newest, self.rate = now_ms, window.limit
         self.discarded = stored is not None and stored[0] - now_ms > self.period
-        if stored is not None and not self.discarded:
-            self.newest, self.rate = max(now_ms, stored[0]), stored[2]
-            self.level = max(0, stored[1] - (self.newest - stored[0]) * self.rate) if self.limit else 0
-
-    @property
-    def stored(self) -> State | None:
-        if not self._changed:
-            return self._before
-        return (self.newest, self.level, self.rate) if self.level else None
+        self.stored: State | None = None if self.discarded else stored
+        if self.stored is not None:
+            charged_at, level, limit = self.stored
+            self.newest, self.rate = max(now_ms, charged_at), max(limit, self.limit)
+            self.level = max(0, level - (self.newest - charged_at) * self.rate) if self.limit else 0
 
     @property
     def settled(self) -> State | None:
@@ -47,24 +43,30 @@ class Meter:
     def empty(self) -> bool:
         return not self.level
 
-    def _move(self, level: int, rate: int) -> None:
-        """A level that never drains would never expire: at limit 0 nothing is written."""
-        self._changed = self._changed or (self.limit > 0 and level != self.level)
-        self.level, self.rate = level, rate
+    def _rise(self, level: int) -> None:
+        """A level that never drains would never expire: at limit 0 nothing is kept of it."""
+        self.time, self.level, self.rate = self.newest, level, self.limit
+        if self.limit:
+            self.stored = self.newest, level, self.limit
 
     def charge(self, cost: int) -> None:
-        self._move(min(MOST_UNIT_MS, self.level + cost * self.period), self.limit)
-        self.time = self.newest
+        self._rise(min(MOST_UNIT_MS, self.level + cost * self.period))
 
     def count(self, cost: int) -> None:
         most = min(MOST_UNIT_MS, (self.capacity + 1) * self.period)
         if self.level < most:
-            self._move(min(most, self.level + cost * self.period), self.limit)
-            self.time = self.newest
+            self._rise(min(most, self.level + cost * self.period))
 
     def refund(self, cost: int, time_ms: int | None) -> None:
-        drained = 0 if time_ms is None else (self.newest - time_ms) * self.rate
-        self._move(max(0, self.level - max(0, cost * self.period - drained)), self.rate)
+        """What has drained since that charge is gone already, by whichever of its limit and the newest charge's is higher.
+
+        The time and the rate of what is stored stay, since a raised limit may have drained more than these say.
+        """
+        back = cost * self.period - (0 if time_ms is None else (self.newest - time_ms) * self.rate)
+        if self.stored is not None and back > 0:
+            charged_at, level, limit = self.stored
+            level -= back
+            self.stored = (charged_at, level, limit) if level > (self.newest - charged_at) * limit else None
 
     def wait(self, cost: int) -> int:
         above = self.level + (cost - self.capacity) * self.period
