@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from ratewindow.limiter import Limiter, RedisStore, Window
+from ratewindow.limiter.limiter import Store
 from tests.support.clock import Clock
 from tests.support.histories import ALGORITHMS
 
@@ -60,6 +61,79 @@ def test_cut_to_nothing_and_back_keeps_the_count(limiter: Limiter, algorithm: st
     assert admitted(limiter, window(50), 30) == 30
     assert admitted(limiter, window(0), 5) == 0
     assert admitted(limiter, window(50), 70) == 20
+
+
+@pytest.mark.parametrize("limits", [(10, 1), (1, 10), (10, 30, 2), (2, 30, 10), (10, 0, 3)])
+@pytest.mark.parametrize("algorithm", ["token_bucket", "leaky_bucket"])
+def test_a_wait_that_a_peek_tells_of_an_edited_bucket_is_told_and_kept_by_a_hit(
+    store: Store, algorithm: str, limits: tuple[int, ...]
+) -> None:
+    """Whether or not the bucket is hit meanwhile, and whatever limits it had in between.
+
+    One whose limit was lowered may be free earlier where nobody has hit it since: until then it drains by the old limit.
+    """
+    for hits_meanwhile in (False, True):
+        clock = Clock()
+        limiter = Limiter(store, clock_ms=clock, believed_ms=0)
+        buckets = [[Window(limit, MINUTE_MS, algorithm, burst=4)] for limit in limits]
+        client, today = f"user:{hits_meanwhile}", buckets[-1]
+        assert limiter.hit(client, buckets[0], 4)
+        for bucket in buckets[1:]:
+            clock.now_ms += 1500
+            told = limiter.peek(client, bucket, 2)
+        assert not told and told.retry_after and told.reset_after
+        if hits_meanwhile:
+            hit = limiter.hit(client, today, 2)
+            assert (hit.remaining, hit.retry_after, hit.reset_after) == (told.remaining, told.retry_after, told.reset_after)
+        clock.now_ms += round(1000 * told.retry_after) - 1
+        assert hits_meanwhile or limits[-1] < limits[0] or not limiter.peek(client, today, 2)
+        clock.now_ms += 1
+        assert limiter.hit(client, today, 2)
+
+
+@pytest.mark.parametrize("algorithm", ["token_bucket", "leaky_bucket"])
+def test_a_charge_that_drained_before_the_limit_was_lowered_buys_nothing(limiter: Limiter, clock: Clock, algorithm: str) -> None:
+    before, after = ([Window(limit, MINUTE_MS, algorithm, burst=10)] for limit in (10, 1))
+    early = limiter.hit("user:42", before, 10)
+    clock.now_ms += MINUTE_MS
+    assert limiter.hit("user:42", after, 10)
+    limiter.refund("user:42", after, 10, decision=early)
+    assert limiter.peek("user:42", after).remaining == 0
+
+
+@pytest.mark.parametrize("limit", [1, 10, 100])
+@pytest.mark.parametrize("algorithm", ["token_bucket", "leaky_bucket"])
+def test_a_refund_after_an_edit_never_leaves_less_than_before(limiter: Limiter, clock: Clock, algorithm: str, limit: int) -> None:
+    before, after = ([Window(each, MINUTE_MS, algorithm, burst=50)] for each in (10, limit))
+    limiter.hit("user:42", before, 40)
+    last = limiter.hit("user:42", before, 10)
+    clock.now_ms += 10_000
+    left = limiter.peek("user:42", after).remaining or 0
+    limiter.refund("user:42", after, 1, decision=last)
+    assert left <= (limiter.peek("user:42", after).remaining or 0) <= left + 1
+
+
+# Five are counted by the time of each, a thousand by buckets of a second or six.
+WINDOWS = {"few": Window(5, MINUTE_MS), "many": Window(1000, MINUTE_MS), "coarse": Window(1000, MINUTE_MS, buckets=10)}
+EDITS = "few many, many few, few coarse, many coarse, coarse many, few many few, many few many, few many few many"
+
+
+@pytest.mark.parametrize("after_ms", [0, 1, 500, 998, 999])
+@pytest.mark.parametrize("edits", EDITS.split(", "))
+def test_a_refund_finds_what_edits_have_moved_across_the_border_of_exactness(
+    limiter: Limiter, clock: Clock, edits: str, after_ms: int
+) -> None:
+    first, *others = [[WINDOWS[name]] for name in edits.split()]
+    clock.now_ms += after_ms - clock.now_ms % 1000
+    charged = limiter.hit("user:42", first, 2)
+    for last in others:
+        clock.now_ms += 7000
+        assert limiter.hit("user:42", last)
+    left = limiter.peek("user:42", last).remaining or 0
+    limiter.refund("user:42", last, 2, decision=charged)
+    assert limiter.peek("user:42", last).remaining == left + 2
+    limiter.refund("user:42", last, 2, decision=charged)
+    assert limiter.peek("user:42", last).remaining == left + 2
 
 
 @pytest.mark.parametrize(("before", "after"), [pair for pair in permutations(ALGORITHMS, 2) if "sliding_window" in pair])

@@ -132,8 +132,12 @@ class FewOrBuckets(Units):
         return self.late(limit, now)
 
     def refund(self, limit: Limit, now: int, cost: int, time: int | None) -> None:
-        if time is None or time + limit.period > now:
-            super().refund(limit, now, cost, None if time is None else self.late(limit, time))
+        if time is None:
+            super().refund(limit, now, cost, None)
+        elif time + limit.period > now:
+            if not self.buckets and time not in self.charged:  # it may have been in a bucket since
+                time += -(time + 1) % math.ceil(limit.period / limit.buckets)
+            super().refund(limit, now, cost, self.late(limit, time))
 
 
 class Fixed:
@@ -217,7 +221,10 @@ class Estimate:
 
 
 class Level:
-    """token_bucket and leaky_bucket: a level of units, a fraction, that drains evenly, by an edited limit after the next hit."""
+    """token_bucket and leaky_bucket: a level of units, a fraction, that drains evenly.
+
+    By the limit under which it was charged last or, if that is higher, by today's; after the next hit by today's alone.
+    """
 
     def __init__(self) -> None:
         self.time: int | None = None
@@ -230,11 +237,14 @@ class Level:
     def used(self, limit: Limit, now: int) -> Fraction:
         if self.time is None or not limit.limit:
             return Fraction(0)
-        return max(Fraction(0), self.level - Fraction((now - self.time) * self.rate, limit.period))
+        return max(Fraction(0), self.level - self.drained(limit, self.time, now))
 
     def look(self, limit: Limit, now: int) -> None:
-        if self.used(limit, now) and limit.limit != self.rate:
+        if self.used(limit, now) and limit.limit < self.rate:
             self.level, self.time, self.rate = self.used(limit, now), now, limit.limit
+
+    def drained(self, limit: Limit, since: int, now: int) -> Fraction:
+        return Fraction((now - since) * max(self.rate, limit.limit), limit.period)
 
     def empty(self, limit: Limit, now: int) -> bool:
         return self.used(limit, now) == 0
@@ -252,12 +262,10 @@ class Level:
         return now
 
     def refund(self, limit: Limit, now: int, cost: int, time: int | None) -> None:
-        drained = Fraction((now - time) * self.rate, limit.period) if time is not None else Fraction(0)
-        level = self.used(limit, now)
-        if cost <= drained:
-            return
-        self.level, self.time = max(Fraction(0), level - cost + drained), now
-        if not self.level:
+        assert self.time is not None
+        gone = self.drained(limit, time, now) if time is not None else Fraction(0)
+        self.level -= max(Fraction(0), cost - gone)
+        if self.level * limit.period <= (now - self.time) * self.rate:
             self.time = None
 
 

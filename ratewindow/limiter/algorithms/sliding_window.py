@@ -37,6 +37,11 @@ def _width(period_ms: int, buckets: int) -> int:
     return -(-period_ms // buckets)
 
 
+def _last_ms(time_ms: int, width_ms: int) -> int:
+    """Of the bucket that a time lies in."""
+    return time_ms - time_ms % width_ms + width_ms - 1
+
+
 def _size(period_ms: int) -> int:
     """How many of the lowest bytes of a time differ within one period."""
     return min(6, max(2, (period_ms.bit_length() + 7) // 8))
@@ -120,16 +125,15 @@ class SlidingWindow:
         self._keep(_joined((self._counted_at(time), count) for time, count in self.units))
 
     def _counted_at(self, time_ms: int) -> int:
-        if not self.cut:
-            return time_ms
-        width = _width(self.period, self.cut)
-        return time_ms - time_ms % width + width - 1
+        return _last_ms(time_ms, _width(self.period, self.cut)) if self.cut else time_ms
 
     def refund(self, cost: int, time_ms: int | None) -> None:
         if time_ms is None:
             self._take_oldest(cost)
         elif time_ms + self.period > max(self.now, self._newest(self.units)):
             named = self._counted_at(time_ms)
+            if not self.cut and all(time != named for time, _ in self.units):
+                named = _last_ms(named, width(self._window))  # where a bucket had put it, while the limit was one for buckets
             self._keep([(time, max(0, count - cost) if time == named else count) for time, count in self.units])
 
     def _take_oldest(self, units: int) -> None:
@@ -174,9 +178,9 @@ ALGORITHM = Algorithm(
     name="sliding_window",
     label=translatable("Sliding window (recommended)"),
     help=translatable(
-        "Never more than the limit in any window of the period, in constant memory. Exact for limits up to the number of "
-        "buckets (60, unless you say otherwise); above, a request may be refused up to one bucket, a sixtieth of the "
-        "period, too early."
+        "Never more than the limit in any window of the period, in constant memory. Exact for limits up to 150 a minute, "
+        "100 an hour or 75 a day, or up to the number of buckets if that is higher; above, a request may be refused up to "
+        "one bucket, usually a sixtieth of the period, too early."
     ),
     reading=SlidingWindow,
     script="sliding_window",
