@@ -159,7 +159,7 @@ def test_an_alias_that_is_not_redis_names_the_line_to_write(monkeypatch: pytest.
 def test_an_address_that_leads_nowhere_is_named_without_its_password(setting: str, caches: dict[str, Any], told: str) -> None:
     with pytest.raises(ImproperlyConfigured) as error:
         means(setting, **caches)
-    assert told in str(error.value)
+    assert told in str(error.value).replace("`", "'")  # which redis-py 5.0 writes
     assert "hidden" not in str(error.value)
     assert "Write for example RATEWINDOW = " in str(error.value)
 
@@ -237,7 +237,7 @@ DJANGO_REDIS = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "redis:/
 def test_an_option_that_no_connection_takes_is_named_with_what_to_do(setting: str, caches: dict[str, Any], told: str) -> None:
     with pytest.raises(ImproperlyConfigured) as error:
         means(setting, **caches)
-    assert told in str(error.value)
+    assert told in str(error.value).replace("`", "'")  # which redis-py 5.0 writes
     assert "hidden" not in str(error.value) and ".." not in str(error.value)
     with override_settings(RATEWINDOW={"REDIS": setting}, CACHES=caches), pytest.raises(redis.ConnectionError):
         process_clients.client()

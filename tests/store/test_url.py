@@ -70,7 +70,7 @@ def test_with_rediss_all_connections_use_tls_and_one_authority() -> None:
         ("redis+sentinel://:hidden@one:26379", "it names no service, as in redis\\+sentinel://host:26379/mymaster/0"),
         ("redis+sentinel://:hidden@one:26379/", "it names no service"),
         ("redis+sentinel://:hidden@one:26379/a/b/c", "it names no service"),
-        ("redis+sentinel://:hidden@one/mymaster?db=x", "Invalid value for 'db'"),
+        ("redis+sentinel://:hidden@one/mymaster?db=x", "Invalid value for .db."),
     ],
 )
 def test_what_is_wrong_is_said_without_the_password(url: str, told: str) -> None:
