@@ -41,10 +41,11 @@ renew_lock_after_fork(_OneOfEach)
 class Window(metaclass=_OneOfEach):
     """At most `limit` units in any `period_ms` milliseconds. ValueError names a value that is out of bounds.
 
-    `buckets` is the resolution of ``sliding_window``: limits up to it are exact, and above it more of them refuse
-    fewer requests early and take more memory. `burst` is how many units a ``token_bucket`` or ``leaky_bucket``
-    admits at once. None is the algorithm's usual number of either. A ``fixed_window`` begins with the first hit or,
-    `aligned_to` ``"minute"``, ``"hour"``, ``"day"`` or ``"week"``, with the clock in `timezone`.
+    `buckets` is the resolution of ``sliding_window``: limits up to it, or up to 150 a minute, 100 an hour and 75 a day,
+    are exact, and above that more of them refuse fewer requests early and take more memory. `burst` is how many units
+    a ``token_bucket`` or ``leaky_bucket`` admits at once. None is the algorithm's usual number of either. A
+    ``fixed_window`` begins with the first hit or, `aligned_to` ``"minute"``, ``"hour"``, ``"day"`` or ``"week"``, with
+    the clock in `timezone`.
     """
 
     limit: int

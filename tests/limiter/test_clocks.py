@@ -71,6 +71,21 @@ def test_parts_of_a_millisecond_are_left_out(store: Store, algorithm: str) -> No
     assert limiter.peek("user:42", windows).remaining == 5
 
 
+@pytest.mark.usefixtures("never_expiring")
+@pytest.mark.parametrize("algorithm", ["sliding_window", "sliding_log", "fixed_window", "token_bucket", "leaky_bucket"])
+def test_a_clock_that_steps_forward_by_less_than_a_period_frees_at_most_one_more_limit(
+    store: Store, clock: Clock, algorithm: str
+) -> None:
+    limiter, windows = Limiter(store, clock_ms=clock, believed_ms=0), some(algorithm)
+    assert sum(limiter.hit("user:42", windows).allowed for _ in range(9)) == 5
+    clock.now_ms += 1000  # a second of real time
+    clock.now_ms += 29_000  # and a step
+    freed = sum(limiter.hit("user:42", windows).allowed for _ in range(9))
+    clock.now_ms += 30_000
+    freed += sum(limiter.hit("user:42", windows).allowed for _ in range(9))
+    assert freed == 5
+
+
 @pytest.mark.parametrize("told", [-1, -0.5e9, float("nan"), float("inf"), 2**60, None, "noon"])
 def test_what_is_no_time_is_named_on_every_store(store: Store, told: float) -> None:
     limiter, counter = Limiter(store, clock_ms=lambda: told), SlidingCounter("1m", store=store, clock_ms=lambda: told)

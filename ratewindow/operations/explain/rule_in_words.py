@@ -76,6 +76,8 @@ def _more(line: Line) -> Iterator[str]:
             yield gettext("only failed logins count")
         else:
             yield gettext("only some answers count")
+    if rule.count_refused:
+        yield gettext("refused requests also count")
     if rule.lease > 1:
         yield gettext("processes take up to %s units at once, which count as used") % number(rule.lease)
     if line.asks_view:

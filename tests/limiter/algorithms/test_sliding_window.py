@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ import pytest
 import redis
 
 from ratewindow.limiter import Limiter, MemoryStore, RedisStore, Window
+from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.sliding_window import most_times
 from ratewindow.limiter.limiter import Store
 from ratewindow.limiter.rates import parse_rates
@@ -102,6 +104,13 @@ def test_up_to_the_number_of_buckets_every_answer_is_that_of_a_log(store: Store,
                 for window in windows
             ]
             assert answers[0] == answers[1], f"{limit} in {period_ms} ms, request {number}"
+
+
+@pytest.mark.parametrize(("period", "most"), [("minute", 150), ("hour", 100), ("day", 75)])
+def test_the_help_tells_up_to_which_limits_it_is_exact(period: str, most: int) -> None:
+    [window] = parse_rates(f"1/{period}")
+    assert most_times(window) == most
+    assert re.search(rf"\b{most} an? {period}\b", str(algorithm("sliding_window").help))
 
 
 class Exact:

@@ -110,6 +110,18 @@ def test_of_a_refused_request_rules_in_shadow_show_their_own_numbers() -> None:
     assert rule_in_words.uses(line(asked(), "try")) == "1 of 5 used in 1 hour"
 
 
+def test_a_rule_that_counts_refused_requests_says_so_where_another_one_refuses() -> None:
+    define("login", "0/h", path="/login/")
+    define("try", "5/h", path="/login/", count_refused=True)
+    use_up(2)
+    found = asked()
+    assert (line(found, "try").effect, rule_in_words.uses(line(found, "try"))) == (Effect.PASSES, "2 of 5 used in 1 hour")
+    assert why(found, "try").endswith("refused requests also count")
+    assert "also count" not in why(found, "login")
+    use_up(3)
+    assert line(asked(), "try").effect == Effect.REFUSES
+
+
 @pytest.mark.parametrize(
     "on_missing, effect, said",
     [
