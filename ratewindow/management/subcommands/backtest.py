@@ -118,7 +118,7 @@ def _create(options: dict[str, Any], plan: Plan, found: Result) -> dict[str, str
 
 
 def _values(found: Result, other: Result | None, suggests: bool) -> dict[str, Any]:
-    values = as_values.of(found) | (as_values.of_periods(found.periods) if suggests else {})
+    values = as_values.of(found) | (as_values.of_periods(found) if suggests else {})
     return values | ({"compare": _values(other, None, suggests)} if other is not None else {})
 
 

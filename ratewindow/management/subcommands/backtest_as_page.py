@@ -53,7 +53,7 @@ def _shown(found: Result, heading: str, caught_heading: str) -> dict[str, Any]:
         {"name": each.name, "mode": each.rule.mode if each.rule else "", "rate": each.rate, **_numbers(each.numbers)}
         for each in found.rules
     ]
-    if len(rows) != 1:
+    if len(rows) != 1 and not found.reason:
         rows.append({"name": gettext("all together"), **_numbers(found.total)})
     message = ngettext("%s line cannot be read", "%s lines cannot be read", log.unreadable)
     return {
@@ -61,6 +61,7 @@ def _shown(found: Result, heading: str, caught_heading: str) -> dict[str, Any]:
         "caught_heading": caught_heading,
         "unreadable": message % f"{log.unreadable:,}" if log.unreadable else "",
         "examples": log.examples,
+        "reason": found.reason,
         "rows": rows,
         "never": ", ".join(f"{client} ({said(refused)})" for client, refused in found.never.items()),
         "caught": [_caught(each) for each in found.caught[:LISTED]],

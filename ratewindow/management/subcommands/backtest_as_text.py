@@ -58,6 +58,9 @@ def _numbers_of(found: Result) -> Iterator[str]:
             *(f"  {each}" for each in log.examples),
         ]
     yield "\n".join(lines)
+    if found.reason:
+        yield f"No numbers. {found.reason}"
+        return
     rows = [(each.name, each.rule.mode if each.rule else "", each.rate, *_numbers(each.numbers)) for each in found.rules]
     yield table(HEADS, rows if len(rows) == 1 else [*rows, ("all together", "", "", *_numbers(found.total))])
 

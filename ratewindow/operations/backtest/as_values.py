@@ -1,16 +1,17 @@
 """A result as plain values, for JSON."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from ratewindow.operations.backtest import curve_json
-from ratewindow.operations.backtest.result import Bounds, Caught, Numbers, OfLog, OfPeriod, OfRule, Result
+from ratewindow.operations.backtest.notes import Note
+from ratewindow.operations.backtest.result import Bounds, Caught, Numbers, OfLog, OfRule, Result
 
 
 def of(found: Result) -> dict[str, Any]:
     return {
         **of_numbers(found.total),
+        **(_unknown(found.reason) if found.reason else {}),
         "log": _log(found.log),
         "rules": [_rule(each) for each in found.rules],
         "caught": [_caught(each) for each in found.caught],
@@ -19,12 +20,17 @@ def of(found: Result) -> dict[str, Any]:
     }
 
 
-def of_periods(periods: Sequence[OfPeriod]) -> dict[str, Any]:
+def _unknown(reason: Note) -> dict[str, Any]:
+    return {**dict.fromkeys(("refused", "would_refuse", "clients_refused")), "reason": str(reason)}
+
+
+def of_periods(result: Result) -> dict[str, Any]:
     """The suggestion for all limits of a rule together, or None if one of them has none, with its reason; and the curves."""
+    periods = result.periods
     found = [curve_json.of_suggestion(each.suggestion) for each in periods]
     missing = next((each for each in found if each["suggestion"] is None), None)
     if not found:
-        together: dict[str, Any] = {"suggestion": None, "reason": "The log has no request."}
+        together: dict[str, Any] = {"suggestion": None, "reason": str(result.reason or "The log has no request.")}
     elif missing is not None or len(found) == 1:
         together = missing or found[0]
     else:

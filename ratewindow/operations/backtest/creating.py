@@ -23,6 +23,8 @@ def create(name: str, rule: Rule, log: str, found: Result, as_suggested: bool) -
     """Save it under that name, at the limits that were tried or, `as_suggested`, where there is a suggestion at that. ValueError
     for a name that is wrong or taken."""
     check_new(name)
+    if found.reason:
+        raise Problem("no rule is made: {reason}", reason=found.reason)
     suggested = {each.period_ms: each.suggestion.limit for each in found.periods if as_suggested}
     windows = [replace(window, limit=suggested.get(window.period_ms) or window.limit, burst=None) for window in rule.windows]
     limits = as_row.limits(rule.windows, "; ".join(window.text for window in windows))

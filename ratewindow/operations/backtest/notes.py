@@ -53,6 +53,10 @@ TEXTS = {
         "if they had come spread evenly over it."
     ),
     "late": _("%(count)s requests stand in the log far from their place in time, and are decided where they stand."),
+    "unordered": _(
+        "%(count)s of %(requests)s requests stand in the log far from their place in time, more than one of a hundred. Any number "
+        "would be wrong: sort the log by time first, or name the files of which it was made."
+    ),
     "empty": _("The log has no requests, so nothing is known of these rules."),
     "ruleless": _("No rule decides: the site has none that is on, and none in its code meets a request of this log."),
     "unmet": _("Rule %(rule)s: it applies to no request of this log. Check its path, route and methods."),

@@ -1,7 +1,7 @@
 """What rules would have done with the requests of a log."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ratewindow.operations.backtest.curve import Curve, curve_of
 from ratewindow.operations.backtest.notes import Note
@@ -37,6 +37,11 @@ class Numbers:
     refused: Bounds
     would_refuse: Bounds
     clients_refused: Bounds  # or would be
+
+    @property
+    def unknown(self) -> "Numbers":
+        """The same requests, of which nobody knows how many were refused."""
+        return replace(self, refused=Bounds(0, self.requests), would_refuse=Bounds(0, 0), clients_refused=Bounds(0, self.clients))
 
     @property
     def share(self) -> float:
@@ -114,3 +119,4 @@ class Result:
     never: Mapping[str, Bounds]  # refusals of clients who are never to be refused
     notes: Sequence[Note]
     periods: Sequence[OfPeriod]  # of a rule alone, if they were asked for, the shortest first
+    reason: Note | None = None  # why no more is said than how many requests and clients there were

@@ -56,6 +56,8 @@ def backtests(
         moments, requests = Moments(log), 0
         each = [_Backtest(log, moments, plan, never, with_peaks) for plan in plans]
         for batch in moments.batches():
+            if log.out_of_order and log.sort():
+                return backtests(log, plans, never, progress, with_peaks)
             requests += len(batch)
             for one in each:
                 one.take(batch)
@@ -89,13 +91,17 @@ class _Backtest:
         self._peaks = [Peaks(period_ms) for period_ms in sorted(self._limits)]
 
     def take(self, batch: Sequence[Moment]) -> None:
-        """Decide some thousand requests, the next ones."""
+        """Decide some thousand requests, the next ones, as long as there is time."""
         if self._users is not None:
             self._users.learn(moment.entry.user for moment in batch)
-        for moment in batch:
-            self._take(moment)
-        self._seen.add(batch)
-        for course, now_ms in zip(self._courses, batch[-1].times_ms, strict=True):
+        decided = 0
+        while decided < len(batch) and self._log.has_time():
+            self._take(batch[decided])
+            decided += 1
+        if not decided:
+            return
+        self._seen.add(batch[:decided])
+        for course, now_ms in zip(self._courses, batch[decided - 1].times_ms, strict=True):
             course.sweep(now_ms)
 
     def _take(self, moment: Moment) -> None:
@@ -192,28 +198,35 @@ class _Backtest:
         return tally
 
     def result(self) -> Result:
-        log, seen, total = self._log, self._seen, self._total
+        total = self._total
+        if self._log.is_unordered:
+            values = {"count": f"{self._log.out_of_order:,}", "requests": f"{self._log.read:,}"}
+            return Result(self._of_log(), total.numbers().unknown, (), (), {}, (), (), Note("unordered", values))
         caught = [self._caught(client) for client in total.most_refused(SHOWN)]
         refused = {client: self._never_refused.refused(client) for client in sorted(self._never_met)}
         never = {client: bounds for client, bounds in refused.items() if bounds.most}
         return Result(
-            log=OfLog(
-                format=log.format,
-                read=log.read,
-                unreadable=log.unreadable,
-                examples=tuple(log.examples),
-                requests=seen.requests,
-                out_of_order=log.out_of_order,
-                first_s=seen.first_s,
-                last_s=seen.last_s,
-                whole_seconds=self._moments.whole_seconds,
-            ),
+            log=self._of_log(),
             total=total.numbers(),
             rules=tuple(self._rules()),
             caught=caught,
             never=never,
             notes=tuple(self._notes()),
             periods=tuple(self._periods()),
+        )
+
+    def _of_log(self) -> OfLog:
+        log, seen = self._log, self._seen
+        return OfLog(
+            format=log.format,
+            read=log.read,
+            unreadable=log.unreadable,
+            examples=tuple(log.examples),
+            requests=seen.requests,
+            out_of_order=log.out_of_order,
+            first_s=seen.first_s,
+            last_s=seen.last_s,
+            whole_seconds=self._moments.whole_seconds,
         )
 
     def _caught(self, client: str) -> Caught:

@@ -56,6 +56,8 @@ def _at_its_rate(preset: Preset, rule: Rule, found: Result) -> Tried:
         return Tried(preset, preset.rate, f"{preset.rate} stays: a log does not say whether a login failed.", found)
     if unknown := unknowable(rule.key):
         return Tried(preset, preset.rate, f"{preset.rate} stays: a log cannot say {unknown} of a request.", found)
+    if found.reason:
+        return Tried(preset, preset.rate, f"{preset.rate} stays. {found.reason}", found)
     if not found.total.requests:
         return Tried(preset, preset.rate, f"{preset.rate} stays: no request of the log meets this rule.", found)
     suggested = {each.period_ms: each.suggestion for each in found.periods}

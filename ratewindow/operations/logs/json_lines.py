@@ -45,7 +45,7 @@ class JsonLines:
         if isinstance(request, str):
             method, target, own_host = split(request)
         elif path is not None:
-            method, (target, own_host) = _text(self._method(found)).upper(), located(self._with_query(found, str(path)))
+            method, (target, own_host) = _text(self._method(found)).upper(), located(self._with_query(found, _text(path)))
             if not method:
                 raise Unreadable("no method")
         else:
@@ -137,8 +137,9 @@ def _descend(found: Any, keys: tuple[str, ...]) -> Any:
 
 
 def _text(value: Any) -> str:
-    if value is None or value == "-":
+    """The value as text, of a list those of its values. What these contain may be as deep as the line is long."""
+    if value is None or value == "-" or isinstance(value, dict):
         return ""
     if isinstance(value, list):
-        return ", ".join(_text(each) for each in value)
+        return ", ".join(_text(each) for each in value if not isinstance(each, list))
     return clean(value if isinstance(value, str) else str(value))

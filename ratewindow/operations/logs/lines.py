@@ -6,7 +6,9 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import IO, Any, Final, cast
 
 from ratewindow.operations.logs.entry import LogError
@@ -21,11 +23,16 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _ZSTD_MODULES = ("compression.zstd", "backports.zstd")  # of Python 3.14, and for those before
 
 
+class OutOfTime(LogError):
+    """The time in which a log is to be read is over."""
+
+
 class LogFile:
     """One file of a log: a path, ``-`` for standard input, or a file that is open already."""
 
-    def __init__(self, source: str | Path | IO[bytes], most_bytes: int | None = None) -> None:
+    def __init__(self, source: str | Path | IO[bytes], most_bytes: int | None = None, until_s: float = inf) -> None:
         self._most_bytes = most_bytes  # of it unpacked
+        self._until_s = until_s  # of `monotonic`
         self.done_bytes = self.size = 0  # as the file is, packed or not; the size is 0 where nobody knows it
         self._path: Path | None = None
         self._open: IO[bytes] | None = None
@@ -37,12 +44,26 @@ class LogFile:
         else:
             self._path, self.name = Path(source), str(source)
 
+    @property
+    def is_read_once(self) -> bool:
+        """Whether it cannot be read again, as a pipe."""
+        return self._open is not None and not self._open.seekable()
+
+    def is_late(self) -> bool:
+        """Whether the time in which it is to be read is over."""
+        return monotonic() >= self._until_s
+
+    def check_time(self) -> None:
+        """Raise OutOfTime, if it is late."""
+        if self.is_late():
+            raise OutOfTime("{name} takes too long to read. Use manage.py ratewindow backtest.", name=self.name)
+
     def first_lines(self) -> list[str | None]:
-        """Those of the first bytes that have one which is not too long; they can be read again."""
+        """Those of the first bytes that have one which is not too long, without blank ones; they can be read again."""
         chunks, taken, found = self._chunks(), list[bytes](), list[str | None]()
         for batch in lines(_noted(islice(chunks, _FIRST_CHUNKS), taken)):
-            found += batch
-            if any(line and line.strip() for line in batch):
+            found += [line for line in batch if line is TOO_LONG or line.strip()]
+            if any(found):
                 break
         if self._path is None:
             self._begun = chain(taken, chunks)
@@ -67,7 +88,7 @@ class LogFile:
     def _again(self) -> IO[bytes]:
         assert self._open
         if self.done_bytes:
-            if not self._open.seekable():
+            if self.is_read_once:
                 raise LogError("{name} can be read only once; name a file.", name=self.name)
             self._open.seek(0)
         return self._open
@@ -129,6 +150,7 @@ class _Source:
         return self._looked
 
     def read(self, size: int) -> bytes:
+        self._counts.check_time()  # also within a packed file of parts that have nothing in them
         data, self._looked = self._looked[:size], self._looked[size:]
         if len(data) < size:
             data += self._read(size - len(data))

@@ -1,24 +1,27 @@
 """A log as requests: one or several files, in the order of time."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import IO
 
 from ratewindow.limiter.problem import Problem
 from ratewindow.operations.logs.entry import Entry, LogError, Unreadable
-from ratewindow.operations.logs.formats import Format, guessed, named
-from ratewindow.operations.logs.lines import MOST_BYTES, TOO_LONG, LogFile
-from ratewindow.operations.logs.merging import AT_S, merged
+from ratewindow.operations.logs.formats import Format, fitting, named
+from ratewindow.operations.logs.lines import MOST_BYTES, TOO_LONG, LogFile, OutOfTime
+from ratewindow.operations.logs.merging import AT_S, FAR, NEAR, merged
 
 Source = str | Path | IO[bytes]
+Read = Callable[[str], Entry | None]
 MOST_UNREADABLE = 0.1  # of all lines
+MOST_LATE = 0.01  # of all requests
 SHOWN = 3
+_READING = 2 / 3  # of the time: what has been read by then is still to be decided
 _FIRST_JUDGED = 10_000  # lines, before the share of unreadable ones says anything
 _GUESSED_BY = 200  # lines
-_TIMED = 500  # requests, between two looks at the clock
 _TEXT = 100  # characters of a line that are shown
 
 
@@ -41,7 +44,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Most:
-    """How much of a log is read: its first requests, and as many as are taken in this time. A larger file is an error."""
+    """How much of a log is read: its first requests, and as many as are taken in this time. A larger file is an error.
+
+    The time is for all that is done with the log, and begins once it is opened.
+    """
 
     requests: int
     seconds: float
@@ -54,7 +60,12 @@ def open_logs(paths: Iterable[Source], format: str | None = None, most: Most | N
     Raises LogError, also while it is read.
     """
     given = named(format) if format else None
-    return Log([_Part(LogFile(path, most.file_bytes if most else None), given) for path in paths], most)
+    if most is None:
+        return Log([_Part(LogFile(path), given) for path in paths])
+    begun_s = monotonic()
+    read_until_s = begun_s + _READING * most.seconds
+    parts = [_Part(LogFile(path, most.file_bytes, read_until_s), given) for path in paths]
+    return Log(parts, most.requests, begun_s + most.seconds)
 
 
 class _Part:
@@ -62,19 +73,20 @@ class _Part:
 
     def __init__(self, file: LogFile, given: Format | None) -> None:
         self.file = file
-        first = [line for line in file.first_lines() if line is TOO_LONG or line.strip()][:_GUESSED_BY]
+        first = file.first_lines()[:_GUESSED_BY]
         known = [line for line in first if line is not TOO_LONG]
-        self.format = given or guessed(known)
+        self.format = fitting(known, given)
         if first and self.format is None:
             raise _no_format(file.name, first)
-        self.first_s = min(_times(self.format, known), default=float("-inf")) if self.format else float("-inf")
+        self.first_s = min(_times(self.format, known), default=-inf) if self.format else -inf
 
 
 class Log:
     """Requests, in the order of time; each iteration reads the files again and counts from nothing."""
 
-    def __init__(self, parts: list[_Part], most: Most | None = None) -> None:
-        self._parts, self._most = parts, most
+    def __init__(self, parts: list[_Part], most_requests: int | None = None, until_s: float = inf) -> None:
+        self._parts, self._most_requests, self._until_s = parts, most_requests, until_s
+        self._window = FAR if any(part.file.is_read_once for part in parts) else NEAR
         self._begin()
 
     def _begin(self) -> None:
@@ -95,21 +107,29 @@ class Log:
         size = sum(part.file.size for part in self._parts)
         return min(sum(part.file.done_bytes for part in self._parts) / size, 1.0) if size else 0.0
 
+    @property
+    def is_unordered(self) -> bool:
+        """Whether so many requests came after later ones that nothing can be said of what limits would have done."""
+        return self.out_of_order > MOST_LATE * self.read
+
+    def sort(self) -> bool:
+        """Whether the next iteration may have fewer requests out of order, since it holds more of them to sort them."""
+        before, self._window = self._window, max(NEAR, FAR // max(1, len(self._parts)))
+        return self._window > before
+
+    def has_time(self) -> bool:
+        """Whether there is time to go on."""
+        is_over = monotonic() >= self._until_s
+        self.is_cut = self.is_cut or is_over
+        return not is_over
+
     def __iter__(self) -> Iterator[Entry]:
         self._begin()
-        return self._entries() if self._most is None else self._first(self._most)
-
-    def _first(self, most: Most) -> Iterator[Entry]:
-        until_s = monotonic() + most.seconds
-        for number, entry in enumerate(self._entries()):
-            if number == most.requests or (number % _TIMED == _TIMED - 1 and monotonic() >= until_s):
-                self.is_cut = True
-                return
-            yield entry
+        return self._entries()
 
     def _entries(self) -> Iterator[Entry]:
-        latest = float("-inf")
-        for entry in merged([(part.first_s, self._batches(part)) for part in self._parts]):
+        latest = -inf
+        for entry in merged([(self._begins_at_s(part), self._batches(part)) for part in self._parts], self._window):
             at_s = entry.at_s
             if at_s < latest:
                 self.out_of_order += 1
@@ -118,34 +138,55 @@ class Log:
             yield entry
         self._judge(last=True)
 
+    def _begins_at_s(self, part: _Part) -> float:
+        """From when on a file is read: from the beginning, where its first lines may not be the oldest."""
+        return part.first_s if self._window == NEAR else -inf
+
     def _batches(self, part: _Part) -> Iterator[list[Entry]]:
         if part.format is None:
             return
         read = copy(part.format).read  # what it remembers of a file begins from nothing
         number = 0
-        for lines in part.file.batches():
-            batch = []
-            for line in lines:
-                number += 1
-                if not line and line is not TOO_LONG:
-                    continue
-                try:
-                    if line is TOO_LONG:
-                        raise Unreadable("longer than {bytes} bytes", bytes=MOST_BYTES)
-                    entry = read(line)
-                except Unreadable as why:
-                    if line is TOO_LONG or line.strip():
-                        self._note(Example(part.file.name, number, (line or "")[:_TEXT], why))
-                    continue
-                if entry is None:
-                    self.skipped += 1
-                else:
-                    batch.append(entry)
-            self.read += len(batch)
-            if self.whole_seconds and not all(map(float.is_integer, map(AT_S, batch))):
-                self.whole_seconds = False
-            self._judge(last=False)
-            yield batch
+        try:
+            for lines in part.file.batches():
+                yield self._batch(part.file, read, lines, number)
+                number += len(lines)
+                if self.is_cut:
+                    return
+        except OutOfTime:
+            self.is_cut = True
+
+    def _batch(self, file: LogFile, read: Read, lines: list[str | None], number: int) -> list[Entry]:
+        """The requests of some lines, `number` of which came before."""
+        batch: list[Entry] = []
+        most = inf if self._most_requests is None else self._most_requests - self.read
+        for line in lines:
+            number += 1
+            if file.is_late():  # whatever the lines are
+                self.is_cut = True
+                break
+            if not line and line is not TOO_LONG:
+                continue
+            try:
+                if line is TOO_LONG:
+                    raise Unreadable("longer than {bytes} bytes", bytes=MOST_BYTES)
+                entry = read(line)
+            except Unreadable as why:
+                if line is TOO_LONG or line.strip():
+                    self._note(Example(file.name, number, (line or "")[:_TEXT], why))
+                continue
+            if entry is None:
+                self.skipped += 1
+            elif len(batch) == most:
+                self.is_cut = True
+                break
+            else:
+                batch.append(entry)
+        self.read += len(batch)
+        if self.whole_seconds and not all(map(float.is_integer, map(AT_S, batch))):
+            self.whole_seconds = False
+        self._judge(last=False)
+        return batch
 
     def _note(self, example: Example) -> None:
         self.unreadable += 1
@@ -180,7 +221,7 @@ def _times(form: Format, lines: list[str]) -> Iterator[float]:
 
 def _no_format(name: str, lines: list[str | None]) -> LogError:
     return LogError(
-        "The format of {name} is not one of those known. Name it, or write its log_format, LogFormat or map of JSON fields. "
+        "The format of {name} is not one of those known. Name it, or write its log_format or map of JSON fields. "
         "Its first lines:\n{examples}",
         name=name,
         examples="\n".join("  …" if line is TOO_LONG else f"  {line[:_TEXT]!r}" for line in lines[:SHOWN]),

@@ -26,8 +26,9 @@ _ROLES = {
     "http_host": "host",
     "server_name": "host",
 }
-# Fields that may stand before another without anything between them.
-_PATTERNS = {"host": r"[^/\s\"]*+", "scheme": r"[a-z]*+", "uri": r"[^?\s]*+", "is_args": r"\??+", "request_method": r"[A-Z-]*+"}
+# Fields that may stand before another without anything between them, and what the other begins with. The mark of a query,
+# which the variable before it ends at, is left to the query.
+_STOPS = {"host": "/", "uri": "?", "document_uri": "?", "is_args": "", "request_method": "/"}
 
 
 def describes(text: str) -> bool:
@@ -46,8 +47,7 @@ def parts(text: str) -> list[str | Field]:
         if found.start() > end:
             made.append(text[end : found.start()])
         end = found.end()
-        beside = text[end : end + 1] == "$"
-        made.append(_field(found[1] or found[2], beside))
+        made.append(_field(found[1] or found[2]))
     if end < len(text):
         made.append(text[end:])
     return made
@@ -57,8 +57,8 @@ def _plain(found: re.Match[str]) -> str:
     return re.sub(r"\\(['\"\\])", r"\1", found[1] or found[2] or found[3] or "")
 
 
-def _field(variable: str, beside: bool) -> Field:
+def _field(variable: str) -> Field:
     role = _ROLES.get(variable, "")
     if not role and variable.startswith("http_"):
         role = "header:" + variable[5:].replace("_", "-")
-    return Field(role, f"${variable}", _PATTERNS.get(variable, "") if beside else "")
+    return Field(role, f"${variable}", _STOPS.get(variable))

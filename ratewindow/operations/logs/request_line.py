@@ -2,12 +2,13 @@
 
 import re
 import string
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from ratewindow.operations.logs.entry import Unreadable
 
 _REQUEST = re.compile(r"([A-Z][A-Z-]*+) (.+?)(?: HTTP/\d(?:\.\d)?)?")
 _SAFE = string.punctuation.replace("#", "")  # also %: what the log has encoded stays encoded
+_URL = re.compile(r"(https?)://([^/?#]*)([^?#]*)(\?[^#]*)?")  # urlsplit would normalise the host, which may take long
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _ESCAPED = re.compile(r'\\(?:x([0-9A-Fa-f]{2})|u00([0-9A-Fa-f]{2})|(["\\/bfnrtv]))')
 _CONTROLS = dict(zip("bfnrtv", "\b\f\n\r\t\v", strict=True))
@@ -29,15 +30,14 @@ def split(request: str) -> tuple[str, str, str]:
 
 def located(text: str) -> tuple[str, str]:
     """Target and host of a path or a whole URL; "" if it has no host. Raises Unreadable."""
-    host = ""
-    if text.startswith(("http://", "https://")):
-        try:
-            parts = urlsplit(text)
-        except ValueError as error:
-            raise Unreadable("no path: {text!r} ({error})", text=text[:40], error=error) from None
-        text = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        host = parts.netloc.rpartition("@")[2].removesuffix(_DEFAULT_PORTS[parts.scheme])
-    return target(text), host
+    url = _URL.match(text)
+    if not url:
+        return target(text), ""
+    scheme, authority, path, query = url.groups("")
+    host = authority.rpartition("@")[2]
+    if ("[" in host) != ("]" in host):
+        raise Unreadable("no path: {text!r}", text=text[:40])
+    return target((path or "/") + ("" if query == "?" else query)), host.removesuffix(_DEFAULT_PORTS[scheme])
 
 
 def target(text: str) -> str:

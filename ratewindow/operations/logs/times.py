@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from ratewindow.operations.logs.entry import Unreadable
 
-_CLF = re.compile(r"(\d{2})/([A-Z][a-z]{2})/(\d{4}):(\d{2}):(\d{2}):(\d{2})([.,]\d+)?(?: ([+-])(\d{2}):?(\d{2}))?", re.ASCII)
+_CLF = re.compile(r"(\d{2})/([A-Z][a-z]{2})/(\d{4}):(\d{2}):(\d{2}):(\d{2})([.,]\d{1,9})?(?: ([+-])(\d{2}):?(\d{2}))?", re.ASCII)
 # Not strptime, whose names of months depend on the locale.
 MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 # A number this large is not seconds, but thousandths of them, and so on: each unit begins in the year 2286 of the one before.
@@ -65,7 +65,7 @@ def any_time(value: object) -> float:
     """A time in any of these notations, as lines of JSON have it."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return epoch(value)
-    text = str(value).strip("[] ")
+    text = value.strip("[] ") if isinstance(value, str) else ""
     if text[4:5] == "-":
         return iso(text)
     return clf(text) if text[2:3] == "/" else epoch(text)

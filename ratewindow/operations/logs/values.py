@@ -7,6 +7,7 @@ from ratewindow.operations.logs.request_line import unescaped
 
 _LONGEST_CLIENT = 255
 _NOBODY = ("", "-")
+_QUOTES = ('"', "'")  # no client begins with one: the line is quoted in a way that its format does not say
 _STATUSES = {"": 0, "-": 0, "000": 0} | {str(number): number for number in range(1000)}
 _USUAL = re.compile(r"\d{1,3}+\.\d{1,3}+\.\d{1,3}+\.\d{1,3}+", re.ASCII)
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
@@ -21,7 +22,7 @@ def address(client: str, forwarded: str = "") -> str:
         client = client.partition(":")[0]
     elif client[:1] == "[":
         client = client[1:].partition("]")[0]
-    if client in _NOBODY or len(client) > _LONGEST_CLIENT:
+    if client in _NOBODY or len(client) > _LONGEST_CLIENT or client[0] in _QUOTES:
         raise Unreadable("no client")
     return client
 

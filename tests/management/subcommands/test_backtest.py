@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from ratewindow.models import RateRule
+from ratewindow.operations.logs import log as logs
 from tests.support.backtest_logs import NASA
 from tests.support.commands import run, wrong
 from tests.support.log_files import busy_hours
@@ -221,3 +222,28 @@ def test_with_a_suggestion_the_rule_is_made_at_that_limit(tmp_path):
     limit = RateRule.objects.get().windows.get().limit
     assert 9 <= limit < 60 and f"Saved in shadow: everything, {limit}/m." in told
     assert RateRule.objects.get().evidence.get().periods[0]["suggestion"]["limit"] == limit
+
+
+def test_a_log_out_of_order_has_no_numbers_and_a_reason_in_their_place(tmp_path, monkeypatch):
+    monkeypatch.setattr(logs, "FAR", logs.NEAR)
+    path = tmp_path / "turned.log"
+    path.write_text("".join(line(at % 3600, f"198.51.100.{at % 7}") for at in reversed(range(20_000))))
+    found = values(str(path), "--rates", "2/m", "--suggest")
+    numbers = ("refused", "would_refuse", "clients_refused", "suggestion")
+    assert [found[name] for name in numbers] == [None] * 4
+    assert "sort the log by time first" in found["reason"]
+    assert (found["requests"], found["rules"], found["curves"]) == (20_000, [], [])
+    text = run("backtest", str(path), "--rates", "2/m", "--suggest")
+    assert "No numbers. " in text and "REFUSED" not in text and "uggested" not in text
+    page = tmp_path / "page.html"
+    run("backtest", str(path), "--rates", "2/m", "--html", str(page))
+    assert "sort the log by time first" in page.read_text() and "<table" not in page.read_text()
+
+
+@pytest.mark.django_db
+def test_no_rule_is_made_from_a_log_out_of_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(logs, "FAR", logs.NEAR)
+    path = tmp_path / "turned.log"
+    path.write_text("".join(line(at % 3600) for at in reversed(range(20_000))))
+    assert "sort the log by time first" in wrong("backtest", str(path), "--rates", "2/m", "--create", "login")
+    assert not RateRule.objects.exists()

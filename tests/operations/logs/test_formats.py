@@ -21,7 +21,6 @@ FOUND = {
     "apache-combined.log": ("combined", TARGETS),
     "apache-common.log": ("common", TARGETS),
     "apache-vhost.log": ("vhost_combined", TARGETS),
-    "apache-own.log": ("LogFormat", TARGETS),
     "gunicorn.log": ("combined", TARGETS[:3] + TARGETS[4:]),
     "gunicorn-json.log": ("gunicorn", TARGETS[:3] + TARGETS[4:]),
     "caddy.log": ("caddy", [*TARGETS, "GET /"]),
@@ -29,8 +28,6 @@ FOUND = {
     "alb.log": ("alb", ["GET /?a=1", "GET /x/"]),
     "cloudfront.log": ("cloudfront", ["GET /index.html?a=1"]),
     "cloudflare.log": ("cloudflare", ["GET /var/www?x=1"]),
-    "heroku.log": ("heroku", ['GET /a?b="c"']),
-    "heroku-drain.log": ("heroku", ["GET /"]),
     "traefik.log": ("traefik", ["GET /api/?x=1"]),
     "traefik-text.log": ("combined", ["GET /a"]),
 }
@@ -61,7 +58,7 @@ def test_backslashes_that_gunicorn_leaves_in_json_are_read():
     assert entries("gunicorn-json.log")[2].agent == 'Agent "x" \\ y'
 
 
-@pytest.mark.parametrize("sample", ["nginx-main.log", "nginx-json.log", "apache-own.log", "caddy.log", "gunicorn-json.log"])
+@pytest.mark.parametrize("sample", ["nginx-main.log", "nginx-json.log", "caddy.log", "gunicorn-json.log"])
 def test_the_client_is_the_peer_and_what_proxies_said_is_a_header(sample):
     first = entries(sample)[0]
     assert (first.client, first.headers["x-forwarded-for"]) == ("127.0.0.1", "203.0.113.9, 198.51.100.7")
@@ -78,13 +75,11 @@ def test_who_is_signed_in_is_the_user(sample):
     "sample, at_s, client, status, host",
     [
         ("nginx-own.log", 1795362165.898, "127.0.0.1", 200, "shop.example"),
-        ("apache-own.log", 1795362165.915199, "127.0.0.1", 404, "shop.example"),
         ("caddy.log", 1795362251.694602, "127.0.0.1", 200, "shop.example"),
         ("structlog.log", 1795362320.462568, "127.0.0.1", 200, ""),
         ("alb.log", 1530570180.186641, "192.168.131.39", 200, "www.example.com"),
         ("cloudfront.log", 1575493351.0, "192.0.2.100", 200, "www.example.com"),
         ("cloudflare.log", 1545155129.696, "68.178.11.89", 403, "testing.logpull.com"),
-        ("heroku.log", 1349927240.0, "10.0.0.1", 200, "myapp.herokuapp.com"),
         ("traefik.log", 1682669674.123456, "10.0.1.7", 200, "shop.example"),
     ],
 )
@@ -102,9 +97,9 @@ def test_cloudfront_has_the_agent_without_its_encoding():
 
 
 def test_lines_of_other_programs_are_skipped_not_unreadable():
-    log = open_logs([SAMPLES / "heroku.log"])
+    log = open_logs([SAMPLES / "structlog.log"])
     list(log)
-    assert (log.read, log.skipped, log.unreadable) == (1, 1, 0)
+    assert (log.read, log.skipped, log.unreadable) == (2, 3, 0)
 
 
 @pytest.mark.parametrize("sample, whole", [("nginx-combined.log", True), ("caddy.log", False), ("cloudfront.log", True)])
@@ -176,9 +171,9 @@ def test_the_last_forwarded_address_is_the_client_where_the_log_has_no_other():
         ("something else", "write alb, caddy, "),
         ("$remote_addr $request", "has no time"),
         ("[$time_local] $request", "has no address"),
-        ("%h %t %s", "neither a request line nor method and path"),
-        ("%h %t %{Accept}i%{Range}i %r", "Nothing separates %{Accept}i from %{Range}i"),
-        ("%h %{%Q}t %r", "has %Q, which is not read"),
+        ("$remote_addr [$time_local] $status", "neither a request line nor method and path"),
+        ("$remote_addr [$time_local] $http_a$http_b $request", "Nothing separates $http_a from $http_b"),
+        ("$remote_addr:$host$uri [$time_local] $request", "Nothing separates $remote_addr from $host"),
         ("{", "is no JSON"),
         ('{"tme": "t"}', "has no 'tme': write 'time'"),
         ('{"time": "t"}', "needs time, client, and either request"),

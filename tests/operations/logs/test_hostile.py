@@ -111,9 +111,8 @@ def test_a_file_of_random_bytes_is_an_error_that_names_it(tmp_path, name, magic)
 
 @pytest.mark.parametrize("at", ["01/Jan/0001:00:00:01 +0530", "31/Dec/1969:23:59:59 +0000", "31/Dec/9999:23:59:59 -0100"])
 def test_a_time_that_not_every_zone_has_is_none(at):
-    for form in ("common", '%h %l %u [%{%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b'):
-        with pytest.raises(Unreadable, match="no time"):
-            named(form).read(f'203.0.113.9 - - [{at}] "GET / HTTP/1.1" 200 12')
+    with pytest.raises(Unreadable, match="no time"):
+        named("common").read(f'203.0.113.9 - - [{at}] "GET / HTTP/1.1" 200 12')
     day, month, year = at[:11].split("/")
     with pytest.raises(Unreadable, match="no time"):
         iso(f"{year}-{MONTHS[month]:02}-{day}T{at[12:20]}{at[21:24]}:{at[24:]}")

@@ -62,7 +62,7 @@ def test_request_lines_go_on_the_wire_as_the_client_meant_them(request_line, met
         ('c - - [yesterday] "GET / HTTP/1.0" 200 0', "no time"),
         ('c - - [31/Feb/1995:00:00:01 -0400] "GET / HTTP/1.0" 200 0', "no time"),
         ('- - - [01/Jul/1995:00:00:01 -0400] "GET / HTTP/1.0" 200 0', "no client"),
-        ('c - - [01/Jul/1995:00:00:01 -0400] "GET http://[::1 HTTP/1.0" 200 0', "IPv6"),
+        ('c - - [01/Jul/1995:00:00:01 -0400] "GET http://[::1 HTTP/1.0" 200 0', "no path"),
     ],
 )
 def test_a_line_that_is_no_request_says_why(line, complaint):

@@ -63,8 +63,9 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 
 def _make(model_admin: Any, request: HttpRequest, form: BacktestForm, plan: Plan) -> Mapping[str, Any] | None:
     """A rule of the first log, in the end."""
-    if plan.is_site:
+    decided = form.decided[0]
+    if plan.is_site or decided.result.reason:
         return None
-    [rule], decided = plan.rules, form.decided[0]
+    [rule] = plan.rules
     kept = evidence.of(decided.name, decided.result)
     return making.offer(model_admin, request, rule, form.rule_name, decided.result.periods, kept)

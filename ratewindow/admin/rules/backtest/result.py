@@ -71,12 +71,11 @@ def context(request: HttpRequest, plan: Plan, decided: Sequence[Decided]) -> Map
 def _of_log(request: HttpRequest, plan: Plan, decided: Decided) -> dict[str, Any]:
     result = decided.result
     total, log = result.total, result.log
-    alone = not plan.is_site
     caught = [_caught(request, each) for each in result.caught[:MOST_CAUGHT]]
     return {
         "name": _text(decided.name),
         "is_cut": decided.is_cut,
-        "sentence": refusals(total) if alone else of_all(total),
+        "sentence": str(result.reason or (of_all(total) if plan.is_site else refusals(total))),
         "is_loud": bool(total.refused.most),
         "about": about(log),
         "unreadable": _unreadable(log),

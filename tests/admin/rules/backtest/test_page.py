@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from django.utils import translation
 
 from ratewindow.admin.rules.backtest import form as backtest_form
+from ratewindow.operations.logs import log as logs
 from ratewindow.operations.logs.log import Most
 from tests.support.backtest_pages import PAGE, RATES, offered, sent
 from tests.support.log_files import a_day, line, log_file
@@ -261,3 +262,13 @@ def test_the_number_of_queries_does_not_depend_on_the_log(page: Client) -> None:
             sent(page, lines)
         counts.append(len(queries))
     assert counts[0] == counts[1]
+
+
+def test_a_log_that_cannot_be_sorted_has_a_reason_in_the_place_of_numbers(page: Client, monkeypatch: Any) -> None:
+    monkeypatch.setattr(logs, "FAR", logs.NEAR)
+    lines = [line(each) for each in range(20_000)]
+    text = said(sent(page, lines[::-1]))
+    assert "of 20,000 requests stand in the log far from their place in time" in text and "sort the log by time first" in text
+    assert "refused" not in text.partition("The log has")[0] and "Make this a shadow rule" not in text
+    monkeypatch.undo()
+    assert said(sent(page, lines[::-1])) == said(sent(page, lines))
