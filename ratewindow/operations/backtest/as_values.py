@@ -30,7 +30,7 @@ def of_periods(result: Result) -> dict[str, Any]:
     found = [curve_json.of_suggestion(each.suggestion) for each in periods]
     missing = next((each for each in found if each["suggestion"] is None), None)
     if not found:
-        together: dict[str, Any] = {"suggestion": None, "reason": str(result.reason or "The log has no request.")}
+        together: dict[str, Any] = {"suggestion": None, "reason": _why_no_curve(result)}
     elif missing is not None or len(found) == 1:
         together = missing or found[0]
     else:
@@ -39,6 +39,11 @@ def of_periods(result: Result) -> dict[str, Any]:
         stable = all(each["suggestion"]["stable"] for each in found)
         together = {"suggestion": {"rate": rates, "reason": reason, "stable": stable}, "reason": reason}
     return together | {"suggestions": found, "curves": [curve_json.of_curve(each.curve) for each in periods]}
+
+
+def _why_no_curve(result: Result) -> str:
+    told = next((note for note in result.notes if note.kind == "too_many"), result.reason)
+    return str(told or "The log has no request.")
 
 
 def bounds(found: Bounds) -> int | list[int]:

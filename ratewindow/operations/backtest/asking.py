@@ -36,7 +36,7 @@ class Asking:
     def __init__(self, plan: Plan, known: Known) -> None:
         self._plan, self._book, self._known = plan, plan.book, known
         self._settings = replace(conf.current(), scope=None)
-        self._overrides = plan.book.overrides if plan.is_site else None
+        self._overrides = plan.book.overrides if plan.has_overrides else None
         self._notes: dict[tuple[str, str], Note] = {}
 
     def stages(self, request: Place) -> Sequence[Stage]:
@@ -49,7 +49,8 @@ class Asking:
 
     def notes(self) -> list[Note]:
         """What of the site the log cannot be asked by."""
-        return [*self._notes.values(), *([Note("scope")] if conf.current().scope is not None else [])]
+        said = [("hidden", self._plan.is_site and not self._plan.has_overrides), ("scope", conf.current().scope is not None)]
+        return [*self._notes.values(), *(Note(kind) for kind, is_so in said if is_so)]
 
     def _doors(self, request: Place) -> _Doors:
         found = self._plan.doors(request)

@@ -48,14 +48,22 @@ TEXTS = {
     "cost": _("Rule %(rule)s: its cost is a function of the site, so each request costs what the rule says."),
     "rate": _("Rule %(rule)s: its rate is an async function of the site, so the rule is left out."),
     "scope": _("The setting SCOPE is a function of the site: clients of all its scopes are counted together."),
+    "hidden": _(
+        "Blocks and exemptions are left out, since the numbers would say whom they are about: to count with them takes the "
+        "permissions to view blocks and exemptions, and to view identities."
+    ),
     "seconds": _(
         "The log has whole seconds. So each request is decided twice: as if all of a second had come at its beginning, and as "
         "if they had come spread evenly over it."
     ),
     "late": _("%(count)s requests stand in the log far from their place in time, and are decided where they stand."),
     "unordered": _(
-        "%(count)s of %(requests)s requests stand in the log far from their place in time, more than one of a hundred. Any number "
-        "would be wrong: sort the log by time first, or name the files of which it was made."
+        "%(count)s of %(requests)s requests stand in the log far from their place in time, more than one of a hundred. Any "
+        "number would be wrong: sort the log by time first, or name the files of which it was made."
+    ),
+    "too_many": _(
+        "There is no curve and no suggestion: the clients of all limits are more than %(most)s, which is as many as are kept. "
+        "Try a part of the log, or one limit alone."
     ),
     "empty": _("The log has no requests, so nothing is known of these rules."),
     "ruleless": _("No rule decides: the site has none that is on, and none in its code meets a request of this log."),

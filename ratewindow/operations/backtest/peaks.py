@@ -3,8 +3,8 @@
 The window slides: it ends at every request and begins one period before it, not at a full minute. A client is refused by
 a limit of ``sliding_log`` exactly if its peak is above that limit.
 
-Memory is bounded by the number of clients. Of each, the times of its newest period are kept, at most `MOST_TIMES`
-different ones: a client with more is from then on counted in steps of a 2048th of the period, so that its peak is at
+Memory is bounded by the number of clients. Of each, the times of its newest period are kept until it has gone quiet, at most
+`MOST_TIMES` different ones: a client with more is from then on counted in steps of a 2048th of the period, so that its peak is at
 most that of a window longer by that much. `tried_limits` states what the refusals take, and only the `MOST_SAMPLED` clients
 with the highest peaks, and as many that may become one of them, have a sample of what they did.
 """
@@ -12,6 +12,7 @@ with the highest peaks, and as many that may become one of them, have a sample o
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import repeat
 
 from ratewindow.operations.backtest.samples import Sample, Sampling
@@ -23,6 +24,8 @@ MOST_SAMPLED = 1000
 # Spans begin as minutes and double. Peaks of shorter spans than now stay: they are few, as 32 at most come with each doubling.
 MOST_SPANS = 64
 MINUTE_MS = 60_000
+LEAST_SWEEP = 20_000  # requests, after which the clients that have gone quiet are looked for
+_NO_TIMES = array("q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class Peaks:
         self._doubled = 0  # how often the spans have become twice as long
         self._sampled: list[_Client] = []
         self._sampled_above = 0  # clients with a higher peak are sampled
+        self._until_sweep = LEAST_SWEEP
 
     def __len__(self) -> int:
         return len(self._clients)
@@ -89,13 +93,22 @@ class Peaks:
                 self._keep_highest()
         if one.sampling is not None:
             one.sampling.add(method, target, status, agent)
+        self._until_sweep -= 1
+        if not self._until_sweep:
+            self._until_sweep = max(LEAST_SWEEP, len(self._clients))
+            for each in self._clients.values():
+                each.rest(at_ms - self.period_ms)
 
     def clients(self, start_ms: int | None = None, end_ms: int | None = None) -> Iterator[ClientPeak]:
-        """All clients, each with the peaks of both halves of the time; None: it begins or ends with a request of this rule."""
+        """All clients, each with the peaks of both halves of the time; None: it begins or ends with a request of this rule.
+
+        They are given away one by one, so that memory has none of them twice.
+        """
         start_ms = self.start_ms if start_ms is None else start_ms
         end_ms = self.end_ms if end_ms is None else end_ms
         middle = round(((start_ms + end_ms) / 2 - self.start_ms) / (MINUTE_MS << self._doubled)) << self._doubled
-        for name, one in self._clients.items():
+        for name in [*self._clients]:
+            one = self._clients.pop(name)
             yield ClientPeak(
                 name,
                 one.peak,
@@ -125,7 +138,7 @@ class _Client:
     def __init__(self) -> None:
         self.requests = self.peak = self.used = self.faults = self.signed_in = 0
         self.never = False
-        self.times = array("q")  # of the newest period, oldest first, from `first` on
+        self.times = _NO_TIMES  # of the newest period, oldest first, from `first` on
         self.units: array[int] | None = None  # at each time; None: one
         self.first = 0
         self.grain_ms = 1
@@ -157,7 +170,7 @@ class _Client:
         if not spans or spans[-2] >> doubled < minute >> doubled:
             if len(spans) > 2 and spans[-3] >= spans[-1] <= used:  # nobody asks for a peak between two that are as high
                 spans = spans[:-2]
-            self.spans = (*spans, minute, used)
+            self.spans = (*spans, minute, used) if spans else _first_span(minute, used)
         elif used > spans[-1]:
             self.spans = (*spans[:-1], used)
 
@@ -169,9 +182,18 @@ class _Client:
         if is_known and units is not None:
             units[-1] += cost
             return
+        if times is _NO_TIMES:
+            times = self.times = array("q")
         times.append(at_ms)
         if units is not None:
             units.append(cost)
+
+    def rest(self, edge_ms: int) -> None:
+        """Forget all times, if they have left the window."""
+        if self.times and self.times[-1] <= edge_ms:
+            self.times, self.units, self.first, self.used = _NO_TIMES, None, 0, 0
+            if self.tried is not None:
+                self.tried.rest()
 
     def _forget(self, edge_ms: int) -> None:
         """Forget what has left the window."""
@@ -219,3 +241,9 @@ class _Client:
             else:
                 second = max(second, peak)
         return first, second
+
+
+@lru_cache(maxsize=4096)
+def _first_span(minute: int, peak: int) -> tuple[int, ...]:
+    """One for all clients that begin alike, which most of them do."""
+    return minute, peak

@@ -24,10 +24,11 @@ NAME = "backtest"  # of a rule that is given by its rates
 
 @dataclass(frozen=True)
 class Plan:
-    """Rules as a process would hold them. `is_site`: all of the site's, with its blocks and exemptions, as they are in force."""
+    """Rules as a process would hold them. `is_site`: all of the site's, as they are in force."""
 
     book: Rulebook
     is_site: bool = False
+    has_overrides: bool = False  # blocks, exemptions and other rates are in force, too
 
     @property
     def rules(self) -> Sequence[Rule]:
@@ -59,10 +60,10 @@ def side_by_side(rules: Iterable[Rule]) -> Plan:
     return Plan(Rulebook((replace(rule, mode="shadow") for rule in rules), alone=True))
 
 
-def of_site() -> Plan:
-    """All rules of the site in their modes, with its rates in code, blocks and exemptions."""
+def of_site(has_overrides: bool = True) -> Plan:
+    """All rules of the site in their modes, with its rates in code; its blocks and exemptions can be left out."""
     reading.reload()
-    return Plan(current.held(), is_site=True)
+    return Plan(current.held(), is_site=True, has_overrides=has_overrides)
 
 
 def of_rule(name: str, rates: str = "") -> Plan:

@@ -28,6 +28,7 @@ from ratewindow.overrides.as_typed import as_subject
 from ratewindow.overrides.subjects import Subject, parse_subject
 from ratewindow.rulebook.override_rows import members_of
 
+MOST_PEAKS = 1_000_000  # clients of all periods together; of more there is no curve, or memory would have no bound
 SHARED = frozenset(("global", "path", "method", "route"))  # parts of keys that name no client
 Progress = Callable[[float, int], None]  # of the share of the log that has been read, and of its requests by now
 
@@ -89,6 +90,7 @@ class _Backtest:
         self._limits = {each.period_ms: each.limit for each in sorted(windows, key=lambda each: each.limit, reverse=True)}
         self._quick = Quick(self._alone) if self._alone is not None and not never and is_quick(self._alone) else None
         self._peaks = [Peaks(period_ms) for period_ms in sorted(self._limits)]
+        self._has_too_many = False
 
     def take(self, batch: Sequence[Moment]) -> None:
         """Decide some thousand requests, the next ones, as long as there is time."""
@@ -101,6 +103,8 @@ class _Backtest:
         if not decided:
             return
         self._seen.add(batch[:decided])
+        if sum(map(len, self._peaks)) > MOST_PEAKS:
+            self._peaks, self._has_too_many = [], True
         for course, now_ms in zip(self._courses, batch[decided - 1].times_ms, strict=True):
             course.sweep(now_ms)
 
@@ -270,6 +274,8 @@ class _Backtest:
             yield Note("ruleless")
         elif self._alone is not None and not requests[self._alone.name] + self._known.missing[self._alone.name]:
             yield Note("unmet", {"rule": self._alone.name})
+        if self._has_too_many:
+            yield Note("too_many", {"most": f"{MOST_PEAKS:,}"})
         if self._moments.whole_seconds:
             yield Note("seconds")
         if self._log.out_of_order:

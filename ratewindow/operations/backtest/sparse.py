@@ -29,7 +29,7 @@ class Sparse:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
         self._times: dict[str, array[int]] = {}  # by the first key of a check, oldest first
-        self._bounds: dict[tuple[Window, ...], Sequence[_Bound]] = {}
+        self._bounds: dict[tuple[Window, ...], tuple[Sequence[_Bound], int]] = {}  # with the most hits of any
 
     def __len__(self) -> int:
         return len(self._times)
@@ -39,9 +39,10 @@ class Sparse:
         if check.cost != 1 or check.only_looks or check.tells_verdict:
             self.settle(check)
             return False
-        bounds = self._bounds.get(check.windows)
-        if bounds is None:
-            bounds = self._bounds[check.windows] = _bounds(check.windows)
+        known = self._bounds.get(check.windows)
+        if known is None:
+            known = self._bounds[check.windows] = _bounds(check.windows)
+        bounds, most = known
         times = self._times.get(check.keys[0]) if bounds else None
         if times is None:
             if not bounds or self._store.has_any(check.keys):
@@ -53,8 +54,8 @@ class Sparse:
                 self.settle(check)
                 return False
         times.append(now_ms)
-        if count >= 2 * MOST_TIMES:
-            del times[:-MOST_TIMES]
+        if count >= 2 * most:
+            del times[:-most]
         return True
 
     def settle(self, check: Check) -> None:
@@ -64,16 +65,16 @@ class Sparse:
 
     def forget(self, now_ms: int) -> None:
         """Forget the clients of whom nothing counts any more."""
-        lasts_ms = max((bound.lasts_ms for bounds in self._bounds.values() for bound in bounds), default=0)
+        lasts_ms = max((bound.lasts_ms for bounds, _ in self._bounds.values() for bound in bounds), default=0)
         self._times = {key: times for key, times in self._times.items() if times[-1] > now_ms - lasts_ms}
 
 
-def _bounds(windows: Sequence[Window]) -> Sequence[_Bound]:
-    """None of them if what counts depends on more than the times, or if a window admits nothing."""
+def _bounds(windows: Sequence[Window]) -> tuple[Sequence[_Bound], int]:
+    """None of them if what counts depends on more than the times, or if a window admits nothing; and how many times they need."""
     bounds = []
     for window in windows:
         lasts = algorithm(window.algorithm).lasts
         if lasts is None or not window.limit:
-            return ()
+            return (), 0
         bounds.append(_Bound(min(window.limit, MOST_TIMES), lasts(window)))
-    return bounds
+    return bounds, max((bound.hits for bound in bounds), default=0)

@@ -1,9 +1,10 @@
 """The limit that a period should have, with its reason, or why there is none to suggest.
 
-The likely innocent say what is ordinary: the 99.9th percentile of their peaks. A limit belongs in a gap above that, between
-neighbouring peaks of all clients; a gap above all of the likely innocent comes first. Of several gaps it is the lowest that
-is `WIDE`, since a second attacker far above the first must not lift the limit above the first; if none is, it is the widest.
-Without a gap, the limit is the percentile with headroom.
+The likely innocent say what is ordinary: the highest of their peaks or, of a thousand or more, the 99.9th percentile. A
+limit belongs in a gap above that, between neighbouring peaks of all clients; a gap above all of the likely innocent comes
+first. Of several gaps it is the lowest that is `WIDE`, since a second attacker far above the first must not lift the limit
+above the first; if none is, it is the widest.
+Without a gap, the limit is what is ordinary with headroom.
 
 Halves of the time are compared by the likely innocent alone: an attack in one half says nothing about what is ordinary.
 """
@@ -26,6 +27,7 @@ LEAST_CLIENTS = 200
 LEAST_INNOCENT = 100
 LEAST_IN_HALF = 50  # likely innocent
 BEYOND = 0.001  # the share of the likely innocent above the 99.9th percentile
+LEAST_FOR_PERCENTILE = 1000  # likely innocent: of fewer it is the highest
 WIDE = 1.5
 APART = 3.0  # a gap that likely innocent clients are beyond must be this wide
 NARROW = 1.1  # below this, peaks are neighbours by chance
@@ -71,7 +73,7 @@ class Suggestion:
     innocent: int  # likely
     whole_seconds: bool = False
     limit: int | None = None
-    ordinary: int = 0  # the 99.9th percentile of the likely innocent
+    ordinary: int = 0  # the 99.9th percentile of the likely innocent; of fewer than a thousand the highest
     below: int = 0  # the peaks on both sides of the limit
     above: int = 0
     caught: int = 0  # clients

@@ -6,6 +6,7 @@ from ratewindow.conf.in_words import duration
 from ratewindow.limiter.durations import UNITS_MS
 from ratewindow.operations.backtest.suggestion import (
     LEAST_CLIENTS,
+    LEAST_FOR_PERCENTILE,
     LEAST_IN_HALF,
     LEAST_INNOCENT,
     Basis,
@@ -56,7 +57,12 @@ def cautions(suggestion: Suggestion) -> list[str]:
 
 
 def _why(suggestion: Suggestion) -> str:
-    if suggestion.basis == Basis.HEADROOM and not suggestion.innocent_caught:
+    if suggestion.basis == Basis.HEADROOM and suggestion.innocent < LEAST_FOR_PERCENTILE:
+        message = gettext(
+            "No client stands apart, so %(limit)s in %(period)s is the highest peak of the likely innocent, %(ordinary)s, with "
+            "headroom."
+        )
+    elif suggestion.basis == Basis.HEADROOM and not suggestion.innocent_caught:
         message = gettext(
             "No client stands apart, so %(limit)s in %(period)s is the 99.9th percentile of the likely innocent, "
             "%(ordinary)s, with headroom."

@@ -40,6 +40,9 @@ class TriedLimits:
 
     def decide(self, at_ms: int, cost: int, period_ms: int) -> None:
         """Decide a request by each limit that has begun."""
+        if len(self._oldest) < len(self.refused):
+            self._oldest = [*_BEGINS[: len(self.refused)]]
+            self._admitted = array("q", [NEVER_MS]) * _BEGINS[len(self.refused)]
         edge, admitted, oldest, refused = at_ms - period_ms, self._admitted, self._oldest, self.refused
         if cost == 1:
             for index, place in enumerate(oldest):
@@ -58,6 +61,10 @@ class TriedLimits:
             for unit in range(cost):
                 admitted[begin + (place - begin + unit) % limit] = at_ms
             oldest[index] = begin + (place - begin + cost) % limit
+
+    def rest(self) -> None:
+        """Forget what was admitted: all of it has left the window."""
+        self._admitted, self._oldest = array("q"), []
 
     def begin(self, used: int, window: Iterable[tuple[int, int]]) -> None:
         """Begin the limits below `used`, units that would be in the window with a request that they refuse. They have refused

@@ -107,7 +107,7 @@ class TextFormat:
 
 @dataclass(slots=True)
 class _Group:
-    """Fields that are found in a line as one text: neighbours, and those that colons separate from what may have colons itself."""
+    """Fields that are found in a line as one text: neighbours, and what colons separate from a text that may have some itself."""
 
     before: str  # the literals around them
     fields: list[Field]

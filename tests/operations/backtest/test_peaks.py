@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from copy import deepcopy
 
 import pytest
 
@@ -127,7 +128,7 @@ def test_halves_are_those_of_all_requests_wherever_the_middle_is(seed: int) -> N
         halves: tuple[list[int], list[int]] = ([], [])
         for at_ms, units in zip(times, used, strict=True):
             halves[at_ms >= middle_ms].append(units)
-        [found] = peaks.clients(0, end_ms)
+        [found] = deepcopy(peaks).clients(0, end_ms)
         assert (found.first_half, found.second_half) == tuple(max(half, default=0) for half in halves)
 
 
@@ -135,7 +136,7 @@ def test_halves_are_those_of_the_whole_log_and_not_of_the_requests_of_one_rule()
     peaks = Peaks(60_000)
     for hour in (30, 35):
         peaks.add("ip:a", hour * 3_600_000)
-    [whole], [own] = peaks.clients(0, 2 * DAY_MS), peaks.clients()
+    [whole], [own] = deepcopy(peaks).clients(0, 2 * DAY_MS), peaks.clients()
     assert (whole.first_half, whole.second_half) == (0, 1)
     assert (own.first_half, own.second_half) == (1, 1)
 
@@ -172,3 +173,22 @@ def test_only_clients_with_the_highest_peaks_have_a_sample(monkeypatch: pytest.M
     assert [*highest.did.paths] == [f"GET /{highest.client.removeprefix('ip:')}"]
     assert {*highest.did.statuses} == {200}
     assert {*highest.did.agents} == {"curl"}
+
+
+def test_a_client_that_has_gone_quiet_keeps_no_times_and_no_limits_and_goes_on_as_it_would_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(peaks_module, "LEAST_SWEEP", 50)
+    swept, plain = Peaks(60_000), Peaks(60_000)
+    plain._until_sweep = 10**9
+    for hour in (0, 1):
+        for number in range(40):
+            for peaks in (swept, plain):
+                peaks.add("ip:busy", 3_600_000 * hour + number)
+        for number in range(100):
+            for peaks in (swept, plain):
+                peaks.add(f"ip:{number}", 3_600_000 * hour + 120_000 + 1000 * number)
+    busy = swept._clients["ip:busy"]
+    assert not busy.times and busy.tried is not None and not busy.tried._admitted
+    assert sum(bool(each.times) for each in swept._clients.values()) <= 100
+    assert [*swept.clients()] == [*plain.clients()]

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 
+from ratewindow.operations.backtest import as_values, run
 from ratewindow.operations.backtest.plan import of_rates
 from ratewindow.operations.backtest.result import Bounds
 from ratewindow.operations.backtest.run import backtest
@@ -147,3 +148,13 @@ def test_progress_says_how_many_requests_were_decided():
     said = []
     backtest(Logged([asked(0)] * 7), of_rates("5/s"), progress=lambda share, requests: said.append(requests))
     assert said == [7]
+
+
+def test_of_more_clients_than_are_kept_there_is_no_curve_and_the_reason_stands_in_its_place(monkeypatch):
+    monkeypatch.setattr(run, "MOST_PEAKS", 20_000)
+    few, many = ([asked(number, f"client{number % clients}") for number in range(20_500)] for clients in (10_000, 10_100))
+    found = backtest(Logged(few), of_rates("5/m; 9/h"), with_peaks=True)
+    assert (len(found.periods), as_values.of_periods(found)["suggestion"]) == (2, None)
+    found = backtest(Logged(many), of_rates("5/m; 9/h"), with_peaks=True)
+    assert (found.total.clients, found.periods) == (10_100, ())
+    assert "more than 20,000" in as_values.of_periods(found)["reason"]

@@ -119,6 +119,15 @@ def test_a_client_has_a_bounded_number_of_times(name, seed, monkeypatch):
     assert 20 < max(most) <= 40
 
 
+@pytest.mark.parametrize("limit", [1, 3, 30])
+def test_a_client_has_no_more_times_than_its_limits_need(limit):
+    store = MemoryStore()
+    clients, windows = sparse.Sparse(store), (Window(1, 500), Window(limit, 1_000))
+    for number in range(3_000):
+        assert clients.admits(check_of(windows, "a"), START_MS + 10_000 * number)
+    assert len(clients._times["0{a}"]) <= 2 * limit
+
+
 def test_times_are_forgotten_once_none_of_them_counts():
     store = MemoryStore()
     clients, windows = sparse.Sparse(store), (Window(5, 500), Window(50, 4_000))

@@ -49,6 +49,10 @@ def found(*clients: ClientPeak, period_ms: int = MINUTE_MS, span_ms: int = DAY_M
         ),
         (
             found(*crowd(300)),
+            "No client stands apart, so 15 in 1 minute is the highest peak of the likely innocent, 10, with headroom.",
+        ),
+        (
+            found(*crowd(1000)),
             "No client stands apart, so 15 in 1 minute is the 99.9th percentile of the likely innocent, 10, with headroom.",
         ),
         (

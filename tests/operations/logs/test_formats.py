@@ -4,10 +4,13 @@ nginx 1.22, Apache 2.4, gunicorn 25, Caddy 2.6 and django-structlog 11 have writ
 of which is no HTTP. Those of AWS, Cloudflare, Heroku and Traefik are from the documentation of their makers.
 """
 
+import json
+from contextlib import suppress
+
 import pytest
 
-from ratewindow.operations.logs.entry import LogError
-from ratewindow.operations.logs.formats import NAMES, guessed, named
+from ratewindow.operations.logs.entry import LogError, Unreadable
+from ratewindow.operations.logs.formats import NAMES, fitting, guessed, named
 from ratewindow.operations.logs.log import open_logs
 from tests.support.log_samples import OWN, SAMPLES
 
@@ -185,3 +188,53 @@ def test_what_is_no_format_is_an_error_that_says_what_to_write(text, complaint):
     with pytest.raises(LogError) as said:
         named(text)
     assert complaint in str(said.value)
+
+
+WHOLE = [
+    '1.2.3.4 - - [20/Nov/2026:09:00:00 +0000] "GET /a HTTP/1.1" 200 12 "-" "Agent/1"',
+    '{"time": 1795165200, "ip": "1.2.3.4", "method": "GET", "path": "/a", "user_agent": "Agent/1"}',
+]
+
+
+@pytest.mark.parametrize("line", WHOLE)
+@pytest.mark.parametrize("within", ['"', '""', '\\"'])
+def test_lines_in_quotes_as_a_whole_are_read_without_them(line, within):
+    quoted = '"' + line.replace('"', within) + '"'
+    for form in (fitting([quoted] * 3, None), fitting([quoted], named("combined" if line in WHOLE[:1] else "json"))):
+        entry = form.read(quoted)
+        assert (entry.client, entry.target, entry.agent) == ("1.2.3.4", "/a", "Agent/1")
+
+
+def test_a_format_whose_lines_begin_and_end_with_quotes_is_read_as_it_is():
+    form = named('"$remote_addr" "$time_iso8601" "$request"')
+    quoted = '"1.2.3.4" "2026-11-20T09:00:00Z" "GET /a HTTP/1.1"'
+    assert fitting([quoted], form).read(quoted).client == "1.2.3.4"
+
+
+@pytest.mark.parametrize("client", ['"1.2.3.4', "'1.2.3.4"])
+def test_no_client_begins_with_a_quote(client):
+    with pytest.raises(Unreadable, match="no client"):
+        named("common").read(f'{client} - - [20/Nov/2026:09:00:00 +0000] "GET / HTTP/1.1" 200 12')
+
+
+@pytest.mark.parametrize(
+    "text, line, found",
+    [
+        ("$remote_addr:$remote_port ", "2001:db8::7:4711 ", ("2001:db8::7", "")),
+        ("$host:$server_port $remote_addr ", "[::1]:80 1.2.3.4 ", ("1.2.3.4", "[::1]")),
+        ("$remote_port:$remote_addr:$host ", "80:2001:db8::7:a.example ", ("2001:db8::7", "a.example")),
+        ("$remote_addr|$scheme://$host$uri$is_args$args|", "1.2.3.4|https://a.example/x?b=c|", ("1.2.3.4", "a.example")),
+    ],
+)
+def test_addresses_with_ports_and_variables_side_by_side_are_told_apart(text, line, found):
+    entry = named(f'{text}[$time_local] "$request"').read(f'{line}[20/Nov/2026:09:00:00 +0000] "GET / HTTP/1.1"')
+    assert (entry.client, entry.host) == found
+
+
+def test_values_as_deep_as_a_line_is_long_are_no_values():
+    deep = "[" * 900 + "]" * 900
+    for field in ("time", "ip", "path", "status", "user"):
+        known = {"time": 1795165200, "ip": "1.2.3.4", "method": "GET", "path": "/"}
+        line = json.dumps({**known, field: 0}).replace(f'"{field}": 0', f'"{field}": {deep}')
+        with suppress(Unreadable):
+            assert named("json").read(line) is not None or field == "path"

@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import code_keys
+from ratewindow.admin.masking import may_see
 from ratewindow.admin.rules.backtest.recorded import Recorded
 from ratewindow.admin.rules.backtest.result import Decided
 from ratewindow.admin.rules.choice_fields import OTHER, ChoiceOrText, ChoiceOrTextField, MethodsInput
@@ -40,6 +41,12 @@ MOST_NEVER = 100  # clients
 
 LOG, RECORDING = "log", "recording"
 RULE, SITE, RATES = "rule", "site", "rates"
+DECIDES = [
+    (RULE, _("A rule of this site, as if it were enforced")),
+    (SITE, _("All rules of this site as they are, with blocks and exemptions")),
+    (RATES, _("A rule that does not exist yet")),
+]
+_SITE_ALONE = (SITE, _("All rules of this site as they are, without blocks and exemptions, which you may not view"))
 # Not by regular expression: whoever may only look at rules may not keep the server busy with one.
 _PLACES = {AppliesTo.ALL: "", AppliesTo.PATH: "path", AppliesTo.PREFIX: "prefix", AppliesTo.ROUTE: "route"}
 _OF_LOG = f"source!={RECORDING}"
@@ -110,11 +117,7 @@ class BacktestForm(forms.Form):
     )
     decides = forms.ChoiceField(
         label=_("What decides"),
-        choices=[
-            (RULE, _("A rule of this site, as if it were enforced")),
-            (SITE, _("All rules of this site as they are, with blocks and exemptions")),
-            (RATES, _("A rule that does not exist yet")),
-        ],
+        choices=DECIDES,
         initial=RULE,
         widget=forms.RadioSelect,
     )
@@ -149,6 +152,10 @@ class BacktestForm(forms.Form):
         data, files = (request.POST, request.FILES) if is_sent else (None, None)
         super().__init__(data, files, auto_id="rw-backtest-%s", label_suffix="", initial=initial)
         self._request = request
+        # Who may see only one of both would learn the other, by a log of all addresses.
+        self._sees_overrides = may_see(request) and request.user.has_perm("ratewindow.view_override")
+        if not self._sees_overrides:
+            self.fields["decides"].choices = [each if each[0] != SITE else _SITE_ALONE for each in DECIDES]  # type: ignore[attr-defined]
         self._offer_rules({rule.name: (rule, recording, window) for rule, recording, window in recordings.recorded()})
         self.plan: Plan | None = None
         self.decided: list[Decided] = []
@@ -239,7 +246,7 @@ class BacktestForm(forms.Form):
     def _plan(self, cleaned: Mapping[str, Any]) -> Plan:
         match cleaned["decides"]:
             case "site":
-                return of_site()
+                return of_site(self._sees_overrides)
             case "rule":
                 self.rule_name = cleaned["rule"]
                 return of_rule(cleaned["rule"], cleaned["rates"])

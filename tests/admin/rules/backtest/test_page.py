@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from django.utils import translation
 
 from ratewindow.admin.rules.backtest import form as backtest_form
+from ratewindow.models import Override
 from ratewindow.operations.logs import log as logs
 from ratewindow.operations.logs.log import Most
 from tests.support.backtest_pages import PAGE, RATES, offered, sent
@@ -272,3 +273,18 @@ def test_a_log_that_cannot_be_sorted_has_a_reason_in_the_place_of_numbers(page: 
     assert "refused" not in text.partition("The log has")[0] and "Make this a shadow rule" not in text
     monkeypatch.undo()
     assert said(sent(page, lines[::-1])) == said(sent(page, lines))
+
+
+@pytest.mark.parametrize("may_see", [(), ("view_override",), ("view_identity",)])
+def test_who_may_not_view_blocks_and_identities_learns_from_no_number_who_is_blocked_or_exempt(may_see: tuple[str, ...]) -> None:
+    define("login", "2/m", path="/login/", mode="enforce")
+    lines = [line(second, f"203.0.113.{client}", path="/login/") for second in range(4) for client in range(1, 9)]
+    few, full = staff("view_raterule", "view_throttlestat", *may_see), ("view_override", "view_identity")
+    before = said(sent(few, lines, decides="site"))
+    Override.objects.create(action="block", identity="ip:203.0.113.3")
+    Override.objects.create(action="allow", identity="ip:203.0.113.5")
+    Override.objects.create(action="rate", identity="ip:203.0.113.6", rule="login", rate="1/m")
+    assert said(sent(few, lines, decides="site")) == before
+    assert "without blocks and exemptions, which you may not view" in before and "Blocks and exemptions are left out" in before
+    text = said(sent(staff("view_raterule", "view_throttlestat", *full), lines, decides="site"))
+    assert "The rules would have refused 17 of the 28 requests" in text and "left out, since" not in text
