@@ -1,9 +1,20 @@
-"""Which addresses are of the public internet, and no part of the site's own network."""
+"""Which addresses are of the public internet, and no part of the site's own network or of what its machines run on."""
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 
-_NAT64 = IPv6Network("64:ff9b::/96")
+_NAT64 = IPv6Network("64:ff9b::/96")  # its last 32 bits are the IPv4 address that is meant
+_UNICAST = IPv6Network("2000::/3")  # all that is public of IPv6 is in it
+# Named here, since what Python takes for global has changed from version to version, and does not know the clouds.
+_INTERNAL = [
+    ip_network(each)
+    for each in (
+        "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 "
+        "192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 "
+        "168.63.129.16/32 "  # Azure's own services, with the keys of a virtual machine
+        "2001::/23 2001:db8::/32 2002::/16 3fff::/20"  # Teredo and other protocols, documentation, 6to4
+    ).split()
+]
 
 
 def is_public(address: str) -> bool:
@@ -12,9 +23,9 @@ def is_public(address: str) -> bool:
     if isinstance(ip, IPv6Address):
         if ip in _NAT64:
             ip = IPv4Address(int(ip) & 0xFFFFFFFF)
-        elif ip.ipv4_mapped or ip.sixtofour or ip.teredo:
+        elif ip not in _UNICAST:
             return False
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+    return not any(ip in network for network in _INTERNAL)
 
 
 def internal_host(url: str) -> str:

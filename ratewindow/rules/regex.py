@@ -62,6 +62,7 @@ def steps_of(pattern: str) -> int:
     return steps
 
 
+@lru_cache(maxsize=4096)
 def is_in_step(pattern: str) -> bool:
     """Whether a path can be in the middle of the pattern in one way only."""
     return _IN_STEP.fullmatch(pattern) is not None

@@ -35,7 +35,9 @@ from ratewindow.operations.documents.parsing import DocumentError
 from ratewindow.operations.documents.site import Document, check, site
 from ratewindow.reporting.summary import number
 
-MOST_BYTES = 512 * 1024  # of a file; one of YAML as long as this takes some seconds to read
+MOST_BYTES = 512 * 1024  # of a file
+MOST_NODES = 20_000  # keys and values of YAML, which take half a second to read; JSON is read at once
+MOST_ROWS = 1_000  # rules, blocks and exemptions in a file, each of which is checked as by its form
 MOST_OVERRIDES = 10_000  # in a file of YAML, which takes seconds to write
 _LIST = "admin:ratewindow_raterule_changelist"
 _SALT = "ratewindow.import"
@@ -144,12 +146,19 @@ class ImportForm(forms.Form):
             )
             raise forms.ValidationError(problem % {"size": number(size), "most": number(MOST_BYTES)})
         try:
-            self.document = text.from_bytes(pasted.encode() if file is None else file.read())
+            self.document = text.from_bytes(pasted.encode() if file is None else file.read(), MOST_NODES)
             check(self.document)
         except text.NoYaml as error:
             raise forms.ValidationError(str(error)) from None
         except DocumentError as error:
             raise forms.ValidationError(list(error.problems)) from None
+        rows = sum(len(self.document.get(section, ())) for section in ("rules", "overrides"))
+        if rows > MOST_ROWS:
+            problem = gettext(
+                "This has %(rows)s rules, blocks and exemptions, and at most %(most)s can be imported here. For more: manage.py "
+                "ratewindow import FILE."
+            )
+            raise forms.ValidationError(problem % {"rows": number(rows), "most": number(MOST_ROWS)})
         return cleaned
 
 

@@ -13,7 +13,14 @@ from ratewindow.models import LimitSwitch, Override, RateRule
 from ratewindow.operations import switch_off
 from ratewindow.operations.documents import site as sites
 from ratewindow.operations.documents.differences import OVERRIDE, RULE, SWITCH, Change, difference, paired, subject_of
-from ratewindow.operations.documents.parsing import DocumentError, ParsedRule, parse_override, parse_rule, parse_switch
+from ratewindow.operations.documents.parsing import (
+    MOST_FOUND,
+    DocumentError,
+    ParsedRule,
+    parse_override,
+    parse_rule,
+    parse_switch,
+)
 from ratewindow.operations.documents.site import Document, in_one_line
 from ratewindow.operations.documents.values import Values, fields, of_override, of_rule, of_switch
 from ratewindow.overrides.subjects import parse_subject, stored_forms
@@ -107,6 +114,8 @@ def _rule_steps(listed: list[Any], exact: bool, only: Collection[str] | None, pr
     before = {name: of_rule(row) for name, row in rows.items()}
     after: dict[str, tuple[Values, ParsedRule | None]] = {}
     for index, values in enumerate(listed):
+        if len(problems) >= MOST_FOUND:
+            break
         name = values.get("name") if isinstance(values, dict) else None
         if only is not None and name not in only:
             continue
@@ -168,6 +177,8 @@ def _override_steps(listed: list[Any], exact: bool, author: Author, problems: li
     lines, subjects = {in_one_line(values) for values, _ in before}, {subject_of(values) for values, _ in before}
     after, parsed = [], {}
     for index, values in enumerate(listed):
+        if len(problems) >= MOST_FOUND:
+            break
         if isinstance(values, dict) and in_one_line(values) in lines:
             after.append(values)
             continue

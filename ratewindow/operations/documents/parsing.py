@@ -7,6 +7,7 @@ a document are found at once.
 import difflib
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
@@ -17,13 +18,15 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf.translation import translated
 from ratewindow.limiter.durations import EXAMPLES
-from ratewindow.limiter.types import too_much
+from ratewindow.limiter.problem import Problem
+from ratewindow.limiter.types import MOST_WINDOWS, too_much
 from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow
 from ratewindow.models.fields import PeriodField
 from ratewindow.models.overrides import HAS_PASSED
 from ratewindow.operations.documents.values import fields
 
 MOST_SHOWN = 20  # problems
+MOST_FOUND = 200  # of them; the rest of a document with so many is not looked at
 
 
 class DocumentError(ValueError):
@@ -76,13 +79,12 @@ def check_keys(values: Any, known: Collection[str], prefix: str, problems: list[
         problem = text % {"value": _shown(values), "field": next(iter(known))}
         problems.append(f"{prefix.rstrip(_ENDS)}: {problem}".removeprefix(": "))
         return False
-    for key in values:
-        if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
-            text = gettext("there is no such field: write one of %s.") % ", ".join(known)
-            if near:
-                text = gettext("there is no such field: did you mean %s?") % near[0]
-            problems.append(f"{prefix}{str(key)[:64]}: {text}")
+    for key in islice((str(key)[:64] for key in values if key not in known), MOST_FOUND):
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        text = gettext("there is no such field: write one of %s.") % ", ".join(known)
+        if near:
+            text = gettext("there is no such field: did you mean %s?") % near[0]
+        problems.append(f"{prefix}{key}: {text}")
     return True
 
 
@@ -107,6 +109,10 @@ def _windows(values: Mapping[str, Any], prefix: str, problems: list[str]) -> tup
             text = gettext("%(value)s is not a list: write for example %(example)s.")
         problem = text % {"value": _shown(listed), "example": "[{limit: 5, period: 1m}]"}
         problems.append(f"{prefix}limits: {problem}")
+        return ()
+    if len(listed) > MOST_WINDOWS:
+        problem = translated(Problem("{count} limits, of at most {most}", count=len(listed), most=MOST_WINDOWS))
+        problems.append(f"{prefix}limits: {gettext('the rule has %s: give it fewer.') % problem}")
         return ()
     before = len(problems)
     windows = tuple(_row(RuleWindow, each, f"{prefix}limits[{index}].", problems) for index, each in enumerate(listed))

@@ -44,8 +44,8 @@ def to_bytes(document: Document, syntax: str) -> bytes:
     return written.encode()
 
 
-def from_bytes(data: bytes) -> Any:
-    """What a file says, which is not checked yet. Raises DocumentError and NoYaml."""
+def from_bytes(data: bytes, most_nodes: int | None = None) -> Any:
+    """What a file says, which is not checked yet; of YAML, at most so many values. Raises DocumentError and NoYaml."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -53,9 +53,8 @@ def from_bytes(data: bytes) -> Any:
         raise DocumentError([problem]) from None
     if not text.strip():
         raise DocumentError([gettext("There is nothing in it: export a site to see what it looks like.")])
-    read = _from_json if text.lstrip().startswith("{") else _yaml_text().read
     try:
-        return read(text)
+        return _from_json(text) if text.lstrip().startswith("{") else _yaml_text().read(text, most_nodes)
     except ValueError as error:
         raise DocumentError([str(error)]) from None
 

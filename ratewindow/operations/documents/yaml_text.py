@@ -15,10 +15,12 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 MOST_DEPTH = 20  # of lists in lists; a document has four
 
 
-def read(text: str) -> Any:
-    """What the text says. Raises ValueError."""
+def read(text: str, most_nodes: int | None = None) -> Any:
+    """What the text says, in at most so many keys and values. Raises ValueError."""
     try:
-        return yaml.load(text, _Loader)
+        loader = _Loader(text)
+        loader.nodes_left = most_nodes
+        return loader.get_single_data()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         if mark is None:
@@ -54,6 +56,7 @@ def _refusal(problem: str, mark: Any) -> yaml.MarkedYAMLError:
 class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers = {}
     depth = 0
+    nodes_left: int | None = None  # each takes some 25 µs
 
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
@@ -63,6 +66,10 @@ class _Loader(yaml.SafeLoader):
             raise _refusal(gettext("%s is a tag: write its value alone") % event.tag, event.start_mark)
         if self.depth == MOST_DEPTH:
             raise _refusal(gettext("there are too many lists in lists"), event.start_mark)
+        if self.nodes_left is not None:
+            self.nodes_left -= 1
+            if self.nodes_left < 0:
+                raise _refusal(gettext("this is too long to be read here: write JSON, or shorten it"), event.start_mark)
         self.depth += 1
         try:
             return super().compose_node(parent, index)

@@ -1,7 +1,9 @@
 """Export and import in the admin: the file, the preview, the confirmation."""
 
 import html
+import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from ratewindow.admin.documents import page as documents_page
-from ratewindow.admin.documents.page import MOST_BYTES
+from ratewindow.admin.documents.page import MOST_BYTES, MOST_NODES
 from ratewindow.models import Edit, Override, RateRule
 from ratewindow.operations.documents import applying, text
 from ratewindow.operations.documents.applying import apply
@@ -107,12 +109,53 @@ class TestImport:
                 {"pasted": "x" * (MOST_BYTES + 1)},
                 f"This has {MOST_BYTES + 1:,} bytes, and at most {MOST_BYTES:,} can be imported here.",
             ),
+            (
+                {"pasted": "[" + "[],\n" * MOST_NODES},
+                "line 20000, column 1: this is not YAML that can be read: this is too long to be read here: write JSON",
+            ),
+            (
+                {"pasted": json.dumps({"ratewindow": 1, "rules": [{}] * 600, "overrides": [5] * 401})},
+                "This has 1,001 rules, blocks and exemptions, and at most 1,000 can be imported here. For more: manage.py ratew",
+            ),
         ],
     )
     def test_what_cannot_be_used_is_said_and_stays_in_the_form(self, page: Client, sent: dict[str, str], message: str) -> None:
         response = page.post(IMPORT, sent)
         assert any(html.unescape(each).startswith(message) for each in errors(response)), errors(response)
         assert not RateRule.objects.exists()
+
+    @pytest.mark.parametrize(
+        "pasted",
+        [
+            "[" + "[]," * 170_000 + "]",
+            "[" * 524_000,
+            '{"rules": ' + "[" * 524_000,
+            '{"ratewindow": 1, ' + ", ".join(f'"unknown-{number}": 1' for number in range(20_000)) + "}",
+            '{"ratewindow": 1, "rules": [{' + ", ".join(f'"unknown-{number}": 1' for number in range(20_000)) + "}]}",
+            '{"ratewindow": 1, "rules": [' + ",".join(['{"a":1}'] * 1_000) + "]}",
+            '{"ratewindow": 1, "overrides": [' + ",".join(['{"a":1}'] * 1_000) + "]}",
+            '{"ratewindow": 1, "rules": [{"name": "a", "limits": [' + ",".join(["{}"] * 100_000) + "]}]}",
+            '{"ratewindow": 1, "rules": [{"' + "a" * 500_000 + '": 1}]}',
+            '{"ratewindow": 1, "rules": [{"cost": ' + "9" * 500_000 + "}]}",
+            "&a [" + "*a," * 170_000 + "]",
+            "- \n" * 170_000,
+            "? a\n" * 130_000,
+            "---\n" * 130_000,
+            "#\n" * 260_000,
+            "%a\n" * 170_000,
+            "a: '" + "x\n\n" * 170_000,
+            "a b " * 130_000,
+            "- {" + "a," * 260_000,
+            "- " + "a: {" * 130_000,
+            "- |\n" + " a\n" * 170_000,
+        ],
+        ids=lambda pasted: pasted[:34],
+    )
+    def test_no_text_takes_long_to_refuse(self, page: Client, pasted: str) -> None:
+        """Of half a megabyte some took 4 to 6 seconds."""
+        began_s = time.thread_time()
+        assert errors(page.post(IMPORT, {"pasted": pasted}))
+        assert time.thread_time() - began_s < 3
 
     def test_a_site_that_was_edited_after_the_preview_is_shown_again(self, page: Client) -> None:
         apply(document(rules=[LOGIN]))
