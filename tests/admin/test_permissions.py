@@ -41,6 +41,7 @@ ROWS = (RateRule, RuleWindow, Override, LimitSwitch, Evidence, *COUNTS, Edit, Al
 VIEW = {"view_raterule", "view_override", "view_throttlestat"}
 LOOK_AT_RULE = [{"view_raterule"}, {"change_raterule"}]
 LOOK_AT_BLOCK = [{"view_override"}, {"change_override"}]
+DELETE_BLOCK = [{"delete_override", "view_override"}, {"delete_override", "change_override"}]
 CHANGE_RULE, CHANGE_BLOCK = [{"change_raterule"}], [{"change_override"}]
 ENFORCE = [{"change_raterule", "enforce_raterule"}]
 EXPORT = [{"view_raterule", "export_throttlestat"}, {"change_raterule", "export_throttlestat"}]
@@ -99,7 +100,7 @@ PAGES = [
     Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], [{"view_override", "delete_override"}], "action delete_selected"),
     Page("override_add", [{"add_override"}], [{"add_override"}], "new_block"),
     Page("override_change", LOOK_AT_BLOCK, CHANGE_BLOCK, "block"),
-    Page("override_delete", [{"delete_override"}], [{"delete_override"}], "yes"),
+    Page("override_delete", DELETE_BLOCK, DELETE_BLOCK, "yes"),
     Page("override_history", LOOK_AT_BLOCK, LOOK_AT_BLOCK),
     Page("override_release", RELEASE, RELEASE, "client"),
     Page("override_undo", CHANGE_BLOCK, CHANGE_BLOCK, only_post=True),

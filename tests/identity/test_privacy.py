@@ -152,9 +152,15 @@ class TestFinding:
         assert kept == {length: length == prefix for length in (128, 64, 48)}
 
 
-def test_of_a_network_there_is_no_hint_for_its_end_tells_nothing() -> None:
-    assert "." not in hashed("ip:2001:db8::/64") and "." not in hashed("ip:203.0.113.0/24")
-    assert hashed("ip:203.0.113.99").endswith(".3.99")
+@pytest.mark.parametrize("value", ["2001:db8::/64", "203.0.113.0/24", "203.0.113.199", "2001:db8::1234"])
+def test_of_an_address_there_is_no_hint_since_its_end_and_its_network_would_name_it(value: str) -> None:
+    assert "." not in hashed(f"ip:{value}")
+
+
+def test_an_address_is_found_that_an_earlier_version_kept_with_a_hint_and_shown_without() -> None:
+    earlier = f"{hashed('ip:203.0.113.199')}..199"
+    assert earlier in forms("ip:203.0.113.199") and masked(earlier) == hashed("ip:203.0.113.199")
+    assert masked(f"{hashed('user:1234567890ab')}") == hashed("user:1234567890ab")
 
 
 class TestKept:

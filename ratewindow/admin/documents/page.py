@@ -26,6 +26,7 @@ from ratewindow.admin.confirm_page import changes_nothing
 from ratewindow.admin.documents.rights import forbidden, may_export, may_export_overrides, may_import, readable
 from ratewindow.admin.history import restore_page
 from ratewindow.admin.history.changes_in_words import kind_in_words, shown
+from ratewindow.admin.history.rights import viewable
 from ratewindow.admin.masking import fingerprint
 from ratewindow.admin.recorded import WHY
 from ratewindow.models import Edit, Override, RateRule
@@ -186,9 +187,11 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 def _preview(model_admin: Any, request: HttpRequest, document: Document, exact: bool) -> HttpResponse:
     """What would change, and a form that sends the same document again. Raises DocumentError."""
     changes = applying.preview(readable(request, document), exact=exact)
+    kinds = viewable(request)
+    visible = [change for change in changes if change.what in kinds]
     context = {
-        "changes": shown(request, changes),
-        "counts": [(kind_in_words(kind), sum(change.kind == kind for change in changes)) for kind in (ADDED, CHANGED, REMOVED)],
+        "changes": shown(request, visible),
+        "counts": [(kind_in_words(kind), sum(change.kind == kind for change in visible)) for kind in (ADDED, CHANGED, REMOVED)],
         "forbidden": forbidden(request, document, changes),
         "document": signing.dumps([document, exact, _digest(changes), str(request.user.pk)], salt=_SALT, compress=True),
         "why": request.POST.get(WHY, ""),
