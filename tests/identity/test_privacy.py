@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ratewindow.identity import forms, hashed, is_hashed, joined, kept, shown, stored
-from ratewindow.identity.privacy import MOST_KEPT
+from ratewindow.identity.privacy import MOST_KEPT, kept_as_sent
 from ratewindow.overrides.subjects import in_words, masked, parse_subject
 
 KEY = "sk-live-4711-abcdefgh-7f2c"
@@ -161,6 +161,19 @@ def test_an_address_is_found_that_an_earlier_version_kept_with_a_hint_and_shown_
     earlier = f"{hashed('ip:203.0.113.199')}..199"
     assert earlier in forms("ip:203.0.113.199") and masked(earlier) == hashed("ip:203.0.113.199")
     assert masked(f"{hashed('user:1234567890ab')}") == hashed("user:1234567890ab")
+
+
+@pytest.mark.parametrize(
+    ("mode", "kept"),
+    [
+        ("none", ["path", "query:q", "query:token", "post:username", "cookie:basket", "session", "tenant"]),
+        ("secrets", ["path", "query:q", "post:username", "tenant"]),
+        ("all", []),
+    ],
+)
+def test_of_a_key_it_is_known_what_is_kept_as_clients_send_it(mode: str, kept: list[str]) -> None:
+    with in_mode(mode):
+        assert kept_as_sent("ip+user+path + get:q+query:token+post:username+cookie:basket+session+tenant+method+route") == kept
 
 
 class TestKept:

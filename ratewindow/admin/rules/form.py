@@ -96,7 +96,10 @@ class RuleForm(ConflictForm):
             ),
             "pattern": _by_choices(*((choice, place.label, place.help) for choice, place in PLACES.items())),
             "methods": _("Tick none for all methods. GET includes HEAD."),
-            "key": _("Requests with the same value of this are counted together, apart from all others."),
+            "key": _(
+                "Requests with the same value of this are counted together, apart from all others. Values of the clients most "
+                "refused are kept in statistics, those of sessions, cookies, tokens and keys as hashes."
+            ),
             "on_error": _(
                 "ON_ERROR is the setting for all rules. “Refuse” suits what must be protected, such as a login. A share "
                 "is the limit over LOCAL_PROCESSES."

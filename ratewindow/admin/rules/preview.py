@@ -24,7 +24,9 @@ from ratewindow.admin.rules import coverage_page
 from ratewindow.admin.rules.form import PREVIEW_BUTTON
 from ratewindow.admin.wording import sentence
 from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import listed
 from ratewindow.conf.translation import translated
+from ratewindow.identity.privacy import kept_as_sent
 from ratewindow.limiter.types import Window
 from ratewindow.models import RateRule, RuleWindow
 from ratewindow.operations import lockout
@@ -100,6 +102,7 @@ class Preview:
     never: Some = field(default_factory=Some)  # first parts of paths
     last_hour: str = ""
     warnings: Sequence[str] = ()
+    kept: str = ""  # of what clients send
 
 
 def page(model_admin: Any, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
@@ -152,7 +155,18 @@ def of_row(request: HttpRequest, row: RateRule, windows: Sequence[Window] | None
         never=_some(_never(covered)) if rule.applies_to != "named" else Some(),
         last_hour=lockout.last_hour(row.name, counted) if counted is not None else "",
         warnings=warnings,
+        kept=_what_is_kept(rule.key),
     )
+
+
+def _what_is_kept(key: str) -> str:
+    if not (parts := kept_as_sent(key)):
+        return ""
+    text = gettext(
+        "Statistics keep %s of the clients most refused as it was sent, which may be a secret, such as the path of a link that "
+        "resets a password. With ANONYMIZE = “all” they keep hashes."
+    )
+    return text % listed(parts)
 
 
 def _frozen(row: RateRule, windows: Sequence[Window] | None) -> Rule:

@@ -38,6 +38,16 @@ class TestOfANewRule:
         assert re.search(r"Meets 1 of \d+ routes: login\. Never meets /admin/, ", said)
         assert not RateRule.objects.exists() and not LogEntry.objects.exists()
 
+    @pytest.mark.parametrize(
+        ("key", "anonymize", "kept"),
+        [("path", "secrets", "path"), ("ip+query:q", "secrets", "query:q"), ("path", "all", ""), ("query:token", "secrets", "")],
+    )
+    def test_what_statistics_keep_as_it_was_sent_is_said(self, page: Client, key: str, anonymize: str, kept: str) -> None:
+        with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": anonymize}):
+            said = preview(page, key=key)
+        assert (f"Statistics keep {kept} of the clients most refused as it was sent" in said) is bool(kept)
+        assert "at most 5" in said
+
     def test_a_name_is_not_needed_for_that(self, page: Client) -> None:
         assert "on /login/." in preview(page, name="")
         assert "on /login/." in preview(page, name="No Name!")
