@@ -116,7 +116,7 @@ def test_a_fork_amid_the_traffic_of_threads_leaves_parent_and_child_well(environ
                 ask(f"ip:192.0.2.{number}", 5, 20)
                 counters.flush()
                 names = {thread.name for thread in threading.enumerate()}
-                assert {"ratewindow-housekeeping", "ratewindow-rules"} <= names, names
+                assert "ratewindow-housekeeping" in names, names
             return mine
 
         statuses = [child(work(number)) for number in range(25)]
