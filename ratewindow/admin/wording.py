@@ -47,9 +47,9 @@ def sentence(rule: RateRule, windows: Sequence[Window] | None = None) -> str:
     return _sentence([_gist(rule, windows), *_details(rule)])
 
 
-def short_sentence(rule: RateRule, windows: Sequence[Window]) -> str:
-    """The same without what differs from an ordinary rule."""
-    return _sentence([_gist(rule, windows)])
+def short_sentence(rule: RateRule, windows: Sequence[Window] | None = None) -> str:
+    """The same for lists: of what differs from an ordinary rule only which requests count."""
+    return _sentence([_gist(rule, windows), *filter(None, [_counts(rule.count_when, hold=False)])])
 
 
 def _gist(rule: RateRule, windows: Sequence[Window] | None) -> str:

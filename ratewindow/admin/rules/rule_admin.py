@@ -43,7 +43,7 @@ from ratewindow.admin.rules.form import BOUNDS, RuleForm
 from ratewindow.admin.rules.limit_rows import RuleWindowInline
 from ratewindow.admin.rules.number_fields import BoundedField
 from ratewindow.admin.rules.preview import PreviewedAdmin
-from ratewindow.admin.wording import mode_in_words, sentence
+from ratewindow.admin.wording import mode_in_words, sentence, short_sentence
 from ratewindow.models import RateRule
 from ratewindow.operations import lockout
 from ratewindow.rulebook import reading, rule_rows
@@ -211,7 +211,7 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         left_out = (
             format_html(' <span class="errornote rw-left-out">{}</span>', gettext("This rule %s.") % problem) if problem else ""
         )
-        return format_html('<strong>{}</strong> <span class="rw-sentence">{}</span>{}', rule.name, sentence(rule), left_out)
+        return format_html('<strong>{}</strong> <span class="rw-sentence">{}</span>{}', rule.name, short_sentence(rule), left_out)
 
     def has_enforce_permission(self, request: HttpRequest) -> bool:
         return self.has_change_permission(request) and may_enforce(request)

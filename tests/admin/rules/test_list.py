@@ -20,10 +20,14 @@ pytestmark = pytest.mark.django_db
 
 
 class TestList:
-    def test_it_reads_as_sentences(self, page: Client) -> None:
-        define(rate="5/m; 20/h", path="/login/", key="ip+user", methods="POST", mode="enforce")
+    def test_it_reads_as_short_sentences(self, page: Client) -> None:
+        fields = {"key": "ip+user", "methods": "POST", "count_when": "login_failed", "hold": True, "on_error": "local"}
+        define(rate="5/m; 20/h", path="/login/", mode="enforce", **fields)
         text = page.get(LIST).content.decode()
-        assert f"Each address + user: at most 5 in 1 minute and 20 in 1 hour, on POST /login/; {BY_ADDRESS}" in text
+        assert (
+            "Each address + user: at most 5 in 1 minute and 20 in 1 hour, on POST /login/; only failed logins count.</span>"
+            in text
+        )
         assert '<span class="rw-mode rw-mode-enforce">Enforce</span>' in text
 
     def test_it_asks_the_database_as_often_for_many_rules_as_for_one(
