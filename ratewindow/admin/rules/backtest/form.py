@@ -113,7 +113,7 @@ class BacktestForm(forms.Form):
         2000,
         [("", _("What it looks like")), *((name, name) for name in NAMES)],
         _("The format, as text:"),
-        _("The server's own log_format or LogFormat, or a map of JSON fields."),
+        _("The server's own log_format, or a map of JSON fields."),
     )
     decides = forms.ChoiceField(
         label=_("What decides"),
