@@ -29,8 +29,15 @@ def client_address(request: HttpRequest) -> str:
         forwarded = ""
     client = (_client if len(peer) + len(forwarded) <= LONGEST_CACHED else _client.__wrapped__)(peer, forwarded)
     if proxy_warning.watching:
-        proxy_warning.observe(meta, client)
+        proxy_warning.observe(meta, client, _before_client(peer, forwarded))
     return client
+
+
+def _before_client(peer: str, forwarded: str) -> str:
+    """What X-Forwarded-For names to the left of the client, as a client; empty if nothing."""
+    settings = conf.current()
+    _, before = _found(peer, forwarded, settings.trusted_proxies)
+    return _masked(parse_address(before), settings.ipv4_prefix, settings.ipv6_prefix) if before else ""
 
 
 def client_of(peer: str, forwarded: str) -> str:
@@ -89,22 +96,27 @@ def _direct(peer: str) -> Address | None:
 
 
 def _address(peer: str, forwarded: str, trusted: Any) -> Address | None:
+    return _found(peer, forwarded, trusted)[0]
+
+
+def _found(peer: str, forwarded: str, trusted: Any) -> tuple[Address | None, str]:
+    """The client, and the entry of X-Forwarded-For to its left, which nobody vouches for."""
     direct = _direct(peer)
     if not forwarded:
-        return direct
+        return direct, ""
     hops = [part.strip() for part in forwarded.split(",")]
     if isinstance(trusted, int):
         # With n proxies the n-th address from the right was written by the outermost of them.
         candidate = parse_address(hops[-trusted]) if trusted <= len(hops) else None
-        return candidate or direct
+        return candidate or direct, hops[-trusted - 1] if trusted < len(hops) else ""
     # Only a proxy on this machine can write to a unix socket.
     if peer not in proxy_warning.UNIX_SOCKETS and not _trusted(direct, trusted):
-        return direct
-    for hop in reversed(hops):
-        address = parse_address(hop)
+        return direct, hops[-1]
+    while hops:
+        address = parse_address(hops.pop())
         if address is None or not _trusted(address, trusted):
-            return address or direct
-    return address  # every hop is a trusted proxy: the left-most one began the request
+            return address or direct, hops[-1] if hops else ""
+    return address, ""  # every hop is a trusted proxy: the left-most one began the request
 
 
 def _trusted(address: Address | None, networks: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Warnings of the two common mistakes behind a proxy, found in a sample of requests: all clients, or nearly all, count as one.
+"""Warnings of the common mistakes behind proxies, found in a sample of requests: all clients, or all of one proxy, count as one.
 
 The sample is the first hundred requests that are counted by address, and a hundred more whenever the warnings are read
 `AGAIN_S` after the last sample; every other request costs one check of `watching`.
@@ -7,6 +7,7 @@ The sample is the first hundred requests that are counted by address, and a hund
 import ipaddress
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ logger = logging.getLogger("ratewindow")
 SAMPLE = 100  # requests
 MOSTLY = 90  # of them
 BROWSERS = 3  # different ones: health checks of a load balancer are rightly one client
+MOST_NAMED = 5  # networks that are trusted already
 AGAIN_S = 600.0
 UNIX_SOCKETS = frozenset(("", "localhost", "0.0.0.0"))  # what servers give as the peer address behind a Unix socket
 FORWARDING = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
@@ -31,9 +33,10 @@ class _Sample:
     """What the requests of one sample have in common."""
 
     def __init__(self) -> None:
-        self.seen = self.forwarded = 0
+        self.seen = self.forwarded = self.behind = 0
         self.peer = self.header = self.server = ""
-        self.clients: set[str] = set()
+        self.clients = Counter[str]()
+        self.before: set[str] = set()  # to the left of the clients in X-Forwarded-For
         self.agents: set[int] = set()
 
 
@@ -64,25 +67,28 @@ def _forwarding(meta: Mapping[str, Any]) -> str:
     return header if header and (peer in UNIX_SOCKETS or peer not in meta[header]) else ""
 
 
-def observe(meta: Mapping[str, Any], client: str) -> None:
-    """Add one request, counted for the address `client`, to the sample; called only while `watching`."""
+def observe(meta: Mapping[str, Any], client: str, before: str = "") -> None:
+    """Add one request, counted for the address `client`, to the sample; called only while `watching`. `before` is what
+    X-Forwarded-For has to its left."""
     if meta.get(SUPPOSED):
         return
     sample = _sample
     if meta.get("SERVER_NAME") != "testserver":  # Django's test client always has one address
-        _note(sample, meta, client)
+        _note(sample, meta, client, before)
     sample.seen += 1
     if sample.seen >= SAMPLE:
         _conclude(sample)
 
 
-def _note(sample: _Sample, meta: Mapping[str, Any], client: str) -> None:
+def _note(sample: _Sample, meta: Mapping[str, Any], client: str, before: str) -> None:
     if header := _forwarding(meta):
         sample.forwarded, sample.header = sample.forwarded + 1, header
         sample.peer = "" if (peer := meta.get("REMOTE_ADDR") or "") in UNIX_SOCKETS else peer
     sample.server = str(meta.get("SERVER_SOFTWARE") or "")
-    if len(sample.clients) < 2:
-        sample.clients.add(client)
+    sample.clients[client] += 1
+    if before and before != client:
+        sample.behind += 1
+        sample.before.add(before)
     if len(sample.agents) < BROWSERS:
         sample.agents.add(hash(meta.get("HTTP_USER_AGENT")))
 
@@ -105,10 +111,22 @@ def _of(sample: _Sample) -> str:
         header = sample.header.removeprefix("HTTP_").replace("_", "-").title()
         message = _FORWARDED if sample.peer else _FORWARDED_AT_SOCKET
         return message.format(**values, count=sample.forwarded, header=header, peer=sample.peer)
+    if sample.behind >= MOSTLY and len(sample.before) > len(sample.clients):
+        ((client, _),) = sample.clients.most_common(1)
+        return _BEHIND.format(**values, count=sample.behind, client=client, line=_line_with(client))
     if len(sample.clients) == 1 and _is_private(client := next(iter(sample.clients))):
         at_socket, waitress = client == "unknown", sample.server.startswith("waitress")
         return _ONE_CLIENT[at_socket, waitress].format(**values, client=client)
     return ""
+
+
+def _line_with(client: str) -> str:
+    """The setting, with one proxy more."""
+    trusted: Any = conf.current().trusted_proxies
+    if isinstance(trusted, int):
+        return f'"TRUSTED_PROXIES": {trusted + 1}'
+    named = ", ".join(f'"{each}"' for each in (*trusted, client)) if len(trusted) <= MOST_NAMED else f'..., "{client}"'
+    return f'"TRUSTED_PROXIES": [{named}]'
 
 
 _FORWARDED = translatable(
@@ -118,6 +136,11 @@ _FORWARDED = translatable(
 _FORWARDED_AT_SOCKET = translatable(
     "{count} of {requests} requests came with {header}, and no proxy is trusted: all clients behind this server's unix socket "
     "count as one; set RATEWINDOW['TRUSTED_PROXIES'] to the number of your proxies, since one at a unix socket has no address "
+    "({page}, Addresses)"
+)
+_BEHIND = translatable(
+    "All visitors of the proxy {client} count as one, if it is a proxy: {count} of {requests} requests name another address "
+    "before that of their client in X-Forwarded-For. Write {line} in RATEWINDOW, with all addresses of that proxy or CDN "
     "({page}, Addresses)"
 )
 _ONE_CLIENT = {  # by whether it came by a unix socket, and whether the server is waitress
@@ -141,7 +164,7 @@ _ONE_CLIENT = {  # by whether it came by a unix socket, and whether the server i
         "your proxies, since one at a unix socket has no address ({page}, Addresses)"
     ),
 }
-MESSAGES = (_FORWARDED, _FORWARDED_AT_SOCKET, *_ONE_CLIENT.values())
+MESSAGES = (_FORWARDED, _FORWARDED_AT_SOCKET, _BEHIND, *_ONE_CLIENT.values())
 """What the warnings are made of, for those who translate them."""
 
 

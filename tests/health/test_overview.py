@@ -267,7 +267,14 @@ def test_a_server_that_works_may_be_warned_of(store: dict[str, Any], said: str |
 
 def test_warnings_of_other_processes_are_in_the_language_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translation, "gettext", lambda text: f"⟦{text}⟧")
-    values = {"count": 100, "requests": 100, "header": "X-Forwarded-For", "peer": "10.0.0.1", "page": "docs"}
+    values = {
+        "count": 100,
+        "requests": 100,
+        "header": "X-Forwarded-For",
+        "peer": "10.0.0.1",
+        "page": "docs",
+        "line": '"TRUSTED_PROXIES": 2',
+    }
     texts = [*(message.format(**values, client="unknown") for message in proxy_warning.MESSAGES), stores.HOST_CLOCKS]
     for number, text in enumerate([*texts, "of a newer version"]):
         another("web", 100 + number, warnings=[text])

@@ -112,6 +112,69 @@ def test_nothing_is_told_where_nothing_is_wrong(given: dict[str, Any], caplog: p
     assert caplog.records == []
 
 
+EDGE = {"HTTP_X_FORWARDED_FOR": "198.51.100.{n}, 104.16.0.5"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "extra", "client", "line"),
+    [
+        (["10.0.0.0/8"], EDGE, "104.16.0.5", '"TRUSTED_PROXIES": ["10.0.0.0/8", "104.16.0.5"]'),
+        (1, EDGE, "104.16.0.5", '"TRUSTED_PROXIES": 2'),
+        (
+            ["10.0.0.0/8"],
+            {"HTTP_X_FORWARDED_FOR": "6.6.6.6, 2001:db8:{n}::1, 2606:4700::5, 10.0.0.7"},
+            "2606:4700::/64",
+            '"TRUSTED_PROXIES": ["10.0.0.0/8", "2606:4700::/64"]',
+        ),
+        (
+            ["10.0.0.0/8"],  # without a balancer
+            {"REMOTE_ADDR": "104.16.0.5", "HTTP_X_FORWARDED_FOR": "198.51.100.{n}"},
+            "104.16.0.5",
+            '"TRUSTED_PROXIES": ["10.0.0.0/8", "104.16.0.5"]',
+        ),
+        (
+            ["10.0.0.1/32"],
+            {"HTTP_X_FORWARDED_FOR": "198.51.100.{n}, 10.0.0.9"},
+            "10.0.0.9",
+            '"TRUSTED_PROXIES": ["10.0.0.1/32", "10.0.0.9"]',
+        ),
+    ],
+)
+def test_a_cdn_that_is_not_trusted_behind_a_balancer_that_is(
+    setting: Any, extra: dict[str, str], client: str, line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    visits(setting=setting, **extra)
+    (told,) = address_warnings()
+    assert told.startswith(f"All visitors of the proxy {client} count as one, if it is a proxy: 100 of 100 requests name another")
+    assert f"Write {line} in RATEWINDOW, with all addresses of that proxy or CDN" in told
+    assert [record.getMessage() for record in caplog.records] == [f"ratewindow: {told}"]
+
+
+def test_a_cdn_of_several_edges_is_told_too() -> None:
+    for edge in range(5):
+        visits(20, agents=20, setting=["10.0.0.0/8"], HTTP_X_FORWARDED_FOR=f"198.51.100.{{n}}, 104.16.0.{edge}")
+    assert "All visitors of the proxy 104.16.0." in address_warnings()[0]
+
+
+@pytest.mark.parametrize(
+    "forwarded",
+    [
+        "192.168.1.{n}, 104.16.0.{n}",  # each visitor behind a proxy of their own
+        "6.6.6.6, 104.16.0.{n}",
+        "104.16.0.{n}, 104.16.0.{n}",
+    ],
+)
+def test_visitors_that_send_the_header_themselves_are_no_cdn(forwarded: str) -> None:
+    visits(setting=["10.0.0.0/8"], HTTP_X_FORWARDED_FOR=forwarded)
+    assert address_warnings() == []
+
+
+def test_some_visitors_of_one_company_are_no_cdn() -> None:
+    visits(80, setting=["10.0.0.0/8"], HTTP_X_FORWARDED_FOR="192.168.1.{n}, 104.16.0.5")
+    visits(20, setting=["10.0.0.0/8"], HTTP_X_FORWARDED_FOR="198.51.100.{n}")
+    assert address_warnings() == []
+
+
 def test_one_client_that_forges_headers_is_no_proxy() -> None:
     visits(80, HTTP_X_FORWARDED_FOR="203.0.113.{n}", REMOTE_ADDR="198.51.100.1")
     visits(20, REMOTE_ADDR="198.51.100.{n}")

@@ -38,7 +38,7 @@ from ratewindow.reporting.summary import number
 
 MOST_BYTES = 512 * 1024  # of a file
 MOST_NODES = 20_000  # keys and values of YAML, which take half a second to read; JSON is read at once
-MOST_ROWS = 1_000  # rules, blocks and exemptions in a file, each of which is checked as by its form
+MOST_ROWS = 2_000  # rules, limits, blocks and exemptions in a file, each of which is checked as by its form
 MOST_OVERRIDES = 10_000  # in a file of YAML, which takes seconds to write
 _LIST = "admin:ratewindow_raterule_changelist"
 _SALT = "ratewindow.import"
@@ -153,14 +153,20 @@ class ImportForm(forms.Form):
             raise forms.ValidationError(str(error)) from None
         except DocumentError as error:
             raise forms.ValidationError(list(error.problems)) from None
-        rows = sum(len(self.document.get(section, ())) for section in ("rules", "overrides"))
-        if rows > MOST_ROWS:
+        if (rows := _rows(self.document)) > MOST_ROWS:
             problem = gettext(
-                "This has %(rows)s rules, blocks and exemptions, and at most %(most)s can be imported here. For more: manage.py "
-                "ratewindow import FILE."
+                "This has %(rows)s rules, limits, blocks and exemptions, and at most %(most)s can be imported here. For more: "
+                "manage.py ratewindow import FILE."
             )
             raise forms.ValidationError(problem % {"rows": number(rows), "most": number(MOST_ROWS)})
         return cleaned
+
+
+def _rows(document: Document) -> int:
+    """How many rules, limits, blocks and exemptions it lists."""
+    rows = [row for section in ("rules", "overrides") for row in document.get(section, ())]
+    limits = [row["limits"] for row in rows if isinstance(row, dict) and isinstance(row.get("limits"), list)]
+    return len(rows) + sum(map(len, limits))
 
 
 def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:

@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser, no_translations
+from django.core.management.base import BaseCommand, CommandError, CommandParser, no_translations
 
+from ratewindow.conf.in_escapes import in_escapes
+from ratewindow.management.safe_output import SafeOutput
 from ratewindow.management.subcommands import (
     alerts,
     apply,
@@ -75,7 +77,10 @@ class Command(BaseCommand):
         module = next(module for module in SUBCOMMANDS if subcommand in (module.NAME, *_aliases(module)))
         reason = options.get("reason") or ""
         with origin.edits(f"command {module.NAME}", by=who(), reason=reason):
-            module.run(options, self.stdout)
+            try:
+                module.run(options, SafeOutput(self.stdout))
+            except CommandError as error:
+                raise CommandError(in_escapes(str(error)), returncode=error.returncode) from error.__cause__
 
 
 def _aliases(module: Any) -> tuple[str, ...]:

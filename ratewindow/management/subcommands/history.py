@@ -59,6 +59,7 @@ def _in_text(edit: Edit) -> str:
     when = f"{time_zone.local(edit.at):%Y-%m-%d %H:%M:%S %Z}"
     by = f", by {edit.by}" if edit.by else ""
     head = f"{edit.pk}  {when}  {title} {edit.action}{by} ({edit.way}){f': {edit.reason}' if edit.reason else ''}"
+    head = " ".join(head.splitlines())  # no text by others begins a line
     return head if is_event else "\n".join([head, *str(change).splitlines()[1:]])
 
 

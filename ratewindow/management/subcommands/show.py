@@ -27,7 +27,6 @@ HELP = (
 EVERY_S = 1.0
 HEADS = ("RULE", "MODE", "USED", "FREE")
 OVERRIDE_HEADS = ("IN FORCE", "RULE", "WHO", "UNTIL", "REASON")
-CLEAR = "\x1b[H\x1b[2J"  # of a terminal: to the top, and erase
 PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError, ValueError)  # reported without a traceback
 
 
@@ -43,7 +42,9 @@ def run(options: dict[str, Any], stdout: Any) -> None:
         with quiet_log():
             while True:
                 text = _shown(options)
-                stdout.write(f"{CLEAR}{text}" if options["watch"] and stdout.isatty() else text)
+                if options["watch"]:
+                    stdout.clear()
+                stdout.write(text)
                 if not options["watch"]:
                     return
                 stdout.flush()

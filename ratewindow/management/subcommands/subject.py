@@ -12,6 +12,7 @@ from django.db import DatabaseError
 from redis.exceptions import RedisError
 
 from ratewindow.conf import time_zone
+from ratewindow.management.safe_output import SafeOutput
 from ratewindow.management.subcommands.quiet_log import quiet_log
 from ratewindow.management.subcommands.table import table
 from ratewindow.operations.subject import Found, Named, erase, find
@@ -46,7 +47,7 @@ def run(options: dict[str, Any], stdout: Any) -> None:
             found = find(named)
             stdout.write(_as_json(found) if options["json"] else _as_text(options["identity"], found))
             if options["erase"]:
-                progress = OutputWrapper(sys.stderr) if options["json"] else stdout  # what is piped stays JSON
+                progress = SafeOutput(OutputWrapper(sys.stderr)) if options["json"] else stdout  # what is piped stays JSON
                 _erase(named, progress, wait=not options["no_wait"])
     except PROBLEMS as error:
         raise CommandError(f"Not {'erased' if options['erase'] else 'found'}: {error}") from None

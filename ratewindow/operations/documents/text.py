@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from django.utils.translation import gettext
 
+from ratewindow.conf.in_escapes import in_escapes
 from ratewindow.operations.documents.parsing import DocumentError
 from ratewindow.operations.documents.site import Document, in_order
 
@@ -34,14 +35,13 @@ def to_bytes(document: Document, syntax: str) -> bytes:
     """The document as a file. Raises NoYaml."""
     document = in_order(document)
     if syntax == JSON:
-        return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()
+        return (in_escapes(json.dumps(document, ensure_ascii=False, indent=2)) + "\n").encode()
     yaml_text = _yaml_text()
     if "rules" in document:
         document["rules"] = [
             {**rule, "limits": [yaml_text.OnOneLine(limit) for limit in rule["limits"]]} for rule in document["rules"]
         ]
-    written: str = yaml_text.write(document)
-    return written.encode()
+    return in_escapes(yaml_text.write(document)).encode()
 
 
 def from_bytes(data: bytes, most_nodes: int | None = None) -> Any:

@@ -114,8 +114,8 @@ class TestImport:
                 "line 20000, column 1: this is not YAML that can be read: this is too long to be read here: write JSON",
             ),
             (
-                {"pasted": json.dumps({"ratewindow": 1, "rules": [{}] * 600, "overrides": [5] * 401})},
-                "This has 1,001 rules, blocks and exemptions, and at most 1,000 can be imported here. For more: manage.py ratew",
+                {"pasted": json.dumps({"ratewindow": 1, "rules": [{"limits": [{}] * 9}] * 160, "overrides": [5] * 401})},
+                "This has 2,001 rules, limits, blocks and exemptions, and at most 2,000 can be imported here. For more:",
             ),
         ],
     )
