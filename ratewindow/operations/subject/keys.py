@@ -1,7 +1,7 @@
 """A client in Redis: its states, and what processes have sent of the last hours about refused and busy clients."""
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,23 +26,23 @@ def identities(named: Named) -> Iterator[str]:
     yield from (each for _, _, refusal in _codes(named) for by in refusal.by if named.is_in(each := by.identity))
 
 
-def find(named: Named, stored: Collection[str]) -> Iterator[Found]:
+def find(named: Named) -> Iterator[Found]:
     if process_clients.in_memory():
         return
     client = process_clients.patient_client()
-    yield Found("counts in Redis", sum(client.exists(key) for key in _states(named, stored)))
+    yield Found("counts in Redis", sum(client.exists(key) for key in _states(named)))
     fields = [(minute, field) for minute, field, _ in _who(named)]
     yield _found("clients of the last hours in Redis", [minute for minute, _ in fields])
     yield Found("recordings in Redis", len(recordings.fields(named)))
     yield _found("codes of refusals in Redis", [minute for minute, _, _ in _codes(named)])
 
 
-def erase(named: Named, stored: Collection[str]) -> None:
+def erase(named: Named) -> None:
     """Delete the states and codes, and put a stand-in for the client into what the collector has not stored yet."""
     if process_clients.in_memory():
         return
     client, stand_in = process_clients.patient_client(), named.stand_in()
-    for key in _states(named, stored):
+    for key in _states(named):
         client.unlink(key)
     for minute, field, value in _who(named):
         client.hset(state_keys.minute_who(minute), field, _renamed(value, stand_in.of).to_text())
@@ -51,15 +51,14 @@ def erase(named: Named, stored: Collection[str]) -> None:
         client.hdel(state_keys.minute_codes(minute), code)
 
 
-def _states(named: Named, stored: Collection[str]) -> list[str]:
-    """The keys of states that the client may have, alone, or joined with more where that is `stored`: else nobody knows the
-    rest."""
+def _states(named: Named) -> list[str]:
+    """The keys of states that the client may have, as far as its identities are known: of others nobody knows the rest."""
     found: set[str] = set()
     book = current.rulebook()
     for name in client_rules.names(book):
         for rule in client_rules.named(book, name):
             names = [*rule.state_names, *filter(None, [rule.lock_name])]
-            tags = [tag for each in {*named.identities(rule.recipe.normaliser), *stored} for tag in state_keys.client_tags(each)]
+            tags = [tag for each in named.identities(rule.recipe.normaliser) for tag in state_keys.client_tags(each)]
             found.update(state_keys.state(each, tag) for each in names for tag in tags)
     return sorted(found)
 

@@ -2,9 +2,10 @@
 
 import re
 import secrets
+from collections.abc import Iterable
 from itertools import product
 
-from ratewindow.identity import forms, parse_identity, split
+from ratewindow.identity import forms, is_hashed, parse_identity, split
 from ratewindow.identity.normalise import Normaliser, as_sent, normalised
 from ratewindow.identity.typed_values import kind_and_name
 from ratewindow.limiter.keys import joined
@@ -36,10 +37,23 @@ class Named:
         self._variants = [{*variants(value)} for value in values]
         if by_name:
             self._variants[0] |= {each for value in in_fields(self._names) for each in variants(value)}
+        self._joined = set[str]()
+        self._said = self._spoken(typed, values)
+        self._prepare()
+
+    def learn(self, stored: Iterable[str]) -> None:
+        """Remember how the client is spelled where it is stored in clear: of that the hashes, and the counts, are known, too."""
+        for identity in stored:
+            parts = split(identity)
+            for number, known in enumerate(self._variants):
+                known |= {part for part in parts if not is_hashed(part) and self._is(number, part)}
+            if len(parts) > 1 and not any(map(is_hashed, parts)):
+                self._joined.add(identity)
+        self._prepare()
+
+    def _prepare(self) -> None:
         self._forms = [frozenset(form for each in every for form in (each, *forms(each))) for every in self._variants]
-        if not subject.key:
-            self._forms[0] |= {subject.text}
-        texts = {text.strip() for text in (*self._forms[0], *self._spoken(typed, values))}
+        texts = {text.strip() for text in (*self._forms[0], *self._said)}
         self._mentions = re.compile("|".join(map(_mention, sorted(texts))), re.IGNORECASE)
 
     def _spoken(self, typed: str, values: tuple[str, ...]) -> list[str]:
@@ -56,8 +70,8 @@ class Named:
         return [self._first, *forms(self._first), *(f"{kind}:" for kind in TYPED_IN if self._names)]
 
     def identities(self, normaliser: Normaliser = as_sent) -> set[str]:
-        """Those that requests of the client may have, alone."""
-        return {parse_identity(values, normaliser) for values in product(*self._variants)}
+        """Those that requests of the client may have: its values alone, and what has been learnt of them joined with more."""
+        return {parse_identity(values, normaliser) for values in product(*self._variants)} | self._joined
 
     def is_in(self, identity: str) -> bool:
         """Whether an identity, joined or not, names the client."""

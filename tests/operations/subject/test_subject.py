@@ -198,6 +198,16 @@ def test_usual_spellings_are_found_where_only_hashes_are_stored() -> None:
             assert all((tag not in left) is is_found for tag in state_keys.client_tags(f"post:username:{name}")), name
 
 
+def test_a_spelling_that_is_stored_in_clear_is_found_where_it_is_a_hash() -> None:
+    Override.objects.create(identity="post:username:aNN", action="block")
+    Override.objects.create(identity=hashed("post:username:aNN"), action="block", rule="other")
+    Override.objects.create(identity=hashed("post:username:aNn"), action="block")
+    assert [each.number for each in find(Named("post:username:ann")) if each.where == "blocks and exemptions"] == [2]
+    erase(Named("post:username:ann"))
+    assert [each.identity for each in Override.objects.all()] == [hashed("post:username:aNn")]
+    assert hashed("post:username:aNN") not in stored_everywhere()
+
+
 def test_another_spelling_of_a_key_or_a_path_is_another_client() -> None:
     for text in ("header:x-api-key:abc", "cookie:basket:abc", "path:/a/", "session:abc"):
         assert not Named(text).is_in(text.replace("a/", "A/") if "/" in text else text.removesuffix("abc") + "ABC")
