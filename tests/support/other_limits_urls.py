@@ -5,6 +5,8 @@ from django.urls import include, path
 from django.utils.decorators import method_decorator
 from django.views import View
 from django_ratelimit import UNSAFE
+from django_ratelimit.core import get_usage
+from django_ratelimit.core import is_ratelimited as is_limited
 from django_ratelimit.decorators import ratelimit
 from django_smart_ratelimit.decorator import rate_limit
 from rest_framework.response import Response
@@ -42,6 +44,29 @@ def by_function(request: HttpRequest) -> HttpResponse:
 @ratelimit(key="ip", rate=lambda group, request: "5/m")
 def any_rate(request: HttpRequest) -> HttpResponse:
     return plain(request)
+
+
+@ratelimit(key="ip", rate="5/m,20/h")
+def several(request: HttpRequest) -> HttpResponse:
+    return plain(request)
+
+
+@ratelimit(key="ip", rate="20/m/ip")
+def with_key(request: HttpRequest) -> HttpResponse:
+    return plain(request)
+
+
+def posts(request: HttpRequest, group: str) -> bool:
+    return is_limited(request, group, key="user_or_ip", rate="15/d", method="POST", increment=True)
+
+
+def posts_left(request: HttpRequest) -> int:
+    from django_ratelimit import core
+
+    if core.is_ratelimited(request, group="posts", key=by_function, rate=any_rate):
+        return 0
+    usage = get_usage(request, group="posts", key="ip", rate="15/d")
+    return usage["limit"] - usage["count"] if usage else 0
 
 
 @rate_limit(key="user", rate="10/m", algorithm="token_bucket", algorithm_config={"bucket_size": 20}, cost=2)
@@ -96,6 +121,8 @@ urlpatterns = [
     path("other/", ratelimit(group="slow", key="post:username", rate="100/2h")(plain), name="other"),
     path("function/", by_function, name="function"),
     path("any/", any_rate, name="any"),
+    path("several/", several, name="several"),
+    path("with-key/", with_key, name="with-key"),
     path("items/<int:pk>/", ratelimit(group="items", key="ip", rate="5/m")(plain)),
     path("smart/", smart, name="smart"),
     path("skipped/", skipped, name="skipped"),

@@ -1,11 +1,12 @@
-"""Limits by the decorator of django-ratelimit."""
+"""Limits by the decorator of django-ratelimit; calls of its functions are named, since no rule stands for a call."""
 
 import re
 from dataclasses import replace
 from typing import Any
 
+from ratewindow.operations.other_limiters import ratelimit_calls
 from ratewindow.operations.other_limiters.decorators import Use, uses
-from ratewindow.operations.other_limiters.found import Found, Limit, rate_text
+from ratewindow.operations.other_limiters.found import Found, Limit, limits_in, rate_in
 from ratewindow.rules.site_routes import Route
 
 _PERIODS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -27,6 +28,8 @@ def find() -> Found:
     for limit, where in together.values():
         is_alone = limit.name == where[0].way.view and len(set(where)) == 1
         found.limits.append(replace(limit, name=where[0].label if is_alone else limit.name, where=tuple(where)))
+    for place, why in ratelimit_calls.find():
+        found.leave_out(place, why)
     return found
 
 
@@ -37,14 +40,14 @@ def _limit(use: Use) -> Limit:
     methods = {method} if isinstance(method, str) else set(method or ())
     names = sorted({str(each).upper() for each in methods - {None}} or use.methods)
     key = _key(arguments.get("key"))
-    notes = (
-        ["there all clients without it share one count; here each counts by its address."]
-        if key not in ("ip", "user_or_ip")
-        else []
-    )
+    rate, notes = arguments.get("rate"), []
+    if key not in ("ip", "user_or_ip"):
+        notes.append("there all clients without it share one count; here each counts by its address.")
+    if isinstance(rate, str) and len(limits_in(rate)) > 1:
+        notes.append(f"there {limits_in(rate)[0]} alone is read of {rate!r}; here all of it holds.")
     return Limit(
         arguments.get("group") or use.view,
-        _rate(arguments.get("rate")),
+        _rate(rate),
         key,
         fields={"methods": ",".join(names)} if names else {},
         windows={"algorithm": "fixed_window"},
@@ -55,13 +58,15 @@ def _limit(use: Use) -> Limit:
 def _rate(rate: Any) -> str:
     if callable(rate) or (isinstance(rate, str) and "." in rate):
         raise ValueError("a function makes its rate, which a rule cannot call. Write a rate, or keep this in code.")
-    if isinstance(rate, tuple | list) and len(rate) == 2:
-        return rate_text(*rate)
-    parts = _RATE.match(rate) if isinstance(rate, str) else None
+    return rate_in(rate, _limit_and_seconds)
+
+
+def _limit_and_seconds(text: str) -> tuple[str, int]:
+    parts = _RATE.match(text)
     if parts is None:
-        raise ValueError(f"it has no rate that can be read: {rate!r}.")
+        raise ValueError(f"it has no rate that can be read: {text!r}.")
     limit, times, period = parts.groups()
-    return rate_text(limit, int(times or 1) * _PERIODS_S[period or ""])
+    return limit, int(times or 1) * _PERIODS_S[period or ""]
 
 
 def _key(key: Any) -> str:

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from ratewindow.operations.other_limiters.decorators import Use, uses
-from ratewindow.operations.other_limiters.found import Found, Limit, rate_text
+from ratewindow.operations.other_limiters.found import Found, Limit, rate_in
 
 _PACKAGE = "django_smart_ratelimit"
 _MIDDLEWARE = f"{_PACKAGE}.middleware"
@@ -60,7 +60,7 @@ def _rate(rate: Any) -> str:
     if callable(rate):
         raise ValueError("a function makes its rate, which a rule cannot call. Write a rate, or keep this in code.")
     try:
-        return rate_text(*import_string(f"{_PACKAGE}.backends.utils.parse_rate")(rate or _settings().default_limit))
+        return rate_in(rate or _settings().default_limit, import_string(f"{_PACKAGE}.backends.utils.parse_rate"))
     except Exception as error:  # its own, which it keeps to itself
         raise ValueError(f"its rate {rate!r} cannot be read: {error}.") from None
 

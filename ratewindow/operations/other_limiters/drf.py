@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from ratewindow.operations.other_limiters.found import Found, Limit, rate_text
+from ratewindow.operations.other_limiters.found import Found, Limit, rate_in
 from ratewindow.rules.site_routes import Route, routes
 
 _THROTTLES = "rest_framework.throttling"
@@ -66,12 +66,12 @@ def _scope_and_rate(view: Any, throttle: type) -> tuple[str, str] | None:
         if scope in rates:
             return None
         raise ValueError(f"its scope {scope!r} has no rate in DEFAULT_THROTTLE_RATES.")
-    return str(scope), _rate(rate)
+    return str(scope), rate_in(rate, _limit_and_seconds)
 
 
-def _rate(rate: Any) -> str:
+def _limit_and_seconds(rate: str) -> tuple[str, int]:
     """As REST framework reads it: the first letter of the unit."""
-    limit, _, period = str(rate).partition("/")
+    limit, _, period = rate.partition("/")
     if not limit.isdecimal() or period[:1] not in _PERIODS_S:
         raise ValueError(f"its rate {rate!r} cannot be read.")
-    return rate_text(limit, _PERIODS_S[period[0]])
+    return limit, _PERIODS_S[period[0]]

@@ -1,7 +1,7 @@
 """Limits that were found in code as the values of shadow rules: where each applies, and under which name."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 from typing import Any
@@ -118,6 +118,28 @@ def _name(text: str, taken: Iterable[str]) -> str:
     return next(each for number in count(1) if (each := name if number == 1 else f"{name}-{number}") not in (*taken, BLOCKS))
 
 
-def rate_text(limit: Any, period_s: Any) -> str:
-    """``5/60s``."""
-    return f"{int(limit)}/{int(period_s)}s"
+def rate_in(written: Any, read: Callable[[str], tuple[Any, Any]]) -> str:
+    """The rate as a rule has it: ``5/60s; 20/3600s``. `read` returns limit and seconds of one limit, or raises ValueError."""
+    rate = "; ".join(f"{int(limit)}/{int(period_s)}s" for limit, period_s in _pairs(written, read))
+    if not parse_rates(rate):
+        raise ValueError(f"it has no rate that can be read: {written!r}.")
+    return rate
+
+
+def _pairs(written: Any, read: Callable[[str], tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    """Limit and seconds of each limit, as other packages write several of them."""
+    if isinstance(written, tuple | list) and len(written) == 2 and all(isinstance(each, int) for each in written):
+        yield written[0], written[1]
+    elif isinstance(written, tuple | list):
+        for each in written:
+            yield from _pairs(each, read)
+    elif isinstance(written, str):
+        yield from map(read, limits_in(written))
+    else:
+        raise ValueError(f"it has no rate that can be read: {written!r}.")
+
+
+def limits_in(text: str) -> list[str]:
+    """``5/m`` and ``20/h`` of ``5/m,20/h``, of ``5 per m; 20 per h``, and of ``5/m/ip,20/h/user``, which names the key."""
+    spelt = [re.sub(r"\s*(/|\bper\b)\s*", "/", part.strip()) for part in re.split("[,;|]", text)]
+    return ["/".join(part.split("/")[:2]) for part in spelt if part]

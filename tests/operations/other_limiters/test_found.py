@@ -1,10 +1,12 @@
 """Where a limit applies, and under which name."""
 
+from typing import Any
+
 import pytest
 from django.test import override_settings
 from django.urls import include, path
 
-from ratewindow.operations.other_limiters.found import Found, Limit, translated
+from ratewindow.operations.other_limiters.found import Found, Limit, rate_in, translated
 from ratewindow.rules.site_routes import Route, routes
 from tests.support.other_limits_urls import plain
 
@@ -60,3 +62,37 @@ def test_names_are_names_of_rules_and_occur_once() -> None:
         "shop-b-y-now-2",
         "x" * 60,
     ]
+
+
+def halves(text: str) -> tuple[str, int]:
+    limit, _, unit = text.partition("/")
+    return limit, {"m": 60, "h": 3600}[unit[:1]]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "5/m,20/h",
+        "5/m; 20/h",
+        "5 per minute | 20 per hour",
+        "5/m/ip,20/h/user",
+        ["5/m", "20/h"],
+        ("5/m", "20 per hour"),
+        [(5, 60), "20/h"],
+        [["5/m"], [(20, 3600)]],
+    ],
+    ids=str,
+)
+def test_several_limits_are_read_as_others_write_them(written: Any) -> None:
+    assert rate_in(written, halves) == "5/60s; 20/3600s"
+
+
+@pytest.mark.parametrize("written", ["20/m/ip", (20, 60), [20, 60], ["20/m"]], ids=str)
+def test_one_limit_may_be_a_pair_or_name_its_key(written: Any) -> None:
+    assert rate_in(written, halves) == "20/60s"
+
+
+@pytest.mark.parametrize("written", ["", [], None, 5, "5/m,6/m", [5], [None, "5/m"]], ids=str)
+def test_what_is_no_rate_is_an_error_and_nothing_else(written: Any) -> None:
+    with pytest.raises(ValueError, match="no rate that can be read|two limits"):
+        rate_in(written, halves)
