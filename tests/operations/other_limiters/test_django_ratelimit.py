@@ -43,9 +43,13 @@ def test_a_call_of_its_functions_is_named_with_its_line_and_what_to_write_there(
     calls = [re.sub(r"py:\d+", "py:N", each) for each in found.left_out if each.startswith(file)]
     call = f"{file}:N: no rule stands for a call of"
     assert calls == [
-        f"{call} is_ratelimited(). Write not ratewindow.hit(group, request, rate='15/d', key='user_or_ip', "
-        "algorithm='fixed_window') there. Its method='POST' is a condition around it.",
-        f"{call} is_ratelimited(). Write not ratewindow.peek('posts', request, rate=any_rate, key=by_function, "
-        "algorithm='fixed_window') there.",
+        (
+            f"{call} is_ratelimited(). Write not ratewindow.hit(group, request, rate='15/d', key='user_or_ip', "
+            "algorithm='fixed_window') there. Its method='POST' is a condition around it."
+        ),
+        (
+            f"{call} is_ratelimited(). Write not ratewindow.peek('posts', request, rate=any_rate, key=by_function, "
+            "algorithm='fixed_window') there."
+        ),
         f"{call} get_usage(). Write ratewindow.peek('posts', request, rate='15/d', key='ip', algorithm='fixed_window') there.",
     ]

@@ -94,5 +94,5 @@ def test_one_limit_may_be_a_pair_or_name_its_key(written: Any) -> None:
 
 @pytest.mark.parametrize("written", ["", [], None, 5, "5/m,6/m", [5], [None, "5/m"]], ids=str)
 def test_what_is_no_rate_is_an_error_and_nothing_else(written: Any) -> None:
-    with pytest.raises(ValueError, match="no rate that can be read|two limits"):
+    with pytest.raises(ValueError, match=r"no rate that can be read|two limits"):
         rate_in(written, halves)
