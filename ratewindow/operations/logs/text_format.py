@@ -198,7 +198,7 @@ def _of_time(line: str, after: str, at: int) -> int:
 
 def _of_quoted(line: str, after: str, at: int) -> int:
     end = line.find(after, at)
-    while end > at and _is_escaped(line, at, end):
+    while end > at and line[end - 1] == "\\" and _is_escaped(line, at, end):
         end = line.find(after, end + 1)
     return end
 
