@@ -180,6 +180,17 @@ def test_no_page_has_a_digest_by_which_an_identity_could_be_tried_out(anonymize:
     assert opened not in hashlib.sha256(guessed).hexdigest()
 
 
+def test_a_conflict_of_two_people_says_what_changed_with_masks() -> None:
+    client, made = staff("view_override", "change_override"), overridden()
+    page = override_pages.change(made)
+    (opened,) = re.findall(r'name="opened" value="(\w+)"', override_pages.text(client.get(page)))
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": "all"}):
+        made.save()
+    text = override_pages.text(client.post(page, override_pages.typed(opened=opened, reason="once more")))
+    assert "This has been changed since you opened it" in text and f"Who: ip:{NETWORK} → ip:#" in text
+    assert ADDRESS not in text and LAST not in text
+
+
 def test_whoever_sees_masks_gets_the_same_explanation_of_each_address_of_a_masked_network(rule: RateRule) -> None:
     overridden()
     client = staff("view_raterule", "view_override")
