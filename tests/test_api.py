@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 import ratewindow
 from ratewindow import Decision, RateLimited, ratelimit
+from ratewindow.identity import custom_keys
 from ratewindow.models import Override, RateRule
 from ratewindow.reporting import counters
 from ratewindow.rulebook import current
@@ -358,6 +359,16 @@ class TestARateThatACallGives:
     def test_has_a_key_that_is_a_function_or_its_path(self, key: Any) -> None:
         one, two = (RequestFactory().get("/", headers={"x-tenant": name}) for name in ("one", "two"))
         assert [bool(ratewindow.hit("post", each, rate="1/d", key=key)) for each in (one, one, two)] == [True, False, True]
+
+    def test_may_have_a_key_that_is_made_for_each_call(self) -> None:
+        known = len(custom_keys.known())
+        told = []
+        for who in ("one", "two", "one"):
+            request = RequestFactory().get("/")
+            told.append(bool(ratewindow.hit("post", request, rate="1/d", key=lambda request: who)))
+        assert told == [True, True, False]
+        assert len(custom_keys.known()) == known + 1
+        assert not ratewindow.peek("post", RequestFactory().get("/"))  # a call without one knows it, too
 
     def test_a_bad_key_is_named(self) -> None:
         with pytest.raises(ValueError, match="'usr' is not a key"):

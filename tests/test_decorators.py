@@ -14,11 +14,15 @@ from django.urls import path
 from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 import ratewindow
 from ratewindow import ratelimit
 from ratewindow.checks.code import check_code
 from ratewindow.models import RateRule
+from ratewindow.rest_framework import RuleThrottle
 from ratewindow.rules import code_rates
 from ratewindow.testing import override_rules
 from tests.support.doors import decorated, get, plain, statuses
@@ -338,6 +342,19 @@ class TestADeclaredLimit:
         assert statuses(view, 2, headers={"x-plan": "1/h"}) == [200, 429]
         assert statuses(view, 3, REMOTE_ADDR="203.0.113.9") == [200] * 3  # without a plan
 
+    @pytest.mark.parametrize("rate", ["1/h", lambda request: "1/h"], ids=["text", "function"])
+    def test_may_be_named_by_a_throttle(self, rate: Any) -> None:
+        ratewindow.limit("export", rate)
+
+        class Export(APIView):
+            throttle_classes = [RuleThrottle]
+            throttle_rules = ["export"]
+
+            def get(self, request: Request) -> Response:
+                return Response("ok")
+
+        assert statuses(Export.as_view(), 2) == [200, 429]
+
     def test_may_have_an_async_rate_where_it_is_awaited(self) -> None:
         async def rate(who: Any) -> str:
             return "1/h"
@@ -394,7 +411,7 @@ class TestADeclaredLimit:
             {"algorithm": "token_bucket"},
             {"mode": "shadow"},
         ],
-        ids=str,
+        ids=lambda other: " ".join(f"{name}={getattr(value, '__name__', value)}" for name, value in other.items()),
     )
     def test_says_at_import_where_it_was_declared_otherwise(self, other: dict[str, Any]) -> None:
         here = r"tests/test_decorators\.py:\d+"

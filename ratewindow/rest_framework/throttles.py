@@ -27,6 +27,7 @@ from ratewindow.rest_framework.history import CacheOfDecided, is_charged, times,
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
+from ratewindow.rules.rate_argument import in_code
 from ratewindow.rules.rate_options import OF_LIMITS, Options, ViewOptions, parse_options
 from ratewindow.rules.rule import Rule, check_name
 
@@ -76,7 +77,7 @@ class RuleThrottle(_Throttle):
     def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
         found = []
         for name in self.names(view):
-            code = None if book.alone else code_rates.rule(name)
+            code = None if book.alone else in_code(name, request)
             found += book.named(name, code, request.method, warn=not code_rates.has_rate(name))
         return found
 

@@ -111,6 +111,12 @@ class GivenRate:
         return last or other
 
 
+def in_code(name: str, request: Any) -> Rule | None:
+    """The rate that code gives under a name, for this request: of a declared limit it may be a function's."""
+    declared = code_rates.declared(name)
+    return code_rates.rule(name) if declared is None else declared.rule(name, request)
+
+
 def of_call(name: str, rate: Rate | None, key: Key | None, options: CallOptions) -> GivenRate | None:
     """The rate of a call such as `hit`; of a call without one that of the limit that is declared under the name, if one is.
 
