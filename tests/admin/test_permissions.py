@@ -97,7 +97,7 @@ PAGES = [
     Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], LOOK_AT_BLOCK),
     Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], CHANGE_BLOCK, "action end_now"),
     Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], CHANGE_BLOCK, "action extend"),
-    Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], [{"view_override", "delete_override"}], "action delete_selected"),
+    Page("override_changelist", [*LOOK_AT_BLOCK, *RELEASE], DELETE_BLOCK, "action delete_selected"),
     Page("override_add", [{"add_override"}], [{"add_override"}], "new_block"),
     Page("override_change", LOOK_AT_BLOCK, CHANGE_BLOCK, "block"),
     Page("override_delete", DELETE_BLOCK, DELETE_BLOCK, "yes"),
