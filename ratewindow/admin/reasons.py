@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-LIMIT_OR_BLOCK = "limit or block"  # for readers who may not know of blocks
+LIMIT_OR_BLOCK = "limit_or_block"  # for readers who may not know of blocks
 REFUSED = {
     "limit": _("Over the limit"),
     "penalty": _("Locked out by a penalty"),

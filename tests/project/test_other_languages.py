@@ -40,7 +40,7 @@ pytestmark = pytest.mark.django_db
 PRODUCTS = "Redis|Valkey|YAML|JSON|UTC|RE2|kB|gunicorn|GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
 VALUES = "noeviction|always|shadow, enforce, off|blocks|internal|script|user|session|global"
 FIELDS = "username|docs|(limit|period)(?=:)|rules?(?=[:?])|key(?=[?])|(?<=" + wide("such as") + " )(name|limit)"
-PRESETS = "|".join(kind.name for kind in KINDS)
+PRESETS = "|".join(rf"{kind.name}(\.(address|name))?" for kind in KINDS)
 FORMATS = "|".join(NAMES)  # of logs
 DATA = re.compile(  # what pages show that is no text
     "|".join(
@@ -162,7 +162,8 @@ def test_explaining_a_code(page: Client) -> None:
 
 
 def test_the_state_of_several_processes_each_with_a_problem(page: Client) -> None:
-    values = {"count": 99, "requests": 100, "header": "x", "peer": "10.0.0.1", "page": "docs/", "client": "10.0.0.2"}
+    numbers, words = {"count": 99, "requests": 100}, {"header": "x", "page": "docs/", "line": "[]"}
+    values = {**numbers, **words, "peer": "10.0.0.1", "client": "10.0.0.2"}
     warnings = [*(message.format(**values) for message in proxy_warning.MESSAGES), stores.HOST_CLOCKS]
     away = {"breaker": "open", "degraded_since": "2026-11-20T12:03:00+00:00", "servers": ["Redis"], "error": "store:timeout"}
     failing = {"fallback": {"store:timeout": 30, "internal": 3}, "lately": {"decisions": 90, "failed": {"store:script": 30}}}
