@@ -4,6 +4,7 @@ At most `MOST_BYTES` are read, and never after other code has begun to read the 
 not kept. The view finds the body, the form, its files and the stream unread.
 """
 
+import codecs
 import json
 import math
 from io import BytesIO
@@ -47,13 +48,18 @@ def in_json(name: str, normaliser: Normaliser) -> Extractor:
 
 
 def either(name: str, normaliser: Normaliser) -> Extractor:
-    """The form field, else the member of the JSON, whatever the content type: for views that accept both."""
+    """The form field, or the member of the JSON, whatever the content type: for views that accept both.
+
+    Missing if one body is both and names two: which of them the view reads, only the view knows.
+    """
     prefix, steps = beginning("body", name), name.split(".")
 
     def value(request: HttpRequest) -> str | None:
         request = original(request)
-        sent = _form(request).get(name)
-        return typed(prefix, sent if isinstance(sent, str) and sent.strip() else _member(_any_json(request), steps), normaliser)
+        sent, member = _form(request).get(name), _member(_any_json(request), steps)
+        if not (isinstance(sent, str) and sent.strip()):
+            return typed(prefix, member, normaliser)
+        return typed(prefix, sent, normaliser) if member is None else None
 
     return value
 
@@ -124,12 +130,20 @@ def _any_json(request: HttpRequest) -> Any:
 
 
 def _parsed_json(request: HttpRequest) -> Any:
-    if (request.content_type or "") == "multipart/form-data" or (body := _body(request)) is None:
+    if (body := _body(request)) is None:
         return None
     try:
-        return json.loads(body)
+        return json.loads(body) if _is_unicode(request.encoding) else None
     except (ValueError, RecursionError):  # not JSON, not UTF-8, a number of thousands of digits, nested too deeply
         return None
+
+
+def _is_unicode(charset: str | None) -> bool:
+    """Whether all readers of JSON agree, or take none. By any other charset some views decode it, and others do not."""
+    try:
+        return not charset or codecs.lookup(charset).name.startswith(("utf-8", "utf-16", "utf-32"))
+    except LookupError:  # set by other code: Django takes none that is unknown
+        return False
 
 
 def _body(request: HttpRequest) -> bytes | None:

@@ -7,11 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.exceptions import BadRequest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.files.uploadhandler import MemoryFileUploadHandler
 from django.http import HttpRequest
 from django.test import AsyncRequestFactory, RequestFactory, override_settings
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+from rest_framework.exceptions import APIException
+from rest_framework.parsers import BaseParser, FormParser, JSONParser
+from rest_framework.request import Request
 
 from ratewindow.identity import recipe
 from ratewindow.identity.body_fields import MOST_BYTES
@@ -75,6 +79,19 @@ def test_that_key_reads_members_of_members_and_stands_beside_others() -> None:
     assert who("json:username", sent('{"username": "ann"}', "text/plain")) is None
     request = sent('{"username": "ann"}', "text/plain")
     assert (who("body:username", request), who("json:username", request)) == ("body:username:ann", None)
+
+
+IN_PARTS = '{"a": "--xContent-Disposition: form-data; name=username; b=",\r\n\r\n"c": "x7--x", "username": "ann"}'
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [('{"a": "&username=x7&", "username": "ann"}', FORM), (IN_PARTS, "multipart/form-data; boundary=x")],
+    ids=["form", "many parts"],
+)
+def test_that_key_is_missing_where_a_form_and_json_in_one_body_name_two(body: str, kind: str) -> None:
+    assert sent(body, kind).POST["username"] != json.loads(sent(body, kind).body)["username"] == "ann"
+    assert who("body:username", sent(body, kind)) is None
 
 
 def test_a_field_of_a_form_with_files_is_a_client_too() -> None:
@@ -175,6 +192,57 @@ def test_a_form_is_what_says_that_it_is(kind: str) -> None:
 @pytest.mark.parametrize("charset", ["nonsense", "latin-1", "utf-16"])
 def test_a_form_in_another_charset_makes_no_error(charset: str) -> None:
     who("post:username", sent("username=ann", f"{FORM}; charset={charset}"))
+
+
+OTHER_CODECS = (
+    "utf-7",
+    "hz",
+    "iso-2022-jp",
+    "latin-1",
+    "cp037",
+    "unicode_escape",
+    "raw_unicode_escape",
+    "idna",
+    "punycode",
+    "rot13",
+)
+SPELLED = {"utf-7": b"+AGE-nn", "hz": b"~{~}ann", "iso-2022-jp": b"\x1b(Bann", "unicode_escape": b"\\x61nn", "punycode": b"ann-"}
+
+
+def read_by_view(request: HttpRequest, parser: type[BaseParser]) -> str | None:
+    try:
+        return str(Request(request, parsers=[parser()]).data["username"])
+    except (APIException, KeyError, UnicodeError):
+        return None
+
+
+@pytest.mark.parametrize("charset", OTHER_CODECS)
+@pytest.mark.parametrize("spelled", [None, b"ann"], ids=["its spelling", "plain"])
+@pytest.mark.parametrize("key", ["json:username", "body:username"])
+def test_json_in_a_charset_that_readers_may_pass_over_is_missing(charset: str, spelled: bytes | None, key: str) -> None:
+    """REST framework follows the charset, ``json.loads`` does not: one name would be many."""
+    body = b'{"username": "' + (spelled or SPELLED.get(charset, b"ann")) + b'"}'
+    assert who(key, sent(body, f"{JSON}; charset={charset}")) is None
+
+
+@pytest.mark.parametrize("charset", ["", "utf-8", "UTF8", "utf-8-sig", "nonsense", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+def test_json_is_read_as_rest_framework_reads_it_or_it_takes_none(charset: str, codec: str) -> None:
+    kind = f"{JSON}; charset={charset}" if charset else JSON
+    request = sent('{"username": "änn"}'.encode(codec), kind)
+    assert who("json:username", request) == "json:username:änn"
+    assert read_by_view(request, JSONParser) in ("änn", None)
+
+
+@pytest.mark.parametrize("charset", [*OTHER_CODECS, "", "utf-8", "utf-8-sig", "utf-16", "nonsense"])
+def test_a_form_in_any_charset_is_read_as_the_view_reads_it_or_the_view_takes_none(charset: str) -> None:
+    kind = f"{FORM}; charset={charset}" if charset else FORM
+    request = sent(b"username=" + SPELLED.get(charset, b"ann"), kind)
+    found = read_by_view(request, FormParser)
+    assert who("post:username", sent(request.body, kind)) == (f"post:username:{found}" if found else None)
+    if charset not in ("", "utf-8", "nonsense"):
+        with pytest.raises(BadRequest):
+            _ = sent(request.body, kind).POST
 
 
 @pytest.mark.parametrize(
