@@ -8,7 +8,7 @@ from ratewindow.operations.known_views import CODES, LOGINS, RESETS, SIGN_UPS, U
 from ratewindow.overrides import users
 from ratewindow.rules.site_routes import Route, classes_of
 
-_LOGIN_NAME = re.compile(r"(\w+_)?(log[-_]?in|sign[-_]?in)", re.IGNORECASE)
+_LOGIN_NAME = re.compile(r"([\w-]+[-_])?a?(log|sign)[-_]?in([-_](api|view))?", re.IGNORECASE)  # `a` as in Django's own `alogin`
 _RESET_NAME = re.compile(r"(\w+_)?(password[-_]?reset|reset[-_]?password|(forgot|lost)[-_]?password)", re.IGNORECASE)
 _CODE_NAME = re.compile(
     r"(\w+_)?(t?otp|[2m]fa|two[-_]?factor|(one[-_]?time|verify|verification|confirm|login|send|resend|request)[-_]?(code|otp|sms))"

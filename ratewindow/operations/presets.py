@@ -15,7 +15,7 @@ from ratewindow.operations.known_views import is_about_accounts, is_of_a_package
 from ratewindow.operations.login_routes import NameField, is_code, is_login, is_reset, is_sign_up, name_field, names_looked_for
 from ratewindow.rules import code_rates
 from ratewindow.rules.count_when import LOGIN_FAILED
-from ratewindow.rules.site_routes import Route, routes
+from ratewindow.rules.site_routes import Route, classes_of, place_of, routes
 
 MOST_PREFIXES = 3  # of an API that is in several places
 _SEARCH = re.compile(r"(^|[-_/:])search([-_/]|$)", re.IGNORECASE)
@@ -24,6 +24,7 @@ _BY_PATH = re.compile(r"[-_/](export|csv|xlsx)(/|$)|\.(csv|xlsx)$", re.IGNORECAS
 _PARAMETER = re.compile(r"<[^>]*>/?")
 _API = re.compile(r".*?/api/", re.IGNORECASE)
 _API_VIEW = "rest_framework.views.APIView"
+_BASIC, _WAYS = "rest_framework.authentication.BasicAuthentication", "authentication_classes"
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ _LOGINS = (
         ),
     ),
 )
-_ASSUMED_NAME = NameField("post:username", is_always_sent=False)  # where there is no view to ask
+_ASSUMED_NAME = NameField("body:username", is_always_sent=False)  # where there is no view to ask
 
 KINDS = (
     Kind(
@@ -332,16 +333,32 @@ def _group(kind: Kind, known: Sequence[Route], taken: set[str], used: Mapping[tu
     for ready in (each for place in chosen for each in _presets(kind, place)):
         user = used.get((ready.fields["applies_to"], ready.fields["pattern"], ready.fields["key"] if kind.parts else ""), "")
         found.append(replace(ready, used_by=user) if user else _with_free_name(ready, taken))
+    notes = (*(_note(place) for place in chosen if place.name is None), *_notes_on_headers(known)) if kind.parts else ()
     if found:
-        return Group(kind, tuple(found), notes=tuple(_note(place) for place in chosen if kind.parts and place.name is None))
+        return Group(kind, tuple(found), notes=notes)
     blanks = _presets(kind, Place(kind.to_fill_in, "", _ASSUMED_NAME))
-    return Group(kind, (), tuple(_with_free_name(each, taken) for each in blanks))
+    return Group(kind, (), tuple(_with_free_name(each, taken) for each in blanks), notes)
+
+
+def _notes_on_headers(known: Sequence[Route]) -> list[str]:
+    """Said where REST framework takes a name and a password with each request to a view, as it does by default."""
+    shown = [pair for route in known for pair in classes_of(route.way.callback)]
+    taken = {way for __, view, given in shown for way in given.get(_WAYS, getattr(view, _WAYS, ()))}
+    if not any(place_of(base) == _BASIC for way in taken for base in way.__mro__):
+        return []
+    return [
+        gettext(
+            "REST framework takes a user name and a password with any request to some views (BasicAuthentication), and rules for "
+            "pages to log in do not see that. Take it out of authentication_classes, or limit failed logins of each address by a "
+            "rule for all requests."
+        )
+    ]
 
 
 def _note(place: Place) -> str:
     text = gettext(
         "{place}: no field with the login name was found. Its view has no form and no serializer with a field named {names}. "
-        "So only addresses are counted. If you know the field, add two more rules: per post:FIELD, and per ip+post:FIELD."
+        "So only addresses are counted. If you know the field, add two more rules: per body:FIELD, and per ip+body:FIELD."
     )
     return text.format(place=place.pattern, names=one_of(names_looked_for()))
 

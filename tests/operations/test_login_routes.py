@@ -111,6 +111,21 @@ def test_what_serves_accounts_and_editors_is_neither_an_api_nor_a_search(known: 
     assert [found[kind] for kind in ("api", "search", "export")] == [(), (), ()]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["login", "alogin", "async_login", "user-login", "api-v1-login", "login-view", "login_api", "sign_in", "staff-log-in"],
+)
+def test_a_login_of_the_sites_own_is_found_by_its_name(name: str) -> None:
+    with site(path("x/", _view(["site.views.Mine"], ["POST"]), name=name)):
+        assert labels(routes(), is_login) == [name]
+
+
+@pytest.mark.parametrize("name", ["login_done", "login-help", "design_in", "last-logins", "login-history", "catalogin", "blogin"])
+def test_what_is_only_about_logins_is_none(name: str) -> None:
+    with site(path("x/", _view(["site.views.Mine"], ["POST"]), name=name)):
+        assert labels(routes(), is_login) == []
+
+
 @pytest.mark.parametrize("name", ["otp", "verify_code", "login_code", "two-factor", "user_mfa_verify", "send-sms", "request-otp"])
 def test_a_code_of_the_sites_own_is_found_by_its_name(name: str) -> None:
     with site(path("x/", _view(["site.views.Mine"], ["POST"]), name=name)):

@@ -11,6 +11,7 @@ from django.forms import EmailField
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from django.views import View
+from rest_framework.authentication import BasicAuthentication, TokenAuthentication
 from rest_framework.generics import GenericAPIView
 from rest_framework.routers import DefaultRouter
 from rest_framework.serializers import CharField, Serializer
@@ -105,6 +106,22 @@ class TestLogins:
             first, _ = notes("login")
         assert first.startswith("user_login: no field with the login name was found.")
         assert "a field named username, email or login." in first
+        assert first.endswith("two more rules: per body:FIELD, and per ip+body:FIELD.")  # which a view of JSON sends, too
+
+    def test_a_site_whose_rest_framework_takes_a_password_with_every_request_is_told_so(self) -> None:
+        class ByToken(Orders):
+            authentication_classes = [TokenAuthentication]
+
+        class MyBasic(BasicAuthentication):
+            pass
+
+        for classes in ({}, {"authentication_classes": [MyBasic]}):
+            with site(path("a/", LoginView.as_view(), name="login"), path("b/", Orders.as_view({"get": "list"}, **classes))):
+                assert [each[:15] for each in notes("login")] == ["REST framework "]
+            with site(path("b/", Orders.as_view({"get": "list"}, **classes))):
+                assert [each[:15] for each in notes("login")] == ["REST framework "]
+        with site(path("a/", LoginView.as_view(), name="login"), path("b/", ByToken.as_view({"get": "list"}))):
+            assert notes("login") == []
 
     def test_the_field_of_a_serializer_is_found_in_form_and_json(self) -> None:
         class Login(Serializer):
@@ -112,6 +129,7 @@ class TestLogins:
 
         class Token(GenericAPIView):
             serializer_class = Login
+            authentication_classes = ()
 
             def post(self, request: HttpRequest) -> HttpResponse:
                 return HttpResponse()
@@ -262,7 +280,7 @@ class TestWhatIsProposed:
         with site(path("about/", view)):
             missing = {group.kind.name: group.to_fill_in for group in presets.groups() if not group.found}
         assert list(missing) == ["login", "password-reset", "sign-up", "one-time-code", "api", "search", "export"]
-        assert [each.fields["key"] for each in missing["login"]] == ["ip+post:username", "ip", "post:username"]
+        assert [each.fields["key"] for each in missing["login"]] == ["ip+body:username", "ip", "body:username"]
         assert not any(ready.is_complete for blanks in missing.values() for ready in blanks)
         assert all(group.kind.missing for group in presets.groups() if group.kind.name != "everything")
 

@@ -105,7 +105,7 @@ def _create(groups: Sequence[Group], options: dict[str, Any], tried_on: Mapping[
 def _section(group: Group, created: Sequence[str], found: Mapping[str, Tried]) -> str:
     head = f"{group.kind.title}. {group.kind.why}"
     if not group.found:
-        return f"{head}\n{group.kind.missing}"
+        return "\n".join([head, str(group.kind.missing), *group.notes])
     parts = [f"{each.name}: {each.why}" for each in group.found if not each.used_by and group.kind.parts]
     reasons = [f"{each.name}: {found[each.name].why}" for each in group.found if not each.used_by and found]
     rows = table(HEADS, [_row(each, created, found) for each in group.found])
