@@ -11,6 +11,7 @@ from ratewindow.models import RateRule
 from ratewindow.store import database, state_keys
 
 POSTGRES = {"ENGINE": "django.db.backends.postgresql", "HOST": "db.internal", "PORT": "", "NAME": "shop", "OPTIONS": {}}
+LIBPQ = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGOPTIONS", "PGSERVICE")
 MYSQL = {**POSTGRES, "ENGINE": "django.db.backends.mysql"}
 SQLITE = {**POSTGRES, "ENGINE": "django.db.backends.sqlite3", "HOST": ""}
 
@@ -29,8 +30,9 @@ def address_of(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(database, "held", lambda: Wrapper({**settings, **other}))
         return database.address()
 
-    for name in ("PGHOST", "PGPORT"):
+    for name in (*LIBPQ, "PGSERVICEFILE", "PGSYSCONFDIR"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/nowhere")
     return address_of
 
 
@@ -90,6 +92,76 @@ def test_the_environment_names_the_server_of_postgresql_where_the_settings_do_no
     monkeypatch.setenv("PGHOST", "db.staging")
     assert address_of(POSTGRES, HOST="") == address_of(POSTGRES, HOST="db.staging")
     assert address_of(MYSQL, HOST="") == address_of(MYSQL, HOST="localhost")
+
+
+SERVICE: dict[str, Any] = {"HOST": "", "NAME": "", "OPTIONS": {"service": "s1"}}
+SERVICES = "# ours\n[other]\nhost=db.other\n[s1]\n  host=db.internal\n  port=5433\n  dbname=shop%s\n  password=%(x)\n"
+
+
+@pytest.fixture(params=["PGSERVICEFILE", "HOME", "PGSYSCONFDIR", "servicefile"])
+def write_services(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Writes a file of services where libpq finds it; returns the settings of a database that names one."""
+
+    def write(text: str) -> dict[str, Any]:
+        path = tmp_path / {"HOME": ".pg_service.conf"}.get(request.param, "pg_service.conf")
+        path.write_text(text)
+        if request.param == "servicefile":
+            return {**SERVICE, "OPTIONS": {"service": "s1", "servicefile": str(path)}}
+        monkeypatch.setenv(request.param, str(path if request.param == "PGSERVICEFILE" else tmp_path))
+        return SERVICE
+
+    return write
+
+
+@pytest.mark.parametrize("other", ["host=db.staging", "hostaddr=10.0.0.7", "port=5434", "dbname=x", "options=-c search_path=x"])
+def test_a_service_of_postgresql_is_where_its_file_says(address_of: Any, write_services: Any, other: str) -> None:
+    plain = "[s1]\nhost=db.internal\n"
+    here = address_of(POSTGRES, **write_services(plain))
+    assert here == address_of(POSTGRES, NAME="", OPTIONS={"service": "s1"})
+    assert address_of(POSTGRES, **write_services(f"[s1]\n{other}\n")) != here
+    assert address_of(POSTGRES, **write_services(f"[x]\n{other}\n{plain}[y]\n{other}\n")) == here
+
+
+def test_the_settings_come_before_the_service_and_the_service_before_the_environment(
+    address_of: Any, write_services: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = write_services(SERVICES)["OPTIONS"]
+    there = {"HOST": "db.internal", "PORT": 5433, "NAME": "shop%s", "OPTIONS": options}
+    assert address_of(POSTGRES, **there) == address_of(POSTGRES, HOST="", NAME="", OPTIONS=options)
+    monkeypatch.setenv("PGHOST", "db.elsewhere")
+    monkeypatch.setenv("PGDATABASE", "elsewhere")
+    assert address_of(POSTGRES, **there) == address_of(POSTGRES, HOST="", NAME="", OPTIONS=options)
+    first = {"HOST": "db.first", "PORT": "1", "NAME": "first", "OPTIONS": options}
+    assert address_of(POSTGRES, **first).startswith("postgresql db.first 1 first ")
+    by_options = {"HOST": "", "NAME": "", "OPTIONS": {**options, "host": "db.first", "port": 1, "dbname": "first"}}
+    assert address_of(POSTGRES, **by_options) == address_of(POSTGRES, **first)
+
+
+def test_the_environment_names_the_service_where_the_settings_do_not(
+    address_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "services").write_text(SERVICES)
+    monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
+    named = address_of(POSTGRES, **SERVICE)
+    monkeypatch.setenv("PGSERVICE", "s1")
+    assert address_of(POSTGRES, HOST="", NAME="") == named
+    assert address_of(MYSQL, HOST="") == address_of(MYSQL, HOST="localhost")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "host=db.internal\n", "[s1", "[other]\nhost=x\n", "\0", "[s1]\nldap://x/y?z\n[S1]\nhost=x\n"]
+)
+def test_a_file_of_services_that_says_nothing_leaves_the_name(address_of: Any, write_services: Any, text: str) -> None:
+    assert address_of(POSTGRES, **write_services(text)) == "postgresql localhost 5432  service=s1"
+
+
+def test_a_file_of_services_that_cannot_be_read_leaves_the_name(
+    address_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "binary").write_bytes(b"[s1]\nhost=\xff\n")
+    for path in (tmp_path, tmp_path / "none", tmp_path / "binary"):
+        monkeypatch.setenv("PGSERVICEFILE", str(path))
+        assert address_of(POSTGRES, **SERVICE) == "postgresql localhost 5432  service=s1"
 
 
 def test_a_file_is_the_same_by_every_path_and_another_one_in_another_folder(
