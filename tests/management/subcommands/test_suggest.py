@@ -9,6 +9,7 @@ from django.contrib.auth.views import LoginView
 from django.core.management import CommandError, call_command
 from django.http import HttpResponse
 from django.urls import path
+from rest_framework.views import APIView
 
 from ratewindow.models import Edit, RateRule
 from tests.support.log_files import busy_hours
@@ -69,6 +70,14 @@ def test_where_the_field_of_a_login_is_not_known_it_says_what_it_looked_for():
         assert "user_login: no field with the login name was found." in suggest()
         [note] = json.loads(suggest("--json"))["notes"]
     assert "named username, email or login" in note
+
+
+def test_a_site_without_a_login_hears_of_the_passwords_that_rest_framework_takes():
+    with site(path("api/orders/", APIView.as_view())):
+        said = suggest()
+        [note] = json.loads(suggest("--json"))["notes"]
+    assert f"No page to log in was found among this site's URLs.\n{note}" in said
+    assert "BasicAuthentication" in note
 
 
 def test_what_a_rule_of_the_site_already_meets_keeps_no_other_from_being_saved():
