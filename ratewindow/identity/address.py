@@ -13,6 +13,7 @@ from ratewindow.limiter.problem import Problem
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 LONGEST_CACHED = 256  # characters of REMOTE_ADDR and X-Forwarded-For: long headers are sent to fill the memory
+MOST_BEFORE = 8  # hops before the client that are looked at: a header can have thousands
 LONGEST_ADDRESS = 100  # characters, with brackets, port and zone; a longer text is no address and is not cached
 
 
@@ -29,15 +30,15 @@ def client_address(request: HttpRequest) -> str:
         forwarded = ""
     client = (_client if len(peer) + len(forwarded) <= LONGEST_CACHED else _client.__wrapped__)(peer, forwarded)
     if proxy_warning.watching:
-        proxy_warning.observe(meta, client, _before_client(peer, forwarded))
+        proxy_warning.observe(meta, client, _before_client(peer, forwarded), client == client_of(peer, ""))
     return client
 
 
-def _before_client(peer: str, forwarded: str) -> str:
-    """What X-Forwarded-For names to the left of the client, as a client; empty if nothing."""
+def _before_client(peer: str, forwarded: str) -> list[str]:
+    """What X-Forwarded-For names to the left of the client, the nearest few, as clients."""
     settings = conf.current()
     _, before = _found(peer, forwarded, settings.trusted_proxies)
-    return _masked(parse_address(before), settings.ipv4_prefix, settings.ipv6_prefix) if before else ""
+    return [_masked(parse_address(each), settings.ipv4_prefix, settings.ipv6_prefix) for each in before[-MOST_BEFORE:]]
 
 
 def client_of(peer: str, forwarded: str) -> str:
@@ -99,24 +100,24 @@ def _address(peer: str, forwarded: str, trusted: Any) -> Address | None:
     return _found(peer, forwarded, trusted)[0]
 
 
-def _found(peer: str, forwarded: str, trusted: Any) -> tuple[Address | None, str]:
-    """The client, and the entry of X-Forwarded-For to its left, which nobody vouches for."""
+def _found(peer: str, forwarded: str, trusted: Any) -> tuple[Address | None, list[str]]:
+    """The client, and the entries of X-Forwarded-For to its left, which nobody vouches for."""
     direct = _direct(peer)
     if not forwarded:
-        return direct, ""
+        return direct, []
     hops = [part.strip() for part in forwarded.split(",")]
     if isinstance(trusted, int):
         # With n proxies the n-th address from the right was written by the outermost of them.
         candidate = parse_address(hops[-trusted]) if trusted <= len(hops) else None
-        return candidate or direct, hops[-trusted - 1] if trusted < len(hops) else ""
+        return candidate or direct, hops[:-trusted]
     # Only a proxy on this machine can write to a unix socket.
     if peer not in proxy_warning.UNIX_SOCKETS and not _trusted(direct, trusted):
-        return direct, hops[-1]
+        return direct, hops[-1:]
     while hops:
         address = parse_address(hops.pop())
         if address is None or not _trusted(address, trusted):
-            return address or direct, hops[-1] if hops else ""
-    return address, ""  # every hop is a trusted proxy: the left-most one began the request
+            return address or direct, hops
+    return address, hops  # every hop is a trusted proxy: the left-most one began the request
 
 
 def _trusted(address: Address | None, networks: Any) -> bool:

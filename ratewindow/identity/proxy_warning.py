@@ -7,7 +7,7 @@ The sample is the first hundred requests that are counted by address, and a hund
 import ipaddress
 import logging
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +19,8 @@ logger = logging.getLogger("ratewindow")
 
 SAMPLE = 100  # requests
 MOSTLY = 90  # of them
+FEW = 20  # requests that show a proxy behind those that are trusted: fewer are chance
+HALF = 0.45  # of those that X-Forwarded-For came with, and a margin
 BROWSERS = 3  # different ones: health checks of a load balancer are rightly one client
 MOST_NAMED = 5  # networks that are trusted already
 AGAIN_S = 600.0
@@ -33,10 +35,12 @@ class _Sample:
     """What the requests of one sample have in common."""
 
     def __init__(self) -> None:
-        self.seen = self.forwarded = self.behind = 0
+        self.seen = self.forwarded = 0
         self.peer = self.header = self.server = ""
         self.clients = Counter[str]()
-        self.before: set[str] = set()  # to the left of the clients in X-Forwarded-For
+        self.carrying = Counter[str]()  # the requests of each client that have X-Forwarded-For
+        self.before = defaultdict[str, Counter[tuple[str, ...]]](Counter)  # what is to the left of each client there
+        self.direct: set[str] = set()  # clients on the internet that came without a trusted proxy
         self.agents: set[int] = set()
 
 
@@ -67,30 +71,39 @@ def _forwarding(meta: Mapping[str, Any]) -> str:
     return header if header and (peer in UNIX_SOCKETS or peer not in meta[header]) else ""
 
 
-def observe(meta: Mapping[str, Any], client: str, before: str = "") -> None:
+def observe(meta: Mapping[str, Any], client: str, before: list[str], direct: bool) -> None:
     """Add one request, counted for the address `client`, to the sample; called only while `watching`. `before` is what
-    X-Forwarded-For has to its left."""
+    X-Forwarded-For has to its left, and `direct` says that it is the peer itself."""
     if meta.get(SUPPOSED):
         return
     sample = _sample
     if meta.get("SERVER_NAME") != "testserver":  # Django's test client always has one address
-        _note(sample, meta, client, before)
+        _note(sample, meta, client)
+        if meta.get("HTTP_X_FORWARDED_FOR"):
+            _note_before(sample, client, before, direct)
     sample.seen += 1
     if sample.seen >= SAMPLE:
         _conclude(sample)
 
 
-def _note(sample: _Sample, meta: Mapping[str, Any], client: str, before: str) -> None:
+def _note(sample: _Sample, meta: Mapping[str, Any], client: str) -> None:
     if header := _forwarding(meta):
         sample.forwarded, sample.header = sample.forwarded + 1, header
         sample.peer = "" if (peer := meta.get("REMOTE_ADDR") or "") in UNIX_SOCKETS else peer
     sample.server = str(meta.get("SERVER_SOFTWARE") or "")
     sample.clients[client] += 1
-    if before and before != client:
-        sample.behind += 1
-        sample.before.add(before)
     if len(sample.agents) < BROWSERS:
         sample.agents.add(hash(meta.get("HTTP_USER_AGENT")))
+
+
+def _note_before(sample: _Sample, client: str, before: list[str], direct: bool) -> None:
+    sample.carrying[client] += 1
+    public = not _is_private(client)
+    if direct and public:
+        sample.direct.add(client)
+    # A private address before a public one is behind a company's proxy, which is none of the site's.
+    if named := tuple(each for each in before if each != client and not (public and _is_private(each))):
+        sample.before[client][named] += 1
 
 
 def _conclude(sample: _Sample) -> None:
@@ -111,13 +124,27 @@ def _of(sample: _Sample) -> str:
         header = sample.header.removeprefix("HTTP_").replace("_", "-").title()
         message = _FORWARDED if sample.peer else _FORWARDED_AT_SOCKET
         return message.format(**values, count=sample.forwarded, header=header, peer=sample.peer)
-    if sample.behind >= MOSTLY and len(sample.before) > len(sample.clients):
-        ((client, _),) = sample.clients.most_common(1)
-        return _BEHIND.format(**values, count=sample.behind, client=client, line=_line_with(client))
+    proxy, count = _unnamed_proxy(sample)
+    if proxy:
+        return _BEHIND.format(**values, count=count, client=proxy, line=_line_with(proxy))
     if len(sample.clients) == 1 and _is_private(client := next(iter(sample.clients))):
         at_socket, waitress = client == "unknown", sample.server.startswith("waitress")
         return _ONE_CLIENT[at_socket, waitress].format(**values, client=client)
     return ""
+
+
+def _unnamed_proxy(sample: _Sample) -> tuple[str, int]:
+    """The client that seems to be a proxy, since several addresses stand before it, and how many requests show that."""
+    # Without a trusted proxy a client writes the header itself; only where nobody else comes may it be one.
+    ignored = sample.direct if len(sample.clients) > 1 else set()
+    before = {client: named for client, named in sample.before.items() if client not in ignored}
+    carrying = sum(count for client, count in sample.carrying.items() if client not in ignored)
+    varied = [client for client in before if len(before[client]) > 1]
+    # A proxy may have edges of one visitor each; one client that forges must not be counted with what others send.
+    count = sum(before[client].total() for client in (before if len(varied) > 1 else varied))
+    if count < max(FEW, HALF * carrying):
+        return "", 0
+    return max(varied, key=lambda client: len(before[client])), count
 
 
 def _line_with(client: str) -> str:

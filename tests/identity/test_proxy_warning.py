@@ -156,9 +156,62 @@ def test_a_cdn_of_several_edges_is_told_too() -> None:
     assert "All visitors of the proxy 104.16.0." in address_warnings()[0]
 
 
+THROUGH_TWO = {"HTTP_X_FORWARDED_FOR": "198.51.100.{n}, 104.16.0.5, 151.101.1.1"}
+TO_BALANCER = {"HTTP_X_FORWARDED_FOR": "203.0.113.{n}"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "client", "count"),
+    [
+        ([(100, THROUGH_TWO)], "151.101.1.1", 100),
+        ([(34, {"HTTP_USER_AGENT": "health check"}), (66, EDGE)], "104.16.0.5", 66),
+        ([(75, {"HTTP_USER_AGENT": "health check"}), (25, EDGE)], "104.16.0.5", 25),
+        ([(20, TO_BALANCER), (80, EDGE)], "104.16.0.5", 80),
+        ([(50, TO_BALANCER), (50, EDGE)], "104.16.0.5", 50),
+        ([(60, {"REMOTE_ADDR": "203.0.113.{n}", **TO_BALANCER}), (40, EDGE)], "104.16.0.5", 40),  # past the balancer
+    ],
+)
+def test_a_cdn_is_told_though_not_all_requests_show_it(parts: list[tuple[int, dict[str, str]]], client: str, count: int) -> None:
+    for requests, extra in parts:
+        visits(requests, setting=["10.0.0.0/8"], **extra)
+    (told,) = address_warnings()
+    assert told.startswith(f"All visitors of the proxy {client} count as one, if it is a proxy: {count} of 100 requests name")
+
+
+def test_a_proxy_within_a_company_is_told_too() -> None:
+    visits(setting=["10.0.0.1/32"], HTTP_X_FORWARDED_FOR="192.168.1.{n}, 10.0.0.9")
+    assert "All visitors of the proxy 10.0.0.9 count as one" in address_warnings()[0]
+
+
+def test_a_cdn_of_almost_as_many_edges_as_visits_is_told_too() -> None:
+    visits(75, setting=1, HTTP_X_FORWARDED_FOR="198.51.100.{n}, 104.16.0.{n}")
+    visits(25, setting=1, HTTP_X_FORWARDED_FOR="203.0.113.{n}, 104.16.0.{n}")
+    assert "All visitors of the proxy 104.16.0." in address_warnings()[0]
+
+
+def test_a_client_that_reaches_the_server_past_the_balancer_is_no_cdn() -> None:
+    visits(98, setting=["10.0.0.0/8"], REMOTE_ADDR="203.0.113.250", HTTP_X_FORWARDED_FOR="6.6.{n}.6")
+    visits(2, setting=["10.0.0.0/8"])
+    assert address_warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("forged", "behind_proxies", "health_checks"), [(44, 0, 0), (40, 20, 0), (19, 0, 81)], ids=["half", "among proxies", "few"]
+)
+def test_a_client_that_forges_fewer_than_half_of_the_headers_is_no_cdn(
+    forged: int, behind_proxies: int, health_checks: int
+) -> None:
+    visits(forged, setting=["10.0.0.0/8"], HTTP_X_FORWARDED_FOR="6.6.{n}.6, 203.0.113.250")
+    visits(behind_proxies, setting=["10.0.0.0/8"], HTTP_X_FORWARDED_FOR="8.8.8.{n}, 82.145.0.{n}")
+    visits(health_checks, setting=["10.0.0.0/8"])
+    visits(SAMPLE - forged - behind_proxies - health_checks, setting=["10.0.0.0/8"], **TO_BALANCER)
+    assert address_warnings() == []
+
+
 @pytest.mark.parametrize(
     "forwarded",
     [
+        "192.168.1.{n}, 203.0.113.1, 104.16.0.5",  # a company with two proxies
         "192.168.1.{n}, 104.16.0.{n}",  # each visitor behind a proxy of their own
         "6.6.6.6, 104.16.0.{n}",
         "104.16.0.{n}, 104.16.0.{n}",
