@@ -5,7 +5,6 @@
 several that must all match, ``ip:203.0.113.9+post:username:ann``.
 """
 
-import re
 from itertools import product
 from typing import NamedTuple
 
@@ -28,12 +27,6 @@ _OF_BROWSERS = frozenset(
     """accept accept-encoding accept-language cache-control connection content-type host origin pragma
     upgrade-insecure-requests x-forwarded-host x-forwarded-port x-forwarded-proto""".split()
 )
-# Sent without anybody's doing: what browsers, proxies and sites add has no end, so a list of it would have none, either.
-SENT_UNASKED = ("cookie", "header", "jwt")
-_KEY_LIKE = re.compile(
-    r"(^|-)(api|access|auth|client|csrf|id|refresh|session|xsrf)?(key|token|secret|signature)\Z|authorization\Z|(^|-)session-?id\Z"
-)
-_LEAST_OF_KEY = 12  # characters; "none", "undefined" and versions are shorter
 
 
 class Subject(NamedTuple):
@@ -56,15 +49,6 @@ class Subject(NamedTuple):
         if self.network is not None:
             return self.network.length < _WIDEST[self.network.version]
         return self.everybody or (bool(self.key) and all(map(_identifies_nobody, self.key.split("+"))))
-
-    @property
-    def maybe_of_all(self) -> frozenset[str]:
-        """The headers, cookies and claims by which alone it tells its clients, and which all visitors may send alike; empty if
-        a part of it identifies a client."""
-        parts = split(self.text) if self.key else ()
-        if any(map(_identifies, parts)):
-            return frozenset()
-        return frozenset(filter(sent_unasked, map(_key_of, parts)))
 
     @property
     def one_client(self) -> bool:
@@ -169,22 +153,6 @@ def network_of(text: str) -> Network:
 def _identifies_nobody(key: str) -> bool:
     kind, _, name = key.partition(":")
     return kind in _OF_REQUESTS or (kind == "header" and (name in _OF_BROWSERS or name.startswith("sec-")))
-
-
-def sent_unasked(key: str) -> bool:
-    return key.partition(":")[0] in SENT_UNASKED
-
-
-def _identifies(part: str) -> bool:
-    """Whether a typed value identifies a client by itself: of what is sent unasked `user-agent` does, and a key or token."""
-    kind, name, value = kind_and_name(part)
-    if kind not in SENT_UNASKED:
-        return kind not in _OF_REQUESTS
-    name = name.lower().replace("_", "-")
-    if name == "user-agent":
-        return kind == "header"
-    is_long = "." in value if is_hashed(part) else len(value.rpartition(" ")[2]) >= _LEAST_OF_KEY  # without Bearer
-    return is_long and not name.startswith("sec-") and _KEY_LIKE.search(name) is not None
 
 
 def _client_length(version: int) -> int:

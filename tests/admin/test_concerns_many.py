@@ -6,7 +6,9 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from ratewindow import ratekey
 from ratewindow.admin.concerns_many import concerns_many
+from ratewindow.identity import custom_keys
 from ratewindow.models import Override, RateRule
 from ratewindow.rules import code_rates
 from tests.support.document_pages import IMPORT, written
@@ -42,6 +44,28 @@ OF_ALL = [
     "jwt:iss:https://example.com",
     "header:priority:#AAAAAAAAAAAAAAAA.aaaa",
     "header:x-api-key:#AAAAAAAAAAAAAAAA",
+    "post:next:/admin/",
+    "post:username:ann",
+    "post:grant_type:password",
+    "post:next:#AAAAAAAAAAAAAAAA",
+    "query:x:1",
+    "get:x:1",
+    "get:x:#AAAAAAAAAAAAAAAA",
+    "query:utm_source:google",
+    "query:key:short",
+    "json:jsonrpc:2.0",
+    "json:user.email:ann@example.com",
+    "body:x:1",
+    "route:login+post:next:/",
+    "method:POST+post:next:/admin/",
+    "header:priority:u=0, i+query:page:1",
+    "country:DE",
+    "country:DE+method:GET",
+    "scope:public",
+    "scope:public+method:GET",
+    "scope:public+ip:0.0.0.0/0",
+    "scope:public+header:te:trailers",
+    "scope:public+country:DE",
 ]
 OF_ONE = [
     "header:user-agent:a robot",
@@ -53,10 +77,24 @@ OF_ONE = [
     "cookie:sessionid:0123456789abcdef",
     "header:priority:u=0, i+user:42",
     "ip:203.0.113.9+header:te:trailers",
-    "post:username:ann",
+    "ip:203.0.113.9+post:username:ann",
+    "post:next:/admin/+session:0123456789abcdef",
+    "scope:acme+user:42",
+    "scope:acme+ip:203.0.113.9",
+    "country:DE+ip:203.0.113.9",
+    "query:api_key:correct-horse-battery",
+    "post:access_token:0123456789abcdef",
+    "json:token:0123456789abcdef",
     "ip:203.0.113.0/24",
     "group:staff",
 ]
+
+
+@pytest.fixture(autouse=True)
+def country(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key of the site's own, which is the same for all visitors but the authors of these blocks."""
+    monkeypatch.setattr(custom_keys, "_registered", {})
+    ratekey("country")(lambda request: "FR")
 
 
 def staff(*codenames: str) -> Client:
@@ -69,7 +107,7 @@ def staff(*codenames: str) -> Client:
 
 @pytest.mark.parametrize("identity", OF_ALL)
 @pytest.mark.parametrize("action", ["allow", "block", "rate"])
-def test_a_header_that_identifies_nobody_takes_the_permission_in_both_forms(identity: str, action: str) -> None:
+def test_what_identifies_nobody_takes_the_permission_in_both_forms(identity: str, action: str) -> None:
     adding, rate = staff("add_override", "view_override", "view_identity"), "99/s" if action == "rate" else ""
     sent = typed(action=action, identity=identity, rate=rate, rule="search")
     assert TOLD in errors(adding.post(ADD, sent))
@@ -96,9 +134,10 @@ def test_it_takes_it_also_to_edit_one_or_to_let_it_last_again() -> None:
     assert kept[some.pk] == some.expires_at
 
 
-def test_it_takes_it_also_to_import_one() -> None:
-    one = {**BLOCK, "identity": "header:te:trailers", "action": "allow"}
-    names = ("add_raterule", "change_raterule", "view_raterule", "add_override", "view_identity")
+@pytest.mark.parametrize("identity", ["header:te:trailers", "post:next:/admin/", "country:DE", "scope:public"])
+def test_it_takes_it_also_to_import_one(identity: str) -> None:
+    one = {**BLOCK, "identity": identity, "action": "allow"}
+    names = ("add_raterule", "change_raterule", "view_raterule", "add_override", "view_override", "view_identity")
     sent = {"pasted": written(document(overrides=[one]))}
     told = "which takes the permission to switch all limits off"
     assert told in staff(*names).post(IMPORT, sent).content.decode()
@@ -117,12 +156,28 @@ def test_it_takes_it_also_to_import_one() -> None:
         ("header:x-tenant", "enforce", "header:te:trailers", False),
         ("ip+header:user-agent+header:accept-language", "enforce", "header:accept-language:de", False),
         ("header:x-a+header:x-b", "enforce", "header:x-a:1+header:x-b:2", True),
+        ("header:x-a+header:x-b", "enforce", "header:x-a:1+header:te:trailers", False),
+        ("header:x-tenant", "enforce", "header:x-tenant:acme+header:te:trailers", True),
+        ("header:x-tenant", "enforce", "scope:acme+header:x-tenant:acme", True),
+        ("ip+post:username", "enforce", "post:username:ann", True),
+        ("ip+post:username", "enforce", "post:next:/admin/", False),
+        ("ip+post:username", "shadow", "post:username:ann", False),
+        ("get:token", "enforce", "query:token:1", True),
+        ("json:user.email+route", "enforce", "json:user.email:ann@example.com", True),
+        ("country", "enforce", "country:DE", True),
+        ("country", "shadow", "country:DE", False),
+        ("ip+country", "enforce", "country:DE", False),
+        ("scope", "enforce", "scope:acme", True),
+        ("scope", "enforce", "scope:acme+method:GET", True),
+        ("scope", "shadow", "scope:acme", False),
+        ("user+scope", "enforce", "scope:acme", False),
+        ("scope+country", "enforce", "scope:acme", False),
+        ("ip+route", "enforce", "route:login+post:next:/", False),
+        ("global", "enforce", "post:next:/admin/", False),
     ],
 )
-def test_a_header_identifies_clients_if_an_enforced_rule_counts_by_it(
-    key: str, mode: str, identity: str, is_of_one: bool
-) -> None:
-    """Whoever may add rules in shadow may not enforce them, and so not make a header one that counts."""
+def test_what_an_enforced_rule_counts_by_identifies_clients(key: str, mode: str, identity: str, is_of_one: bool) -> None:
+    """Whoever may add rules in shadow may not enforce them, and so not make a field one that counts."""
     RateRule.objects.define("tenants", "5/m", key=key, mode=mode)
     assert concerns_many(identity) is not is_of_one
 
