@@ -13,8 +13,8 @@ from ratewindow.models import Override, RateRule
 from ratewindow.rules import code_rates
 from tests.support.document_pages import IMPORT, written
 from tests.support.documents import BLOCK, document
-from tests.support.override_pages import ADD, LIST, change, typed, typed_above_the_list
-from tests.support.rule_pages import errors
+from tests.support.override_pages import ADD, LIST, UNDO, change, quick, typed, typed_above_the_list, undo_of
+from tests.support.rule_pages import errors, said
 
 pytestmark = pytest.mark.django_db
 
@@ -187,3 +187,24 @@ def test_a_rate_in_code_counts_by_it_too(monkeypatch: Any) -> None:
     monkeypatch.setattr(code_rates, "uses", lambda: {"export": {use}})
     assert not concerns_many("header:x-tenant:acme")
     assert concerns_many("header:te:trailers")
+
+
+def test_an_undo_that_lets_it_last_longer_takes_it_too(admin_client: Client) -> None:
+    """What somebody else has meant to end, too, is as it was: ended already."""
+    wide = Override.objects.allow("*", rule="search", duration="1h")
+    changing = staff("change_override", "view_override")
+    response = changing.post(quick("end", wide), follow=True)
+    admin_client.post(quick("end", wide))
+    response = changing.post(UNDO, {"before": undo_of(response)}, follow=True)
+    assert "You need the permission to switch all limits off to extend" in said(response)
+    assert "Nothing" not in said(response)
+    assert not Override.objects.in_force().exists()
+
+
+def test_an_undo_that_lets_it_last_no_longer_does_not() -> None:
+    Override.objects.allow("*", rule="search", duration="1h")
+    both = staff("change_override", "view_override", "switch_limits")
+    (wide,) = Override.objects.in_force()
+    response = both.post(quick("extend", wide), follow=True)
+    staff("change_override", "view_override").post(UNDO, {"before": undo_of(response)})
+    assert Override.objects.get().expires_at == wide.expires_at

@@ -1,5 +1,6 @@
 """The pages of blocks and exemptions in the admin: their addresses, and what a browser sends to them."""
 
+import re
 from typing import Any
 
 from django.urls import reverse
@@ -21,6 +22,12 @@ def quick(name: str, override: Override) -> str:
 
 def text(response: Any) -> str:
     return str(response.content.decode())
+
+
+def undo_of(response: Any) -> str:
+    """What the button of the message sends to `UNDO`."""
+    (before,) = re.findall(r'name="before" value="([^"]+)"', text(response))
+    return str(before)
 
 
 def typed(**fields: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Ending and extending blocks and exemptions from their list, each with an undo in its message."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.contrib import admin, messages
 from django.contrib.admin import ModelAdmin
 from django.core import signing
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
+from django.db import router, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow.admin import switch_page
 from ratewindow.admin.addresses import reverse
 from ratewindow.admin.concerns_many import concerns_many
-from ratewindow.admin.masking import display
+from ratewindow.admin.masking import display, fingerprint
 from ratewindow.admin.post_button import post_button
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import some_of
@@ -43,14 +43,10 @@ def end_now(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
 
 @admin.action(description=_("Extend selected ones by 1 hour"), permissions=["change"])
 def extend(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
-    lasting = overrides.not_ended().filter(expires_at__year__lt=YEARS.stop)  # None has no year
-    if not switch_page.may_switch(request) and (wide := [each.pk for each in lasting if concerns_many(each.identity)]):
-        messages.error(request, _EXTEND_FORBIDDEN)
-        lasting = lasting.exclude(pk__in=wide)
     _set_ends(
         model_admin,
         request,
-        lasting,
+        overrides.not_ended().filter(expires_at__year__lt=YEARS.stop),  # None has no year
         lambda override: override.expires_at + HOUR if override.expires_at else None,
         gettext("Extended by 1 hour: %s."),
         gettext("Nothing to extend: they have ended or have no end. Add a new one in place of one that has ended."),
@@ -77,7 +73,7 @@ def extend_instead(model_admin: "ModelAdmin[Any]", request: HttpRequest, first: 
 
 
 def undo(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
-    """Restore the ends that the message's button has sent."""
+    """Restore the ends that the message's button has sent, of those that are still as its action has left them."""
     try:
         before, adder = signing.loads(request.POST.get("before", ""), salt=_SALT, max_age=UNDO_S)
     except signing.BadSignature:
@@ -89,9 +85,10 @@ def undo(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> HttpResponse:
     if not before:
         messages.error(request, gettext("This can no longer be undone. Change the time in the form instead."))
         return HttpResponseRedirect(reverse(_LIST))
-    ends = {int(pk): parse_datetime(end) if end else None for pk, end in before}
-    overrides = Override.objects.get_queryset().filter(pk__in=ends)
-    _set_ends(model_admin, request, overrides, lambda each: ends[each.pk], gettext("Undone: %s."), str(_GONE))
+    ends = {int(pk): parse_datetime(end) if end else None for pk, end, _ in before}
+    left_as = {int(pk): state for pk, _, state in before}
+    overrides = Override.objects.get_queryset().select_for_update().filter(pk__in=ends)
+    _set_ends(model_admin, request, overrides, lambda each: ends[each.pk], gettext("Undone: %s."), str(_GONE), left_as)
     return HttpResponseRedirect(reverse(_LIST))
 
 
@@ -102,28 +99,50 @@ def _set_ends(
     new_end: Callable[[Override], datetime | None],
     done: str,
     nothing_done: str,
+    left_as: Mapping[int, str] | None = None,
 ) -> None:
-    """Set a new end of each, log it, and offer to undo it."""
-    before, names = [], []
-    with transaction.atomic():
+    """Set a new end of each for which this person may, log it, and offer to undo it. `left_as` is the state each has to be in."""
+    before, names, changed, forbidden = [], [], [], []
+    with transaction.atomic(using=router.db_for_write(Override)):
         for override in overrides:
-            before.append((override.pk, override.expires_at.isoformat() if override.expires_at else ""))
-            override.expires_at = new_end(override)
-            override.save(update_fields=["expires_at"])
-            model_admin.log_change(request, override, [{"changed": {"fields": ["until"]}}])
-            names.append(display(request, override.identity))
+            name, end = display(request, override.identity), new_end(override)
+            if left_as is not None and _state(override) != left_as[override.pk]:
+                changed.append(name)
+            elif _is_longer(override, end) and not switch_page.may_switch(request) and concerns_many(override.identity):
+                forbidden.append(name)
+            else:
+                old = override.expires_at.isoformat() if override.expires_at else ""
+                override.expires_at = end
+                override.save(update_fields=["expires_at"])
+                model_admin.log_change(request, override, [{"changed": {"fields": ["until"]}}])
+                before.append((override.pk, old, _state(override)))
+                names.append(name)
+    if changed:
+        messages.warning(request, gettext("These have been changed meanwhile and stay as they are: %s.") % some_of(changed))
+    if forbidden:
+        messages.error(request, _EXTEND_FORBIDDEN)
     if names:
         messages.success(request, _with_undo(request, done % some_of(names), before))
-    else:
+    elif not (changed or forbidden):
         messages.info(request, nothing_done)
+
+
+def _is_longer(override: Override, end: datetime | None) -> bool:
+    return override.expires_at is not None and (end is None or end > override.expires_at)
+
+
+def _state(override: Override) -> str:
+    """By which an undo knows that nobody has changed it since."""
+    moments = [each and time_zone.aware(each).timestamp() for each in (override.starts_at, override.expires_at)]
+    return fingerprint([override.identity, override.action, override.rule, override.rate, *moments])
 
 
 def added(request: HttpRequest, message: str, override: Override) -> SafeString:
     """A message about a new one, whose undo ends it: that takes no more than the permission to add it."""
-    return _with_undo(request, message, [(override.pk, time_zone.now().isoformat())], str(request.user.pk))
+    return _with_undo(request, message, [(override.pk, time_zone.now().isoformat(), _state(override))], str(request.user.pk))
 
 
-def _with_undo(request: HttpRequest, message: str, before: Iterable[tuple[int, str]], adder: str = "") -> SafeString:
+def _with_undo(request: HttpRequest, message: str, before: Iterable[tuple[int, str, str]], adder: str = "") -> SafeString:
     """A message with a button to undo; `adder` may press it without further permission."""
     fields = {"before": signing.dumps([list(before), adder], salt=_SALT), "reason": gettext("Undone")}
     return format_html("{} {}", message, post_button(request, reverse("admin:ratewindow_override_undo"), gettext("Undo"), fields))

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.core import signing
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from ratewindow.models import Override
-from tests.support.override_pages import LIST, UNDO, quick, text
+from tests.support.override_pages import LIST, UNDO, quick, text, undo_of
 
 pytestmark = pytest.mark.django_db
 
@@ -84,6 +85,51 @@ class TestList:
         assert "This can no longer be undone." in told
         override.refresh_from_db()
         assert override.expires_at is not None
+
+    def test_an_undo_does_not_revive_what_somebody_else_has_ended(self, page: Client) -> None:
+        override = Override.objects.allow("*", rule="search", duration="2h")
+        kept = undo_of(page.post(quick("end", override), follow=True))
+        page.post(UNDO, {"before": kept}, follow=True)
+        page.post(quick("end", override), follow=True)
+        ended = Override.objects.get()
+        told = text(page.post(UNDO, {"before": kept}, follow=True))
+        assert "These have been changed meanwhile and stay as they are: *." in told
+        assert "Undone" not in told
+        assert Override.objects.get().expires_at == ended.expires_at
+
+    @pytest.mark.parametrize(
+        "since",
+        [
+            {"identity": "ip:203.0.113.0/24"},
+            {"action": "block"},
+            {"rule": "login"},
+            {"rate": "9/s"},
+            {"starts_at": timezone.now() + timedelta(hours=1)},
+            {"expires_at": None},
+            {"expires_at": timezone.now() + timedelta(hours=9)},
+        ],
+    )
+    def test_an_undo_leaves_what_has_been_changed_since(self, page: Client, since: dict[str, Any]) -> None:
+        override = Override.objects.rate("ip:203.0.113.9", "5/s", rule="search", duration="2h")
+        kept = undo_of(page.post(quick("extend", override), follow=True))
+        Override.objects.filter(pk=override.pk).update(**since)
+        before = Override.objects.get().expires_at
+        assert "These have been changed meanwhile" in text(page.post(UNDO, {"before": kept}, follow=True))
+        assert Override.objects.get().expires_at == before
+
+    def test_of_several_an_undo_brings_back_those_that_are_as_it_left_them(self, page: Client) -> None:
+        one, other = (Override.objects.block(f"ip:203.0.113.{last}", duration="2h") for last in (1, 2))
+        response = page.post(LIST, {"action": "end_now", "_selected_action": [one.pk, other.pk]}, follow=True)
+        Override.objects.filter(pk=other.pk).update(rule="login")
+        told = text(page.post(UNDO, {"before": undo_of(response)}, follow=True))
+        assert "Undone: ip:203.0.113.1." in told
+        assert "stay as they are: ip:203.0.113.2." in told
+
+    def test_an_undo_does_not_tell_who_it_was_for(self, page: Client) -> None:
+        """What is signed can be read, also by staff who see identities masked."""
+        override = Override.objects.block("ip:203.0.113.9", duration="2h")
+        kept = undo_of(page.post(quick("end", override), follow=True))
+        assert "203.0.113" not in signing.b64_decode(kept.split(":")[0].lstrip(".").encode()).decode()
 
     def test_each_change_is_a_post_with_a_token(self, page: Client, boss: User) -> None:
         override = Override.objects.block("ip:203.0.113.9", duration="2h")

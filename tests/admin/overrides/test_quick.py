@@ -1,6 +1,5 @@
 """The short form above the list of blocks and exemptions."""
 
-import re
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +11,7 @@ from django.utils import timezone
 
 from ratewindow.models import Override
 from tests.support.commands import from_me
-from tests.support.override_pages import LIST, UNDO
+from tests.support.override_pages import LIST, UNDO, undo_of
 from tests.support.override_pages import typed_above_the_list as typed
 from tests.support.rule_pages import errors, said
 
@@ -37,7 +36,7 @@ def test_an_address_is_blocked_for_an_hour_refused_and_let_go_again(page: Client
     assert timedelta(minutes=59) < made.expires_at - timezone.now() <= timedelta(hours=1)
     assert "Blocked ip:203.0.113.9 until " in said(response)
     assert from_me(1) == [429]
-    (before,) = re.findall(r'name="before" value="([^"]+)"', response.content.decode())
+    before = undo_of(response)
     assert "Undone: ip:203.0.113.9." in said(page.post(UNDO, {"before": before}, follow=True))
     assert from_me(1) == [200]
     assert LogEntry.objects.count() == 2
@@ -100,10 +99,19 @@ def test_it_takes_the_permission_to_add_and_no_other(client: Client) -> None:
     assert "203.0.113.9" not in said(response)
 
 
+@pytest.mark.parametrize("has_zones", [True, False])
+def test_what_was_added_is_undone_whatever_it_is(page: Client, settings: Any, has_zones: bool) -> None:
+    settings.USE_TZ = has_zones
+    fields = {"identity": "header:X-Api-Key:correct-horse-battery", "lasts": "until", "expires_at": "2126-01-02T03:04"}
+    response = page.post(LIST, typed(action="rate", rate="5/m", rule="login", **fields), follow=True)
+    assert "Undone: " in said(page.post(UNDO, {"before": undo_of(response)}, follow=True))
+    assert not Override.objects.in_force().exists()
+
+
 def test_whoever_added_a_block_may_undo_it_and_nobody_else_without_the_right_to_change_it(client: Client) -> None:
     adding = staff(client, "view_override", "add_override")
     response = adding.post(LIST, typed(), follow=True)
-    (before,) = re.findall(r'name="before" value="([^"]+)"', response.content.decode())
+    before = undo_of(response)
     other = Client()
     other.force_login(User.objects.create(username="other", is_staff=True))
     assert other.post(UNDO, {"before": before}).status_code == 403
