@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import last_hour, own_page
 from ratewindow.admin.addresses import reverse
-from ratewindow.admin.masking import display
+from ratewindow.admin.masking import whom
 from ratewindow.admin.recorded import RecordedAdmin
 from ratewindow.admin.switch_page import may_switch
 from ratewindow.admin.wording import sentence
@@ -109,7 +109,7 @@ def _questions(request: HttpRequest, before: edit_check.Before) -> list[Question
     names = {each.rule.name for each in found if isinstance(each, Lockout)}
     sentences = {row.name: sentence(row) for row in RateRule.objects.filter(name__in=names).prefetch_related("windows")}
     return [
-        Question(display(request, each.override.identity) if isinstance(each, StaffBlock) else sentences[each.rule.name], each)
+        Question(whom(request, each.override.identity) if isinstance(each, StaffBlock) else sentences[each.rule.name], each)
         for each in found
     ]
 

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
 from ratewindow.operations.staff import may_view_overrides
-from ratewindow.overrides.subjects import in_words, masked
+from ratewindow.overrides.subjects import in_words, masked, veiled
 
 
 def may_see(request: HttpRequest) -> bool:
@@ -28,5 +28,10 @@ def fingerprint(values: Any) -> str:
 
 
 def display(request: HttpRequest, identity: str) -> str:
-    """An identity as the user of this request may see it."""
+    """A client that sends requests, as the user of this request may see it: with masks that tell it from others."""
     return in_words(identity) if may_see(request) else masked(identity)
+
+
+def whom(request: HttpRequest, identity: str) -> str:
+    """Whom an override is for, or a release, as the user of this request may see it: with masks that lead to no client."""
+    return in_words(identity) if may_see(request) else veiled(identity)

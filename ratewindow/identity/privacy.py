@@ -77,6 +77,12 @@ def anonymous(part: str) -> str:
     return part.partition(".")[0] if part.startswith("ip:") else part
 
 
+def kind_alone(part: str) -> str:
+    """A typed value as ``kind:name:…``, with the hint of its hash: nothing that could be compared with the hash of a guess."""
+    value = kind_and_name(hidden := anonymous(part))[2]
+    return f"{hidden.removesuffix(value)}…{value.partition('.')[2]}"
+
+
 def _hashed(part: str, pepper: str) -> str:
     kind, _, value = kind_and_name(part)
     hint = "" if kind == "ip" else _hint(value)

@@ -5,6 +5,7 @@
 several that must all match, ``ip:203.0.113.9+post:username:ann``.
 """
 
+from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 
@@ -118,13 +119,23 @@ def stored_forms(subject: Subject) -> set[str]:
 
 def masked(text: str) -> str:
     """For staff who may not see identities: enough to tell two of them apart, not enough to identify a client."""
+    return _masked(text, privacy.anonymous)
+
+
+def veiled(text: str) -> str:
+    """As `masked`, without the hash: whoever could find it here, too, would know that the client of a row is the one that they
+    guess."""
+    return _masked(text, privacy.kind_alone)
+
+
+def _masked(text: str, each: Callable[[str], str]) -> str:
     try:
         subject = parse_subject(text)
     except ValueError:
         return "somebody"
     network = subject.network
     if network is None:
-        parts = map(privacy.anonymous, split(subject.text))
+        parts = map(each, split(subject.text))
         return " + ".join(parts) if subject.key else subject.text
     if network.version == 4:
         return f"ip:{network.first.rpartition('.')[0]}.x" if network.length > _SHOWN[4] else subject.text

@@ -15,11 +15,14 @@ from urllib.parse import urlencode
 import pytest
 import time_machine
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
 from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
 
 from ratewindow import ratelimit
+from ratewindow.admin.report import acts
+from ratewindow.identity import hashed, is_hashed, joined
 from ratewindow.models import AlertChannel, Edit, Override, RateRule
 from ratewindow.operations import release
 from ratewindow.operations.documents.values import of_override
@@ -180,6 +183,87 @@ def test_no_page_has_a_digest_by_which_an_identity_could_be_tried_out(anonymize:
     assert opened not in hashlib.sha256(guessed).hexdigest()
 
 
+def test_two_blocks_with_the_same_values_have_two_digests_or_one_could_be_tried_out_by_another() -> None:
+    client = staff(*MASKED, "change_override")
+    texts = [override_pages.text(client.get(override_pages.change(overridden()))) for _ in range(2)]
+    one, other = (re.findall(r'name="opened" value="(\w+)"', text)[0] for text in texts)
+    assert one != other
+
+
+HASHES = re.compile(r"#[A-Za-z0-9_-]{16}(?![A-Za-z0-9_-])")
+
+
+@pytest.mark.parametrize(
+    ("anonymize", "identity", "mask"),
+    [
+        ("none", "user:4711", "user:…"),
+        ("none", "post:username:vip", "post:username:…"),
+        ("none", joined([f"ip:{ADDRESS}", "post:username:vip"]), "ip:… + post:username:…"),
+        ("none", hashed("post:username:vip"), "post:username:…"),
+        ("secrets", "header:x-api-key:correct-horse-7f2c", "header:x-api-key:…7f2c"),
+        ("all", f"ip:{ADDRESS}", "ip:…"),
+        ("all", "user:4711", "user:…"),
+    ],
+)
+def test_no_page_about_blocks_has_a_hash_that_a_guess_could_be_compared_with(
+    rule: RateRule, anonymize: str, identity: str, mask: str
+) -> None:
+    ask(1, address="198.51.100.7")
+    AlertChannel.objects.create(name="ops", way="log")
+    client = staff("view_override", "change_override", "add_override", "delete_override", "release_identity", "switch_limits")
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": anonymize}):
+        made = overridden(identity=identity, expires_at=None)
+        if not is_hashed(identity):
+            release.release(identity)
+        made.refresh_from_db()
+        shown = visited(client, pages(made))
+        shown["ended"] = said(client.post(override_pages.quick("end", made), follow=True))
+        chosen = {"action": "delete_selected", "_selected_action": made.pk}
+        shown["deletes several"] = said(client.post(override_pages.LIST, chosen))
+    assert [page for page, text in shown.items() if HASHES.search(text)] == []
+    of_row = [reverse(f"admin:ratewindow_override_{each}", args=[made.pk]) for each in ("change", "delete", "history")]
+    assert [page for page in (override_pages.LIST, "deletes several", *of_row) if mask not in shown[page]] == []
+
+
+def test_the_log_of_the_admin_names_neither_client_nor_mask_nor_rule_nor_reason() -> None:
+    """Django shows it to whoever may delete the user who did these things."""
+    define("login", "3/h", path="/login/", key="ip")
+    boss = Client()
+    boss.force_login(User.objects.create_superuser("boss"))
+    some = {"identity": ADDRESS, "rule": "login", "reason": REASON}
+    boss.post(override_pages.ADD, override_pages.typed(**some))
+    made = Override.objects.get()
+    boss.post(override_pages.LIST, override_pages.typed_above_the_list(**{**some, "identity": "user:4711"}))
+    boss.post(override_pages.change(made), override_pages.typed(rule="login", reason=f"{REASON}, again"))
+    boss.post(override_pages.quick("extend", made))
+    ended = override_pages.text(boss.post(override_pages.quick("end", made), follow=True))
+    boss.post(override_pages.UNDO, {"before": re.findall(r'name="before" value="([^"]+)"', ended)[0]})
+    boss.post(RELEASE, some)
+    restored = reverse("admin:ratewindow_history_restore", args=[Edit.objects.filter(kind="override").last().pk, "after"])
+    digest = re.findall(r'name="shown" value="(\w+)"', override_pages.text(boss.get(restored)))[0]
+    boss.post(restored, {"shown": digest, "reason": REASON})
+    boss.post(reverse("admin:ratewindow_override_delete", args=[made.pk]), {"post": "yes"})
+    chosen = {"action": "delete_selected", "_selected_action": Override.objects.get().pk, "post": "yes"}
+    boss.post(override_pages.LIST, chosen)
+    assert not Override.objects.exists() and LogEntry.objects.count() == 10
+    colleague = staff()
+    User.objects.latest("pk").user_permissions.add(Permission.objects.get(codename="delete_user"))
+    page = said(colleague.get(reverse("admin:auth_user_delete", args=[boss.session["_auth_user_id"]])))
+    assert page.count("Log entry: ") == 10 and f"Added “block {made.pk}”." in page and "Changed “client” — Released." in page
+    assert [each for each in ("203.0.113", "user:", "login", REASON) if each in page.partition("Log entry")[2]] == []
+
+
+def test_the_report_does_not_tell_of_a_client_that_it_is_blocked_to_who_sees_masks() -> None:
+    define("name", "1/h", path="/login/", mode="enforce", key="post:username")
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": "all"}):
+        blocked = overridden(identity="post:username:vip")
+        request = RequestFactory().get("/")
+        request.user = User.objects.get(pk=staff(*MASKED).session["_auth_user_id"])
+        assert acts.blocked(request, blocked.identity) == ""
+        request.user = User.objects.create_superuser("boss")
+        assert REASON in acts.blocked(request, blocked.identity)
+
+
 def test_a_conflict_of_two_people_says_what_changed_with_masks() -> None:
     client, made = staff("view_override", "change_override"), overridden()
     page = override_pages.change(made)
@@ -187,7 +271,7 @@ def test_a_conflict_of_two_people_says_what_changed_with_masks() -> None:
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": "all"}):
         made.save()
     text = override_pages.text(client.post(page, override_pages.typed(opened=opened, reason="once more")))
-    assert "This has been changed since you opened it" in text and f"Who: ip:{NETWORK} → ip:#" in text
+    assert "This has been changed since you opened it" in text and f"Who: ip:{NETWORK} → ip:…" in text
     assert ADDRESS not in text and LAST not in text
 
 

@@ -9,7 +9,7 @@ from django.db import models
 from django.utils.formats import date_format
 from django.utils.translation import gettext
 
-from ratewindow.admin.masking import display
+from ratewindow.admin.masking import whom
 from ratewindow.conf import time_zone
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow
@@ -54,7 +54,7 @@ def title(request: Any, change: Change) -> str:
         return gettext("Rule %s") % change.name
     if change.what == SWITCH:
         return gettext("Switch of all limits")
-    who = display(request, values["identity"])
+    who = whom(request, values["identity"])
     who = f"{who} ({values['rule']})" if values.get("rule") else who
     match values["action"]:
         case "block":
@@ -92,7 +92,7 @@ def _value(request: Any, field: Any, value: Any) -> str:
     if value is None or value == "":
         return str(dict(field.flatchoices).get(value, "–"))
     if isinstance(field, SubjectField):
-        return display(request, value)
+        return whom(request, value)
     if isinstance(value, bool):
         return gettext("Yes") if value else gettext("No")
     if isinstance(field, MomentField):

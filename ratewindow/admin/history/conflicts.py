@@ -40,7 +40,7 @@ class ConflictForm(MergedErrorsForm):
         super().__init__(*args, **kwargs)
         self._subject = None if self.instance._state.adding else _subject(self.instance)
         if self._subject is not None and not self.is_bound:
-            self.initial[OPENED] = fingerprint(_read(self._subject))
+            self.initial[OPENED] = _digest(self._subject, _read(self._subject))
 
     def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean()
@@ -48,9 +48,9 @@ class ConflictForm(MergedErrorsForm):
         if self._subject is None or not opened:
             return cleaned
         now = _read(self._subject, lock=True)
-        if fingerprint(now) != opened:
+        if _digest(self._subject, now) != opened:
             self.data: Any = self.data.copy()
-            self.data[OPENED] = fingerprint(now)  # saved again, it replaces what this page tells of
+            self.data[OPENED] = _digest(self._subject, now)  # saved again, it replaces what this page tells of
             self.add_error(None, ValidationError(_in_words(self.request, self._subject, opened, now), code="conflict"))
         return cleaned
 
@@ -61,7 +61,7 @@ def rebased(request: HttpRequest, rule: RateRule, prefix: str) -> QueryDict:
     Limits that somebody else has added appear as they are, and those that somebody else has deleted as new ones.
     """
     opened = request.POST.get(OPENED)
-    if not opened or opened == fingerprint(_read(_subject(rule))):
+    if not opened or opened == _digest(_subject(rule), _read(_subject(rule))):
         return request.POST
     left = {str(window.pk): window for window in rule.windows.all()}
     typed = [
@@ -94,10 +94,15 @@ def _read(subject: Subject, lock: bool = False) -> Values | None:
     return read(subject, router.db_for_write(RateRule), lock=lock)
 
 
+def _digest(subject: Subject, values: Values | None) -> str:
+    """Of this row alone: another with the same values has another one, or a reader of masks could try values out."""
+    return fingerprint([*subject, values])
+
+
 def _in_words(request: HttpRequest, subject: Subject, opened: str, now: Values | None) -> str:
     """Who has changed what since the form was opened, and what to do."""
     edits = list(Edit.objects.filter(kind=subject.kind, subject=subject.name)[:MOST_EDITS])
-    seen = next((number for number, edit in enumerate(edits) if fingerprint(edit.after) == opened), None)
+    seen = next((number for number, edit in enumerate(edits) if _digest(subject, edit.after) == opened), None)
     later = edits[: len(edits) if seen is None else seen]
     before = edits[seen].after if seen is not None else later[-1].before if later else None
     found = "; ".join(map(_line, lines(request, Change(subject.kind, before, now)))) if before and now else ""

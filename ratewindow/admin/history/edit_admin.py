@@ -23,7 +23,7 @@ from ratewindow.admin.history import finding, restore_page
 from ratewindow.admin.history.changes_in_words import clock
 from ratewindow.admin.history.entries import entries, entry, way_in_words
 from ratewindow.admin.history.rights import viewable
-from ratewindow.admin.masking import display
+from ratewindow.admin.masking import whom
 from ratewindow.admin.registering import register
 from ratewindow.admin.wording import ago
 from ratewindow.models import Edit, Override, RateRule
@@ -149,7 +149,7 @@ def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
     kinds = [Edit.Kind.RULE, Edit.Kind.RECORDING] if is_rule else [Edit.Kind.OVERRIDE]
     edits = Edit.objects.filter(kind__in=kinds, subject=row.name if is_rule else str(row.pk))
     shown = Paginator(edits, ON_A_PAGE).get_page(request.GET.get(PAGE_VAR))
-    name = row.name if is_rule else row.words_for(display(request, row.identity))
+    name = row.name if is_rule else row.words_for(whom(request, row.identity))
     context = {
         **model_admin.admin_site.each_context(request),
         "title": gettext("History of %s") % name,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow.admin.addresses import reverse
 from ratewindow.admin.history import changes_in_words
 from ratewindow.admin.history.changes_in_words import Line, clock
-from ratewindow.admin.masking import display
+from ratewindow.admin.masking import whom
 from ratewindow.admin.wording import ago
 from ratewindow.conf.in_words import listed
 from ratewindow.models import Edit
@@ -60,7 +60,7 @@ def entries(edits: Iterable[Edit], request: HttpRequest) -> list[Entry]:
 def title(edit: Edit, request: HttpRequest) -> str:
     """``Rule login``, ``Block: ip:203.0.113.9``; an identity as the user of this request may see it."""
     if edit.kind == Edit.Kind.RELEASE:
-        return gettext("Client %s") % display(request, edit.subject)
+        return gettext("Client %s") % whom(request, edit.subject)
     if edit.kind == Edit.Kind.RECORDING:
         return gettext("Recording of %s") % edit.subject
     return changes_in_words.title(request, _change(edit))

@@ -15,7 +15,7 @@ from ratewindow.admin.wording import ago, origin
 from ratewindow.admin.wording import until as until_in_words
 from ratewindow.conf import time_zone
 from ratewindow.models import Override
-from ratewindow.overrides.subjects import in_words, masked
+from ratewindow.overrides.subjects import in_words, veiled
 
 _ACTIONS = {"allow": _("Exempt"), "block": _("Block"), "rate": _("Rate")}
 
@@ -34,7 +34,7 @@ def row_in_full(override: Override) -> SafeString:
 
 @admin.display(description=_("who"))
 def row_masked(override: Override) -> SafeString:
-    return _row(override, masked(override.identity))
+    return _row(override, veiled(override.identity))
 
 
 def row(request: HttpRequest) -> Any:
@@ -71,7 +71,7 @@ def who_in_full(override: Override) -> str:
 
 @admin.display(description=_("who"))
 def who_masked(override: Override) -> str:
-    return masked(override.identity)
+    return veiled(override.identity)
 
 
 def who(request: HttpRequest) -> Any:

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow.admin import switch_page
 from ratewindow.admin.addresses import reverse
 from ratewindow.admin.concerns_many import concerns_many
-from ratewindow.admin.masking import display, fingerprint
+from ratewindow.admin.masking import fingerprint, whom
 from ratewindow.admin.post_button import post_button
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import some_of
@@ -105,7 +105,7 @@ def _set_ends(
     before, names, changed, forbidden = [], [], [], []
     with transaction.atomic(using=router.db_for_write(Override)):
         for override in overrides:
-            name, end = display(request, override.identity), new_end(override)
+            name, end = whom(request, override.identity), new_end(override)
             if left_as is not None and _state(override) != left_as[override.pk]:
                 changed.append(name)
             elif _is_longer(override, end) and not switch_page.may_switch(request) and concerns_many(override.identity):

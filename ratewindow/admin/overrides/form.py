@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow.admin import switch_page
 from ratewindow.admin.concerns_many import concerns_many
 from ratewindow.admin.history.conflicts import ConflictForm
-from ratewindow.admin.masking import display, may_look_up, may_see
+from ratewindow.admin.masking import may_look_up, may_see, whom
 from ratewindow.admin.overrides import twice, who
 from ratewindow.conf import time_zone
 from ratewindow.identity.address import whole_address
@@ -146,7 +146,7 @@ class OverrideForm(ConflictForm):
             problem = gettext("This block contains your address, %s, and would lock you out. Choose a narrower identity.")
             return problem % address
         problem = gettext("This block contains you (%s) and would lock you out. Choose a narrower identity.")
-        return problem % display(self.request, identity)
+        return problem % whom(self.request, identity)
 
     def contains_author(self) -> bool:
         """Whether it matches this request, or any other that its author would send to the admin."""

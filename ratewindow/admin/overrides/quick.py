@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.admin.masking import display
+from ratewindow.admin.masking import whom
 from ratewindow.admin.overrides import ends, who
 from ratewindow.admin.overrides.form import OverrideForm, RuleNameInput
 from ratewindow.models import Override
@@ -97,7 +97,7 @@ def save(model_admin: "ModelAdmin[Any]", request: HttpRequest, form: QuickForm, 
     with transaction.atomic():
         model_admin.save_model(request, new, form, change=False)
         model_admin.log_addition(request, new, [{"added": {}}])
-    messages.success(request, ends.added(request, _done(new, display(request, new.identity)), new))
+    messages.success(request, ends.added(request, _done(new, whom(request, new.identity)), new))
     return HttpResponseRedirect(to or request.get_full_path())
 
 

@@ -17,15 +17,14 @@ from django.utils.translation import gettext, ngettext
 
 from ratewindow.admin import explain_links, own_page, switch_page
 from ratewindow.admin.addresses import reverse
-from ratewindow.admin.masking import display, may_see
+from ratewindow.admin.masking import display, may_look_up, may_see
 from ratewindow.admin.overrides import quick
 from ratewindow.admin.overrides.release_page import may_release
 from ratewindow.limiter.durations import format_duration
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override
 from ratewindow.operations.override_notes import already, already_in_words
-from ratewindow.operations.staff import may_view_overrides
-from ratewindow.overrides.subjects import EVERYBODY, masked, parse_subject
+from ratewindow.overrides.subjects import EVERYBODY, in_words, masked, parse_subject
 from ratewindow.reporting.about_request import method_and_path
 from ratewindow.reporting.summary import number
 from ratewindow.rulebook import current
@@ -107,12 +106,12 @@ def _named(request: HttpRequest, identity: str) -> str:
 
 
 def blocked(request: HttpRequest, identity: str) -> str:
-    """That it is blocked already, until when and why, to those who may read the list; otherwise empty."""
-    if not identity or not may_view_overrides(request):
+    """That it is blocked already, until when and why, to those who may know of a client that they name; otherwise empty."""
+    if not identity or not may_look_up(request):
         return ""
     with suppress(ValueError):
         if first := already(Override(action=Override.Action.BLOCK, identity=identity)):
-            return already_in_words(first, display(request, identity))
+            return already_in_words(first, in_words(identity))
     return ""
 
 
