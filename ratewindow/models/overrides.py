@@ -17,7 +17,7 @@ from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models.fields import MomentField, SubjectField, user_field
 from ratewindow.models.override_manager import YEARS, OverrideManager
-from ratewindow.overrides.subjects import MOST_CHARACTERS, Subject, masked, parse_subject, stored, users_in
+from ratewindow.overrides.subjects import MOST_CHARACTERS, Subject, parse_subject, stored, users_in
 from ratewindow.overrides.users import check_user
 from ratewindow.rules.rule import NAME_PATTERN, NAME_WORDS
 
@@ -78,8 +78,8 @@ class Override(models.Model):
         permissions = [("view_identity", "Can see identities unmasked"), ("release_identity", "Can release clients")]
 
     def __str__(self) -> str:
-        """With the identity masked, since more people read the history and messages than may see identities."""
-        return self.words_for(masked(self.identity))
+        """``block 17``: Django's log of the admin has this, and readers who may know of no override."""
+        return self._words(self.pk)
 
     def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
         """Also updates `changed_at`, by which processes read only the rows that have changed."""
@@ -89,9 +89,12 @@ class Override(models.Model):
 
     def words_for(self, who: str) -> str:
         """``block ip:203.0.113.x (login)``, with its client as the reader may see it."""
-        texts = {self.Action.BLOCK: _("block %s"), self.Action.ALLOW: _("allow %s"), self.Action.RATE: _("rate %s")}
-        text = texts[self.Action(self.action)] % who if self.action in texts else f"{self.action} {who}"
+        text = self._words(who)
         return f"{text} ({self.rule})" if self.rule else text
+
+    def _words(self, who: Any) -> str:
+        texts = {self.Action.BLOCK: _("block %s"), self.Action.ALLOW: _("allow %s"), self.Action.RATE: _("rate %s")}
+        return str(texts[self.Action(self.action)] % who) if self.action in texts else f"{self.action} {who}"
 
     @property
     def state(self) -> str:

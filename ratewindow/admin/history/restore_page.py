@@ -139,7 +139,7 @@ def _restore(
     titles = [changes_in_words.title(request, step.change) for step in steps]
     sentence = gettext("Restored: %s.") % some_of(titles)
     messages.success(request, format_html("{} {}", sentence, _undo(steps)))
-    model_admin.log_change(request, edit, f"Restored: {reason}")
+    model_admin.log_change(request, edit, "Restored.")
     return HttpResponseRedirect(reverse("admin:ratewindow_history"))
 
 

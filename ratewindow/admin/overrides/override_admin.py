@@ -52,6 +52,11 @@ class OverrideAdmin(AskingAdmin):
         """The page that asks before it deletes says what it deletes."""
         return super().has_delete_permission(request, obj) and self.has_view_or_change_permission(request, obj)
 
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Whom they are for: their own texts are numbers."""
+        _, *others = super().get_deleted_objects(objs, request)
+        return [around_form.in_words(request, each) for each in objs], *others
+
     def _button(self, action: Any) -> Any:
         return partial(ends.act_on_one, self, action)
 
@@ -141,6 +146,12 @@ class OverrideAdmin(AskingAdmin):
         if override is not None:
             context.update(around_form.of_override(self, request, override))
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def response_add(self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        return super().response_add(request, around_form.Shown(request, obj), *args, **kwargs)
+
+    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        return super().response_change(request, around_form.Shown(request, obj))
 
     def save_model(self, request: HttpRequest, obj: Override, form: Any, change: bool) -> None:
         if form.extends is not None:

@@ -154,7 +154,12 @@ class TestList:
         override = Override.objects.block("ip:203.0.113.9")
         page.post(reverse("admin:ratewindow_override_delete", args=[override.pk]), {"post": "yes"})
         assert not Override.objects.exists()
-        assert LogEntry.objects.get().object_repr == "block ip:203.0.113.x"
+        assert LogEntry.objects.get().object_repr == f"block {override.pk}"
+
+    def test_the_page_that_deletes_some_says_whom_they_are_for(self, page: Client) -> None:
+        some = [Override.objects.block("ip:203.0.113.9", rule="login"), Override.objects.allow("user:42")]
+        told = text(page.post(LIST, {"action": "delete_selected", "_selected_action": [each.pk for each in some]}))
+        assert "block ip:203.0.113.9 (login)" in told and "allow user:42" in told
 
     def test_it_asks_the_database_as_often_for_many_as_for_one(
         self, page: Client, boss: User, django_assert_num_queries: Any, django_assert_max_num_queries: Any
