@@ -1,6 +1,5 @@
 """Whether a text names a client: an identity in any form in which it may be stored, or a sentence that mentions it."""
 
-import re
 import secrets
 from collections.abc import Iterable
 from itertools import product
@@ -9,12 +8,11 @@ from ratewindow.identity import forms, is_hashed, parse_identity, split
 from ratewindow.identity.normalise import Normaliser, as_sent, normalised
 from ratewindow.identity.typed_values import kind_and_name
 from ratewindow.limiter.keys import joined
+from ratewindow.operations.subject.mentions import Mentions
 from ratewindow.operations.subject.spellings import TYPED_IN, in_fields, is_exact, spelled, variants
 from ratewindow.overrides import users
 from ratewindow.overrides.as_typed import as_subject
 from ratewindow.overrides.subjects import parse_subject
-
-ERASED = "[erased]"
 
 
 class Named:
@@ -53,14 +51,14 @@ class Named:
 
     def _prepare(self) -> None:
         self._forms = [frozenset(form for each in every for form in (each, *forms(each))) for every in self._variants]
-        texts = {text.strip() for text in (*self._forms[0], *self._said)}
-        self._mentions = re.compile("|".join(map(_mention, sorted(texts))), re.IGNORECASE)
+        is_address = len(self._spelled) == 1 and self._first.startswith("ip:")  # then each of its addresses is looked for
+        texts = filter(is_hashed, self._forms[0]) if is_address else (*self._forms[0], *self._said)
+        self._mentions = Mentions(texts, self._spelled[0] if is_address else "")
 
     def _spoken(self, typed: str, values: tuple[str, ...]) -> list[str]:
-        """How people write it in a sentence: an address without its kind, an e-mail address. A number or a name alone may be
-        anything."""
+        """How people write it in a sentence: an e-mail address, too. A number or a name alone may be anything."""
         texts = [*values, typed, *self._names] if len(values) == 1 else []
-        return [text.partition("ip:")[2] or text for text in texts if text.startswith("ip:") or ":" in text or "@" in text]
+        return [text for text in texts if ":" in text or "@" in text]
 
     @property
     def texts(self) -> list[str]:
@@ -89,11 +87,11 @@ class Named:
         return kind in TYPED_IN and bool(self._names) and normalised(value) in self._names
 
     def is_mentioned(self, text: str) -> bool:
-        return self._mentions.search(text) is not None
+        return self._mentions.are_in(text)
 
     def without(self, text: str) -> str:
         """A sentence in which the client is not mentioned any more."""
-        return self._mentions.sub(ERASED, text)
+        return self._mentions.erased_from(text)
 
     def stand_in(self) -> "StandIn":
         return StandIn(self)
@@ -116,8 +114,3 @@ class StandIn:
     def _instead(self, part: str) -> str:
         value = kind_and_name(part)[2]
         return part.removesuffix(value) + self._hashes.setdefault(part, f"#{secrets.token_urlsafe(12)}")
-
-
-def _mention(text: str) -> str:
-    """A pattern of the text where it stands alone, and is no part of a longer address or name."""
-    return rf"(?<![\w:.#-]){re.escape(text)}(?![\w:-]|\.\w)"

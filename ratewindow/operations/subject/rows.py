@@ -97,14 +97,19 @@ def _edits_that_mention(named: Named) -> list[Edit]:
 def _sentences(edit: Edit) -> Iterator[str]:
     yield edit.reason
     for values in (edit.before, edit.after):
-        yield from (value for value in (values or {}).values() if isinstance(value, str))
+        yield from (value for name, value in (values or {}).items() if _is_sentence(name, value))
 
 
 def _without(values: Any, named: Named) -> Any:
     """The values of an edit, without mentions in their texts."""
     if not values:
         return values
-    return {name: named.without(value) if isinstance(value, str) else value for name, value in values.items()}
+    return {name: named.without(value) if _is_sentence(name, value) else value for name, value in values.items()}
+
+
+def _is_sentence(name: str, value: Any) -> bool:
+    """Whether a value of an edit is text; an identity is one client, or another."""
+    return isinstance(value, str) and name != "identity"
 
 
 def _offenders(named: Named) -> list[OffenderStat]:

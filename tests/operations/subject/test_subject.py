@@ -229,6 +229,17 @@ def test_an_e_mail_address_is_found_in_reasons_in_any_case() -> None:
     assert Override.objects.get().reason == "mail by [erased], not joann@example.com"
 
 
+def test_other_spellings_go_from_the_reasons_of_other_blocks_and_from_their_history() -> None:
+    other = Override.objects.create(identity=f"ip:{OTHER}", action="block", reason=f"{CLIENT}: a robot")
+    other.reason = f"as ::ffff:{CLIENT}"
+    other.save()
+    erase(Named(CLIENT))
+    other.refresh_from_db()
+    assert other.reason == "as [erased]"
+    assert {(edit.after or {})["reason"] for edit in Edit.objects.all()} == {"as [erased]", "[erased]: a robot"}
+    assert f"{CLIENT}:" not in stored_everywhere()
+
+
 @pytest.mark.parametrize(
     "text", ["*", "ip:203.0.113.0/24", "group:staff", "nobody-has-this-name", "session:#WyJk0dGx4mP3q8aB.7f2c"]
 )
