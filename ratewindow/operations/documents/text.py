@@ -54,9 +54,16 @@ def from_bytes(data: bytes, most_nodes: int | None = None) -> Any:
     if not text.strip():
         raise DocumentError([gettext("There is nothing in it: export a site to see what it looks like.")])
     try:
-        return _from_json(text) if text.lstrip().startswith("{") else _yaml_text().read(text, most_nodes)
+        said = _from_json(text) if text.lstrip().startswith("{") else _yaml_text().read(text, most_nodes)
+        json.dumps(said, ensure_ascii=False).encode()  # an escape may be half a character, which breaks pages and tables
+    except RecursionError:
+        raise DocumentError([gettext("There are too many lists in lists.")]) from None
+    except UnicodeEncodeError as error:
+        problem = gettext("%s has half a character, which cannot be stored: remove it.") % repr(error.object[error.start])
+        raise DocumentError([problem]) from None
     except ValueError as error:
         raise DocumentError([str(error)]) from None
+    return said
 
 
 def _yaml_text() -> ModuleType:
@@ -70,13 +77,11 @@ def _yaml_text() -> ModuleType:
 def _from_json(text: str) -> Any:
     """What the text says. Raises ValueError."""
     try:
-        return json.loads(text, object_pairs_hook=_without_twins, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_without_twins, parse_constant=_no_constant, parse_int=_whole_number)
     except json.JSONDecodeError as error:
         values = {"line": error.lineno, "column": error.colno, "problem": error.msg}
         problem = gettext("line %(line)d, column %(column)d: this is not JSON: %(problem)s.") % values
         raise ValueError(problem) from None
-    except RecursionError:
-        raise ValueError(gettext("There are too many lists in lists.")) from None
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -90,3 +95,11 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(gettext("%s is no number of JSON: write a whole number.") % name)
+
+
+def _whole_number(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:  # Python reads some thousand digits
+        problem = gettext("%(begin)s... is a number of %(digits)d digits: write a smaller one.")
+        raise ValueError(problem % {"begin": digits[:20], "digits": len(digits.lstrip("-"))}) from None

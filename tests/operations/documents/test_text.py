@@ -107,7 +107,12 @@ def test_yaml_is_easy_to_read() -> None:
         ('{"a": 1, "a": 2}', "'a' occurs twice in one place: keep one of them."),
         ('{"a": NaN}', "NaN is no number of JSON"),
         ('{"a": ' + "[" * 100_000, "There are too many lists in lists."),
-        ('{"a": ' + "1" * 5000 + "}", "Exceeds the limit"),
+        ('{"a": ' + "1" * 5000 + "}", "11111111111111111111... is a number of 5000 digits: write a smaller one."),
+        ('{"a": -' + "9" * 5000 + "}", "-9999999999999999999... is a number of 5000 digits: write a smaller one."),
+        ('{"rules": [{"name": "\\ud800"}]}', "'\\ud800' has half a character, which cannot be stored: remove it."),
+        ('{"a": {"\\udcff": 1}}', "'\\udcff' has half a character, which cannot be stored: remove it."),
+        ('rules: [{name: "\\ud800"}]', "'\\ud800' has half a character, which cannot be stored: remove it."),
+        ('a: {"\\udfff": 1}', "'\\udfff' has half a character, which cannot be stored: remove it."),
         ('{"a"}', "line 1, column 5: this is not JSON"),
     ],
 )
