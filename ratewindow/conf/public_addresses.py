@@ -4,6 +4,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 from urllib.parse import urlsplit
 
 _NAT64 = IPv6Network("64:ff9b::/96")  # its last 32 bits are the IPv4 address that is meant
+_ISATAP = 0x5EFE  # the third quarter of a tunnel's address but for two flags, before such an IPv4 address
 _UNICAST = IPv6Network("2000::/3")  # all that is public of IPv6 is in it
 # Named here, since what Python takes for global has changed from version to version, and does not know the clouds.
 _INTERNAL = [
@@ -21,7 +22,7 @@ def is_public(address: str) -> bool:
     """Whether it is, in whatever form an IPv4 address may stand in it. ValueError for what is no address."""
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address):
-        if ip in _NAT64:
+        if ip in _NAT64 or (ip in _UNICAST and int(ip) >> 32 & 0xFCFFFFFF == _ISATAP):
             ip = IPv4Address(int(ip) & 0xFFFFFFFF)
         elif ip not in _UNICAST:
             return False
