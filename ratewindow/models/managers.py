@@ -55,6 +55,10 @@ class RateRuleManager(models.Manager["RateRule"]):
         unless `overwrite`. Raises ValueError for an invalid name, rate or field.
         """
         windows = self.checked(name, rate, {"path": path, "prefix": prefix, "regex": regex, "route": route}, fields)
+        if fields.get("applies_to") == "regex":
+            stored = dict(self.filter(applies_to="regex").values_list("name", "pattern"))
+            if stored.pop(name, None) != fields["pattern"]:
+                check_room(fields["pattern"], stored.values())
         with origin.code_edits("define"), transaction.atomic(using=self._db or router.db_for_write(self.model)):
             rule, created = self.get_or_create(name=name, defaults=fields)
             if created or overwrite:

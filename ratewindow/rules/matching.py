@@ -18,7 +18,8 @@ from ratewindow.rules.rule import Rule
 Rules = tuple[Rule, ...]
 Finder = Callable[[str, HttpRequest], Rules]
 TOO_MANY = translatable(
-    "all regular expressions of the site together are too large, and the largest are left out; count less in braces"
+    "all regular expressions of the site together are too large, and the largest are left out, those in shadow first; count "
+    "less in braces"
 )
 MOST_URLCONFS = 100  # a site may make one for each of its tenants
 
@@ -33,7 +34,7 @@ class Index:
         self._has_texts = bool(self._by_text.paths or self._by_text.prefixes)
         self._by_route = _patterns(placed, "route")
         regexes = _patterns(placed, "regex")
-        for pattern in regexes_without_room(regexes):
+        for pattern in _without_room(regexes):
             del regexes[pattern]
         self._regexes = RegexSet(list(regexes)) if regexes else None
         self._by_regex = list(regexes.values())
@@ -77,7 +78,13 @@ class Index:
 def without_room(rules: Iterable[Rule]) -> list[Rule]:
     """The rules whose regular expressions are left out, since those of the site are too large together."""
     regexes = _patterns(filter(_holds, rules), "regex")
-    return [rule for pattern in sorted(regexes_without_room(regexes)) for rule in regexes[pattern]]
+    return [rule for pattern in sorted(_without_room(regexes)) for rule in regexes[pattern]]
+
+
+def _without_room(regexes: dict[str, Rules]) -> set[str]:
+    """Who may not enforce rules cannot push out one that is enforced."""
+    enforced = {pattern for pattern, rules in regexes.items() if any(rule.mode == "enforce" for rule in rules)}
+    return regexes_without_room(regexes, enforced)
 
 
 class _ByText:

@@ -9,11 +9,11 @@ somewhere new with each byte. So there are two kinds, each matched by a program 
   thousands of these.
 * Any other pattern is free, and the work for a path is at most `MOST_FREE_STEPS` for each of `LONGEST_BYTES`.
 
-Beyond these bounds the largest are left out, so that no pattern disables a smaller one.
+Beyond these bounds the largest are left out, so that no pattern disables a smaller one; enforced ones keep their place first.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -68,12 +68,13 @@ def is_in_step(pattern: str) -> bool:
     return _IN_STEP.fullmatch(pattern) is not None
 
 
-def without_room(patterns: Iterable[str]) -> set[str]:
-    """The patterns that exceed the bounds for all together: the largest ones."""
+def without_room(patterns: Iterable[str], enforced: Collection[str] = ()) -> set[str]:
+    """The patterns that exceed the bounds for all together: the largest of those that are not enforced, then of the others."""
     left, beyond = {True: MOST_STEPS_IN_STEP, False: MOST_FREE_STEPS}, set()
-    for pattern in sorted(set(patterns), key=lambda each: (steps_of(each), each)):
-        left[is_in_step(pattern)] -= steps_of(pattern)
-        if left[is_in_step(pattern)] < 0:
+    for pattern in sorted(set(patterns), key=lambda each: (each not in enforced, steps_of(each), each)):
+        if steps_of(pattern) <= left[is_in_step(pattern)]:
+            left[is_in_step(pattern)] -= steps_of(pattern)
+        else:
             beyond.add(pattern)
     return beyond
 

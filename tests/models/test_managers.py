@@ -50,6 +50,16 @@ class TestDefine:
         assert (row.key, row.mode, row.description) == ("user", "enforce", "why")
         assert [str(each) for each in row.windows.all()] == ["9 in 1h"]
 
+    def test_an_expression_needs_room_beside_the_stored_ones_unless_it_is_one_of_them(self) -> None:
+        patterns = [f"[a{chr(0x100 + number)}].{{14}}N" for number in range(5)]
+        for number, pattern in enumerate(patterns[:4]):
+            RateRule.objects.define(f"stored-{number}", "5/m", regex=pattern)
+        with pytest.raises(ValueError, match="is too large together with the other 4 expressions of its kind"):
+            RateRule.objects.define("fifth", "5/m", regex=patterns[4])
+        RateRule.objects.define("stored-3", "5/m", regex=patterns[4], overwrite=True)
+        RateRule.objects.filter(name="stored-2").update(pattern="[a-z].{60}N")
+        assert not RateRule.objects.define("stored-2", "5/m", regex="[a-z].{60}N")[1]
+
     def test_methods_may_be_a_list(self) -> None:
         row, _ = RateRule.objects.define("login", "5/m", methods=["put", "POST"])
         assert row.methods == "POST,PUT"

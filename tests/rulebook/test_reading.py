@@ -178,6 +178,16 @@ def test_expressions_that_are_too_much_together_cost_no_other_rule_anything(
     assert len(named) == len(set(named)) >= 6
 
 
+@pytest.mark.parametrize("crowd", ["^/([a-z]{1,%d}/)?x", "x%d.*y", "y%d-[a-f]*"])
+def test_no_rule_in_shadow_pushes_out_one_that_is_enforced(crowd: str) -> None:
+    define("victim", "2/m", regex=r"^/(shop|store)/.*/(reviews|ratings)/.*\.(pdf|docx)$", mode="enforce")
+    store_regexes(*(crowd % number for number in range(20, 75)))
+    reading.reload()
+    assert statuses(behind_middleware(plain(False)), 3, "/shop/a/reviews/b.pdf") == [200, 200, 429]
+    assert reading.problem_of("victim") == ""
+    assert "those in shadow first" in reading.problem_of("stored-54")
+
+
 def test_a_regular_expression_that_cannot_be_read_here_is_left_out_and_named(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connections, models, router, transaction
 from django.utils.translation import gettext
 
+from ratewindow.conf.translation import translated
 from ratewindow.models import LimitSwitch, Override, RateRule
 from ratewindow.operations import switch_off
 from ratewindow.operations.documents import site as sites
@@ -25,6 +26,7 @@ from ratewindow.operations.documents.site import Document, in_one_line
 from ratewindow.operations.documents.values import Values, fields, of_override, of_rule, of_switch
 from ratewindow.overrides.subjects import parse_subject, stored_forms
 from ratewindow.rules.kill_switch import Switch
+from ratewindow.rules.regex import check_room
 
 
 class SiteChanged(Exception):
@@ -113,6 +115,7 @@ def _rule_steps(listed: list[Any], exact: bool, only: Collection[str] | None, pr
     rows = {row.name: row for row in RateRule.objects.using(_database()).prefetch_related("windows")}
     before = {name: of_rule(row) for name, row in rows.items()}
     after: dict[str, tuple[Values, ParsedRule | None]] = {}
+    regexes = {row.pattern for row in rows.values() if row.applies_to == "regex"}
     for index, values in enumerate(listed):
         if len(problems) >= MOST_FOUND:
             break
@@ -127,12 +130,24 @@ def _rule_steps(listed: list[Any], exact: bool, only: Collection[str] | None, pr
         else:
             with _collecting(problems):
                 parsed = parse_rule(values, f"rules[{index}]")
+                _take_room(parsed.rule, regexes, f"rules[{index}]")
                 after[parsed.rule.name] = of_rule(*parsed), parsed
     removed = [name for name in before if exact and name not in after and (only is None or name in only)]
     for name in sorted({*after, *removed}):
         values, wanted = after.get(name, (None, None))
         if change := difference(RULE, before.get(name), values):
             yield _Step(change, _rule_work(rows.get(name), wanted))
+
+
+def _take_room(rule: RateRule, regexes: set[str], where: str) -> None:
+    """Add its expression to the stored ones and those before it in the document. Raises DocumentError if it has no room."""
+    if rule.applies_to != "regex" or rule.pattern in regexes:
+        return
+    try:
+        check_room(rule.pattern, regexes)
+    except ValueError as error:
+        raise DocumentError([f'{where} "{rule.name}": pattern: {translated(error)}']) from None
+    regexes.add(rule.pattern)
 
 
 def _rule_work(row: RateRule | None, parsed: ParsedRule | None) -> Callable[[], object]:

@@ -114,6 +114,20 @@ def test_a_document_with_one_mistake_changes_nothing(edited: list[str]) -> None:
     assert len(raised.value.problems) == 2 and edited == []
 
 
+@pytest.mark.parametrize("pattern", ["^/([a-z]{1,%d}/)?x", "x%d.*y"])
+def test_expressions_have_room_together_with_the_stored_ones_and_with_each_other(pattern: str) -> None:
+    apply(document(rules=[{**SEARCH, "applies_to": "regex", "pattern": "^/shop/.*/reviews$"}]))
+    rules = [{**LOGIN, "name": f"r{number}", "applies_to": "regex", "pattern": pattern % number} for number in range(20, 70)]
+    with pytest.raises(DocumentError) as raised:
+        apply(document(rules=rules))
+    first = raised.value.problems[0]
+    place = 50 - len(raised.value.problems)
+    assert first.startswith(f'rules[{place}] "r{20 + place}": pattern: ')
+    assert f"is too large together with the other {place + 1} expressions of its kind" in first
+    assert len(apply(document(rules=rules[:place]))) == place
+    assert not apply(document(rules=rules[:place]))
+
+
 def test_a_failure_while_saving_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     apply(document(rules=[LOGIN]))
 
