@@ -2,12 +2,13 @@
 
 It is also linear in how many steps of all patterns a byte of the path may be at. RE2 remembers where the bytes led, so most
 patterns cost nothing once it knows them; but those that a path can be in the middle of in many ways at once lead to
-somewhere new with each byte. So there are two kinds, each matched by a program of its own:
+somewhere new with each byte. So there are two kinds:
 
 * A pattern is in step if it begins with ^ and each part of the path, from slash to slash, is plain text with at most one
   repeat, of common kinds of characters, at its end. Then the path alone says where in the pattern it is. There may be
-  thousands of these.
-* Any other pattern is free, and the work for a path is at most `MOST_FREE_STEPS` for each of `LONGEST_BYTES`.
+  thousands of these. A long one, such as a count of letters, still leads to somewhere new with each byte, and this costs as
+  much as all patterns of its program that the path is in: so the long ones have a program apart from the short ones.
+* Any other pattern is free, in a third program, and the work for a path is at most `MOST_FREE_STEPS` for each of `LONGEST_BYTES`.
 
 Beyond these bounds the largest are left out, so that no pattern disables a smaller one; enforced ones keep their place first.
 """
@@ -24,8 +25,9 @@ from ratewindow.rules.literal_text import ends_of_regex
 MOST_STEPS = 2_500  # of the program that RE2 compiles from a pattern; ``.{200}`` has 1,404, ``/[a-z]+/`` 5
 MOST_STEPS_IN_STEP = 30_000  # of all patterns of a site
 MOST_FREE_STEPS = 500
-LONGEST_BYTES = 2_048  # of a path that is matched; servers let 4 to 256 kB through
-IN_STEP_MEMORY_BYTES = 16 << 20  # for all patterns of a site; RE2 allocates it when it needs it
+MOST_SHORT_STEPS = 100  # of a pattern in step that is matched with the thousands of others
+LONGEST_BYTES = 1_024  # of a path that is matched; servers let 4 to 256 kB through
+IN_STEP_MEMORY_BYTES = 8 << 20  # for all short patterns of a site, and for all long ones; RE2 allocates it when it needs it
 FREE_MEMORY_BYTES = 1 << 20  # what does not fit is forgotten: more would be slower, since a path leads to new states anyway
 PATTERN_MEMORY_BYTES = 1 << 20  # makes RE2 give up early on a pattern that is far too large
 
@@ -66,6 +68,13 @@ def steps_of(pattern: str) -> int:
 def is_in_step(pattern: str) -> bool:
     """Whether a path can be in the middle of the pattern in one way only."""
     return _IN_STEP.fullmatch(pattern) is not None
+
+
+def program_of(pattern: str) -> str:
+    """The program that matches it: ``short``, ``long`` or ``free``."""
+    if not is_in_step(pattern):
+        return "free"
+    return "short" if steps_of(pattern) <= MOST_SHORT_STEPS else "long"
 
 
 def without_room(patterns: Iterable[str], enforced: Collection[str] = ()) -> set[str]:
@@ -112,16 +121,11 @@ class RegexSet:
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._heads = [ends_of_regex(pattern).head for pattern in patterns]
-        in_step = [place for place, pattern in enumerate(patterns) if is_in_step(pattern)]
-        free = [place for place, pattern in enumerate(patterns) if not is_in_step(pattern)]
-        re2 = _re2()
+        by_program: dict[str, list[int]] = {"short": [], "long": [], "free": []}
+        for place, pattern in enumerate(patterns):
+            by_program[program_of(pattern)].append(place)
         self._programs = [
-            (places, _program(make(_options(re2, memory_bytes)), [patterns[place] for place in places]))
-            for places, make, memory_bytes in (
-                (in_step, re2.Set.MatchSet, IN_STEP_MEMORY_BYTES),
-                (free, re2.Set.SearchSet, FREE_MEMORY_BYTES),
-            )
-            if places
+            (places, _program(kind, [patterns[place] for place in places])) for kind, places in by_program.items() if places
         ]
 
     def found_in(self, text: str) -> list[int]:
@@ -134,7 +138,12 @@ class RegexSet:
         return [places[each] for places, program in self._programs for each in program.Match(path) or ()]
 
 
-def _program(program: Any, patterns: Iterable[str]) -> Any:
+def _program(kind: str, patterns: Iterable[str]) -> Any:
+    re2 = _re2()
+    if kind == "free":
+        program = re2.Set.SearchSet(_options(re2, FREE_MEMORY_BYTES))
+    else:
+        program = re2.Set.MatchSet(_options(re2, IN_STEP_MEMORY_BYTES))
     for pattern in patterns:
         program.Add(pattern)
     program.Compile()

