@@ -1,5 +1,7 @@
 """Creates the demo's database: tables, an admin user, and rules that show what rules can do."""
 
+from io import StringIO
+
 import django
 
 
@@ -9,7 +11,6 @@ def main() -> None:
     from django.core.management import call_command
 
     from ratewindow.models import Override, RateRule
-    from ratewindow.operations import presets
 
     call_command("migrate", verbosity=0)
     get_user_model().objects.create_superuser("admin", "admin@example.com", "admin")
@@ -18,8 +19,8 @@ def main() -> None:
         "demo.limited", "5/m", path="/limited/", mode="enforce", description="A page that a person may load five times a minute."
     )
     define("api.minute", "20/m; 200/h", prefix="/api/", mode="enforce", description="A burst and an hour, both at once.")
-    for ready in presets.at("login:route:login"):  # the three for the site's own page to log in
-        rule, _ = presets.save(ready)
+    call_command("ratewindow", "suggest", "--create", "login", stdout=StringIO())  # the three for the site's own page to log in
+    for rule in RateRule.objects.filter(name__startswith="login"):
         rule.mode, rule.message = "enforce", "Too many wrong passwords."
         rule.save()
     define("search", "10/m", path="/search/", description="In shadow: watch the report before enforcing it.")
