@@ -212,7 +212,7 @@ KINDS = {"a-z": ascii_lowercase, "A-Z": ascii_uppercase, "0-9": digits, **{each:
 
 
 def test_the_worst_paths_that_a_search_found_take_milliseconds() -> None:
-    """A search by random patterns found no set of which nine in ten paths took the processor of a busy machine more than 13 ms."""
+    """The slowest path of 117 random sets took the processor of a busy machine 17 ms."""
     chance = random.Random(1)
     free = [f"[a-{chr(99 + number)}][a-z]{{{40 + number % 3}}}{chr(65 + number)}" for number in range(10)]
     kinds = ["".join(chance.sample([*KINDS], chance.randint(6, 8))) for _ in range(1500)]
