@@ -165,4 +165,5 @@ def close() -> None:
 def drop() -> None:
     """In a fork: the parent's connections are neither used nor closed."""
     global _held
-    _held = _Stores()
+    dropped, _held = _held, _Stores()
+    dropped.of_loop.clear()  # each keeper refers to it, and is closed by its loop once nothing refers to the keeper
