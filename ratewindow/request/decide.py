@@ -15,7 +15,7 @@ from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.loop_deadline import within
 from ratewindow.limiter.reply import Reply
 from ratewindow.limiter.reply import decision as decision_of
-from ratewindow.limiter.types import Decision, What
+from ratewindow.limiter.types import Decision, TooManyWindows, What
 from ratewindow.request import without_redis
 from ratewindow.request.prepare import Question
 from ratewindow.store import leasing, outage, process_clients, stores
@@ -35,6 +35,8 @@ def decide(question: Question, what: What = "hit", waited: str = "") -> Decision
         reply = leasing.run(store, checks) if question.leased and what == "hit" else store.run(checks, what)
         return _answered(question, what, reply, at_s, began_s)
     except Exception as error:  # whatever it is, no request fails for it
+        if (enforced := _enforced(question, error)) is not None:
+            return decide(enforced, what, waited)
         return _failed(question, what, error, at_s, began_s)
 
 
@@ -53,6 +55,8 @@ async def adecide(question: Question, what: What = "hit", waited: str = "") -> D
             reply = answer if isinstance(answer, list) else await within(conf.current().timeout_s, answer)
         return _answered(question, what, reply, at_s, began_s)
     except Exception as error:
+        if (enforced := _enforced(question, error)) is not None:
+            return await adecide(enforced, what, waited)
         return _failed(question, what, error, at_s, began_s)
 
 
@@ -138,6 +142,15 @@ def _with_rules(decision: Decision, question: Question) -> Decision:
         beside = by_name.get((part.rule, True)) if part.mode == "shadow" else None
         part.made_by = part.made_by or beside or by_name.get((part.rule, False)) or by_name.get((part.rule, True))
     return decision
+
+
+def _enforced(question: Question, error: Exception) -> Question | None:
+    """What is enforced, if all is too much for one call: rules in shadow refuse nobody, and must not lift what others do."""
+    checks = [check for check in question.checks if check.enforce]
+    if not isinstance(error, TooManyWindows) or len(checks) == len(question.checks):
+        return None
+    outage.report_decision(error, question.checks)
+    return question._replace(checks=checks)
 
 
 def _failed(question: Question, what: What, error: Exception, at_s: float, began_s: float) -> Decision:

@@ -59,8 +59,14 @@ def _log(fault: faults.Fault, error: Exception, about: str) -> None:
         message = f"{type(error).__name__}: {error}"
         logger.error("ratewindow: some decisions about %s fail (%s), %s (logged once): %s", about, fault.name, holds, message)
     else:
-        what = {"internal": "an internal error prevents", "toomany": "too many limits prevent"}.get(fault.name, "Redis refuses")
-        logger.error("ratewindow: %s a decision, %s (logged once): %s", what, holds, error, exc_info=is_internal)
+        what = _PREVENTS.get(fault.name, "Redis refuses a decision")
+        logger.error("ratewindow: %s, %s (logged once): %s", what, holds, error, exc_info=is_internal)
+
+
+_PREVENTS = {
+    "internal": "an internal error prevents a decision",
+    "toomany": "too many limits for one decision: those in shadow are left out, and if that is not enough",
+}
 
 
 def open_breakers() -> list[State]:

@@ -1,5 +1,6 @@
 """What holds while Redis is away, and what is told of it."""
 
+import asyncio
 import logging
 import socket
 from collections.abc import Iterator
@@ -113,6 +114,16 @@ def test_a_request_that_meets_too_many_limits_is_answered_as_on_error_says(caplo
     assert not outage.breaker.open
     assert caplog.text.count("one decision has 110 limits, of at most 50, of rule0, rule1, rule10") == 1
     assert "let a request meet fewer rules, or give these fewer limits or buckets" in caplog.text
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_rules_in_shadow_are_left_out_before_they_lift_those_that_are_enforced(is_async: bool) -> None:
+    shadow = [Check(f"shadow{number}", (Window(5, 1000),), (f"rw:s{number}:{{c}}",), enforce=False) for number in range(50)]
+    checks = [*shadow, Check("enforced", (Window(2, 60_000),), ("rw:enforced:{c}",))]
+    question = Question(checks, [], [Rule(check.rule, check.windows) for check in checks])
+    decided = [asyncio.run(decide.adecide(question)) if is_async else decide.decide(question) for _ in range(3)]
+    assert [each.allowed for each in decided] == [True, True, False]
+    assert {part.rule for part in decided[0].parts} == {"enforced"}
 
 
 def test_one_failure_is_a_hiccup_and_several_in_a_row_open_the_breaker(caplog: pytest.LogCaptureFixture) -> None:
