@@ -89,9 +89,9 @@ def called(text: str, most: int) -> dict[str, str]:
 
 def names(text: str) -> list[str]:
     """The login name and the e-mail address of the user with this primary key, those that it has."""
-    model: Any = get_user_model()
-    user = model._base_manager.filter(pk=_key(text)).first()
-    found = [str(getattr(user, name) or "") for name in (model.USERNAME_FIELD, *_email_field(model))] if user is not None else []
+    users = model()
+    user = users._base_manager.filter(pk=_key(text)).first() if users is not None else None
+    found = [str(getattr(user, name) or "") for name in (users.USERNAME_FIELD, *_email_field(users))] if user is not None else []
     return [*filter(str.strip, found)]
 
 

@@ -20,11 +20,11 @@ from rest_framework_simplejwt.views import TokenObtainPairView, TokenRefreshView
 
 from ratewindow import ratelimit
 from ratewindow.models import RateRule
-from ratewindow.operations import presets
+from ratewindow.operations import preset_kinds, presets
 from ratewindow.operations.presets import Preset
 from tests.support.urlconfs import site
 
-KINDS = {kind.name: kind for kind in presets.KINDS}
+KINDS = {kind.name: kind for kind in preset_kinds.KINDS}
 
 pytestmark = pytest.mark.django_db
 
@@ -310,7 +310,7 @@ class TestWhatIsProposed:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         RateRule.objects.define("mine", "5/m", route="login", count_when="login_failed")
-        tried = replace(KINDS["one-time-code"], find=lambda known: iter([presets.Place("route", "login")]))
+        tried = replace(KINDS["one-time-code"], find=lambda known: iter([preset_kinds.Place("route", "login")]))
         monkeypatch.setattr(presets, "KINDS", (KINDS["login"], tried))
         login, code = presets.groups()
         assert (login.found[1].used_by, code.found[0].used_by) == ("mine", "")

@@ -21,7 +21,7 @@ from ratewindow.identity import proxy_warning
 from ratewindow.models import Edit, RateRule
 from ratewindow.operations import switch_off
 from ratewindow.operations.logs.formats import NAMES
-from ratewindow.operations.presets import KINDS
+from ratewindow.operations.preset_kinds import KINDS
 from ratewindow.rulebook import reading
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate

@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import code_keys
-from ratewindow.admin.masking import may_see
+from ratewindow.admin.masking import may_look_up
 from ratewindow.admin.rules.backtest.recorded import Recorded
 from ratewindow.admin.rules.backtest.result import Decided
 from ratewindow.admin.rules.choice_fields import OTHER, ChoiceOrText, ChoiceOrTextField, MethodsInput
@@ -153,7 +153,7 @@ class BacktestForm(forms.Form):
         super().__init__(data, files, auto_id="rw-backtest-%s", label_suffix="", initial=initial)
         self._request = request
         # Who may see only one of both would learn the other, by a log of all addresses.
-        self._sees_overrides = may_see(request) and request.user.has_perm("ratewindow.view_override")
+        self._sees_overrides = may_look_up(request)
         if not self._sees_overrides:
             self.fields["decides"].choices = [each if each[0] != SITE else _SITE_ALONE for each in DECIDES]  # type: ignore[attr-defined]
         self._offer_rules({rule.name: (rule, recording, window) for rule, recording, window in recordings.recorded()})
