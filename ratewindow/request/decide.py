@@ -6,7 +6,6 @@ call alone.
 """
 
 from collections.abc import Iterable
-from contextlib import suppress
 from time import monotonic, time
 
 from ratewindow import conf
@@ -62,10 +61,13 @@ async def adecide(question: Question, what: What = "hit", waited: str = "") -> D
 
 def decide_at(now_ms: int, question: Question, what: What = "hit", waited: str = "") -> Decision:
     """`decide` by a clock of the caller's. What is known and what holds without the store goes by this process's clock."""
-    if not waited and not outage.breaker.open:
-        with suppress(Exception):
-            return at_time(question, stores.store(), now_ms, what)
-    return decide(question, what, waited)
+    if waited or outage.breaker.open:
+        return decide(question, what, waited)
+    began_s = monotonic()
+    try:
+        return at_time(question, stores.store(), now_ms, what)
+    except Exception as error:  # not asked again: a call whose answer is lost may have charged
+        return _failed(question, what, error, now_ms / 1000, began_s)
 
 
 def at_time(question: Question, store: Store, now_ms: int, what: What = "hit") -> Decision:

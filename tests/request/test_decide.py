@@ -116,6 +116,19 @@ def test_a_request_that_meets_too_many_limits_is_answered_as_on_error_says(caplo
     assert "let a request meet fewer rules, or give these fewer limits or buckets" in caplog.text
 
 
+def test_a_decision_by_another_clock_that_gets_no_answer_does_not_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def lost(checks: list[Check], what: str, now_ms: int | None = None) -> Any:
+        asked.append(now_ms)
+        raise TimeoutError
+
+    monkeypatch.setattr(stores.store(), "run", lost)
+    check = Check("login", (Window(2, 60_000),), ("rw:login:{c}",))
+    decision = decide.decide_at(1_000_000, Question([check], [], [Rule("login", check.windows)]))
+    assert (asked, decision.allowed, decision.reason) == ([1_000_000], True, "store")
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 def test_rules_in_shadow_are_left_out_before_they_lift_those_that_are_enforced(is_async: bool) -> None:
     shadow = [Check(f"shadow{number}", (Window(5, 1000),), (f"rw:s{number}:{{c}}",), enforce=False) for number in range(50)]
