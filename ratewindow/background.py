@@ -63,7 +63,7 @@ class _Thread:
 
     def renew(self) -> None:
         """In a fork, where neither the parent's thread is nor whoever held the locks."""
-        self.hurry, self._starting = threading.Event(), threading.Lock()
+        self.hurry, self._starting = threading.Event(), threading.RLock()
         self._runs = False
         for chore in self.chores:
             chore.due_s = 0.0
@@ -126,7 +126,7 @@ class _Thread:
 
 
 _threads: list[_Thread] = []
-_starting = threading.Lock()
+_starting = threading.RLock()  # a handler of the log may ask for a decision, in the thread that holds it
 running_in = 0  # the process whose threads run; requests compare it before they call `ensure_running`
 
 
@@ -235,6 +235,6 @@ def _log_server_error(chore: Chore, error: BaseException) -> None:
 def renew() -> None:
     """In a fork: its threads start with its first request."""
     global running_in, _starting
-    running_in, _starting = 0, threading.Lock()
+    running_in, _starting = 0, threading.RLock()
     for thread in _threads:
         thread.renew()

@@ -1,5 +1,6 @@
 """The chores of a process; that they run at all is shown by the demo, whose workers hear of edits and send counts."""
 
+import logging
 import os
 import sys
 import threading
@@ -341,6 +342,32 @@ def test_where_no_thread_can_be_started_requests_go_on_and_the_next_one_tries_ag
         work.add()
     work.add()
     assert work.done.acquire(timeout=10) and work.done.acquire(timeout=10)
+
+
+class Deciding(logging.Handler):
+    """A handler of the log that limits what it sends, as one by HTTP or mail may."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        background.ensure_running()
+
+
+@pytest.mark.usefixtures("own_chores")
+def test_a_handler_of_the_log_may_ask_for_a_decision_while_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    begin = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assign(Chore(lambda: None, never_s))
+    handler = Deciding()
+    background.logger.addHandler(handler)
+    try:
+        request = threading.Thread(target=background.ensure_running, daemon=True)
+        begin(request)
+        request.join(timeout=10)
+        assert not request.is_alive()
+    finally:
+        background.logger.removeHandler(handler)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
