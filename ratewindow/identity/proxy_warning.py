@@ -137,8 +137,9 @@ def _unnamed_proxy(sample: _Sample) -> tuple[str, int]:
     """The client that seems to be a proxy, since several addresses stand before it, and how many requests show that."""
     # Without a trusted proxy a client writes the header itself; only where nobody else comes may it be one.
     ignored = sample.direct if len(sample.clients) > 1 else set()
-    before = {client: named for client, named in sample.before.items() if client not in ignored}
-    carrying = sum(count for client, count in sample.carrying.items() if client not in ignored)
+    # Another thread may still add to the sample, so lists are made of it.
+    before = {client: named for client, named in list(sample.before.items()) if client not in ignored}
+    carrying = sum(count for client, count in list(sample.carrying.items()) if client not in ignored)
     varied = [client for client in before if len(before[client]) > 1]
     # A proxy may have edges of one visitor each; one client that forges must not be counted with what others send.
     count = sum(before[client].total() for client in (before if len(varied) > 1 else varied))
@@ -166,9 +167,8 @@ _FORWARDED_AT_SOCKET = translatable(
     "({page}, Addresses)"
 )
 _BEHIND = translatable(
-    "All visitors of the proxy {client} count as one, if it is a proxy: {count} of {requests} requests name another address "
-    "before that of their client in X-Forwarded-For. Write {line} in RATEWINDOW, with all addresses of that proxy or CDN "
-    "({page}, Addresses)"
+    "{count} of {requests} requests have another address to the left of their client's in X-Forwarded-For. If {client} is a "
+    "proxy or CDN, all its visitors count as one: write {line} in RATEWINDOW, with all its addresses ({page}, Addresses)"
 )
 _ONE_CLIENT = {  # by whether it came by a unix socket, and whether the server is waitress
     (False, False): translatable(
