@@ -99,7 +99,7 @@ class Peaks:
             for each in self._clients.values():
                 each.rest(at_ms - self.period_ms)
 
-    def clients(self, start_ms: int | None = None, end_ms: int | None = None) -> Iterator[ClientPeak]:
+    def taken_clients(self, start_ms: int | None = None, end_ms: int | None = None) -> Iterator[ClientPeak]:
         """All clients, each with the peaks of both halves of the time; None: it begins or ends with a request of this rule.
 
         They are given away one by one, so that memory has none of them twice.

@@ -54,17 +54,26 @@ def backtests(
 ) -> list[Result]:
     """`backtest` of several plans, each as if it were alone, in one reading of the log."""
     with site_functions.unreported():
-        moments, requests = Moments(log), 0
-        each = [_Backtest(log, moments, plan, never, with_peaks) for plan in plans]
-        for batch in moments.batches():
-            if log.out_of_order and log.sort():
-                return backtests(log, plans, never, progress, with_peaks)
-            requests += len(batch)
-            for one in each:
-                one.take(batch)
-            if progress is not None:
-                progress(log.share_read, requests)
-        return [one.result() for one in each]
+        while (found := _in_one_reading(log, plans, never, progress, with_peaks)) is None:
+            pass
+        return found
+
+
+def _in_one_reading(
+    log: Log, plans: Sequence[Plan], never: Collection[str], progress: Progress | None, with_peaks: bool
+) -> list[Result] | None:
+    """None if the log is to be read again, by holding more of its requests at once to sort them."""
+    moments, requests = Moments(log), 0
+    each = [_Backtest(log, moments, plan, never, with_peaks) for plan in plans]
+    for batch in moments.batches():
+        if log.out_of_order and log.widen():
+            return None
+        requests += len(batch)
+        for one in each:
+            one.take(batch)
+        if progress is not None:
+            progress(log.share_read, requests)
+    return [one.result() for one in each]
 
 
 class _Backtest:
@@ -252,7 +261,7 @@ class _Backtest:
             return
         start_ms, end_ms = int(self._seen.first_s * 1000), int(self._seen.last_s * 1000)
         for peaks in self._peaks:
-            clients = [self._named(each) for each in peaks.clients(start_ms, end_ms)]
+            clients = [self._named(each) for each in peaks.taken_clients(start_ms, end_ms)]
             limit = self._limits[peaks.period_ms]
             found = suggest(clients, peaks.period_ms, end_ms - start_ms, self._moments.whole_seconds)
             yield OfPeriod(peaks.period_ms, limit, clients, found)

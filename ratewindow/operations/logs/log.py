@@ -86,7 +86,7 @@ class Log:
 
     def __init__(self, parts: list[_Part], most_requests: int | None = None, until_s: float = inf) -> None:
         self._parts, self._most_requests, self._until_s = parts, most_requests, until_s
-        self._window = FAR if any(part.file.is_read_once for part in parts) else NEAR
+        self._is_wide = any(part.file.is_read_once for part in parts)  # so that requests far out of order are sorted
         self._begin()
 
     def _begin(self) -> None:
@@ -112,13 +112,13 @@ class Log:
         """Whether so many requests came after later ones that nothing can be said of what limits would have done."""
         return self.out_of_order > MOST_LATE * self.read
 
-    def sort(self) -> bool:
-        """Whether the next iteration may have fewer requests out of order, since it holds more of them to sort them."""
-        before, self._window = self._window, max(NEAR, FAR // max(1, len(self._parts)))
-        return self._window > before
+    def widen(self) -> bool:
+        """Let the next iteration sort requests that are far out of order; whether this one did not."""
+        was_wide, self._is_wide = self._is_wide, True
+        return not was_wide
 
     def has_time(self) -> bool:
-        """Whether there is time to go on."""
+        """Whether there is time to go on; if not, the log is cut here."""
         is_over = monotonic() >= self._until_s
         self.is_cut = self.is_cut or is_over
         return not is_over
@@ -129,7 +129,8 @@ class Log:
 
     def _entries(self) -> Iterator[Entry]:
         latest = -inf
-        for entry in merged([(self._begins_at_s(part), self._batches(part)) for part in self._parts], self._window):
+        window = max(NEAR, FAR // max(1, len(self._parts))) if self._is_wide else NEAR
+        for entry in merged([(self._begins_at_s(part), self._batches(part)) for part in self._parts], window):
             at_s = entry.at_s
             if at_s < latest:
                 self.out_of_order += 1
@@ -140,7 +141,7 @@ class Log:
 
     def _begins_at_s(self, part: _Part) -> float:
         """From when on a file is read: from the beginning, where its first lines may not be the oldest."""
-        return part.first_s if self._window == NEAR else -inf
+        return -inf if self._is_wide else part.first_s
 
     def _batches(self, part: _Part) -> Iterator[list[Entry]]:
         if part.format is None:

@@ -161,10 +161,10 @@ def _end(before: str, after: str, roles: Set[str]) -> End:
     has_no_blank = not _BLANKLESS.isdisjoint(roles)
     if after and before[-1:] in ('"', "'") and after[0] == before[-1]:
         return _of_quoted
+    if "clf" in roles and after[:1] in ("", " "):
+        return _of_time
     if not after:
         return _of_word if has_no_blank else _of_line
-    if after[0] == " " and "clf" in roles:
-        return _of_time
     if after[0] == " " and has_no_blank:
         return _of_word
     return _of_list if after == " " else str.find

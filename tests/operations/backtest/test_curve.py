@@ -32,7 +32,7 @@ def test_requests_refused_are_added_up_and_those_of_the_likely_innocent_apart() 
     for number in range(10):
         peaks.add("ip:good", number, status=200)
         peaks.add("ip:bad", number, status=404)
-    curve = curve_of(peaks.clients(), MINUTE_MS)
+    curve = curve_of(peaks.taken_clients(), MINUTE_MS)
     assert (curve.at(4).refused, curve.at(4).innocent_refused) == (12, 6)
     assert (curve.at(10).refused, curve.at(10).caught) == (0, 0)
 

@@ -22,7 +22,7 @@ def test_a_curve_has_its_points_and_the_clients_with_the_highest_peaks() -> None
     peaks = Peaks(MINUTE_MS)
     for number in range(3):
         peaks.add("ip:203.0.113.9", number, status=404, method="GET", target="/a?b", agent="curl")
-    values = json.loads(json.dumps(curve_json.of_curve(curve_of(peaks.clients(), MINUTE_MS), named=str.upper)))
+    values = json.loads(json.dumps(curve_json.of_curve(curve_of(peaks.taken_clients(), MINUTE_MS), named=str.upper)))
     assert (values["period"], values["clients"], values["likely_innocent"], values["requests"]) == ("1m", 1, 0, 3)
     assert values["limits"][0] == {
         "limit": 1,

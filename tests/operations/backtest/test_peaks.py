@@ -19,7 +19,7 @@ def peak_of(requests: Requests, period_ms: int, **more: object) -> ClientPeak:
     peaks = Peaks(period_ms)
     for at_ms, cost in requests:
         peaks.add("ip:a", at_ms, cost, status=200)
-    return next(peaks.clients())
+    return next(peaks.taken_clients())
 
 
 def fullest_window(requests: Requests, period_ms: int) -> int:
@@ -102,7 +102,7 @@ def test_each_half_has_its_own_peak() -> None:
             peaks.add("ip:steady", hour * 3_600_000 + number, status=200)
         if hour >= 30:
             peaks.add("ip:late", hour * 3_600_000 + 5000, status=200)
-    steady, late = peaks.clients(0, 2 * DAY_MS)
+    steady, late = peaks.taken_clients(0, 2 * DAY_MS)
     assert (steady.first_half, steady.second_half) == (10, 3)
     assert (late.first_half, late.second_half) == (0, 1)
 
@@ -128,7 +128,7 @@ def test_halves_are_those_of_all_requests_wherever_the_middle_is(seed: int) -> N
         halves: tuple[list[int], list[int]] = ([], [])
         for at_ms, units in zip(times, used, strict=True):
             halves[at_ms >= middle_ms].append(units)
-        [found] = deepcopy(peaks).clients(0, end_ms)
+        [found] = deepcopy(peaks).taken_clients(0, end_ms)
         assert (found.first_half, found.second_half) == tuple(max(half, default=0) for half in halves)
 
 
@@ -136,7 +136,7 @@ def test_halves_are_those_of_the_whole_log_and_not_of_the_requests_of_one_rule()
     peaks = Peaks(60_000)
     for hour in (30, 35):
         peaks.add("ip:a", hour * 3_600_000)
-    [whole], [own] = deepcopy(peaks).clients(0, 2 * DAY_MS), peaks.clients()
+    [whole], [own] = deepcopy(peaks).taken_clients(0, 2 * DAY_MS), peaks.taken_clients()
     assert (whole.first_half, whole.second_half) == (0, 1)
     assert (own.first_half, own.second_half) == (1, 1)
 
@@ -156,7 +156,7 @@ def test_who_is_likely_innocent(requests: list[dict[str, int]], innocent: bool) 
     peaks = Peaks(1000)
     for number, request in enumerate(requests):
         peaks.add("ip:a", number, **request)
-    assert next(peaks.clients()).likely_innocent is innocent
+    assert next(peaks.taken_clients()).likely_innocent is innocent
 
 
 def test_only_clients_with_the_highest_peaks_have_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +165,7 @@ def test_only_clients_with_the_highest_peaks_have_a_sample(monkeypatch: pytest.M
     for number in range(200):
         for at_ms in range(number % 20 + 1):
             peaks.add(f"ip:{number}", number * 1000 + at_ms, status=200, target=f"/{number}?secret=1", method="GET", agent="curl")
-    sampled = [client for client in peaks.clients() if client.did is not None]
+    sampled = [client for client in peaks.taken_clients() if client.did is not None]
     assert 5 <= len(sampled) <= 10
     highest = max(sampled, key=lambda client: client.peak)
     assert highest.peak == 20

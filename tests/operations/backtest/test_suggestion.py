@@ -87,7 +87,7 @@ def test_from_requests_to_a_limit_between_people_and_an_attacker() -> None:
     peaks = Peaks(MINUTE_MS)
     for at_ms, client, status in sorted(requests):
         peaks.add(client, at_ms, status=status)
-    found = suggest(peaks.clients(0, DAY_MS), MINUTE_MS, DAY_MS)
+    found = suggest(peaks.taken_clients(0, DAY_MS), MINUTE_MS, DAY_MS)
     assert found.limit is not None
     assert 10 <= found.limit < 300
     assert (found.caught, found.innocent_caught) == (1, 0)

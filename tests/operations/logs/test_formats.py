@@ -6,6 +6,7 @@ of which is no HTTP. Those of AWS, Cloudflare, Heroku and Traefik are from the d
 
 import json
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import pytest
 
@@ -229,6 +230,14 @@ def test_no_client_begins_with_a_quote(client):
 def test_addresses_with_ports_and_variables_side_by_side_are_told_apart(text, line, found):
     entry = named(f'{text}[$time_local] "$request"').read(f'{line}[20/Nov/2026:09:00:00 +0000] "GET / HTTP/1.1"')
     assert (entry.client, entry.host) == found
+
+
+@pytest.mark.parametrize("at", [1, 3])
+def test_a_bare_time_keeps_its_zone_wherever_it_stands(at):
+    fields, values = ["$remote_addr", "$request_method", "$uri"], ["203.0.113.9", "GET", "/a"]
+    fields.insert(at, "$time_local")
+    values.insert(at, "20/Nov/2026:09:00:00 +0530")
+    assert named(" ".join(fields)).read(" ".join(values)).at_s == datetime(2026, 11, 20, 3, 30, tzinfo=UTC).timestamp()
 
 
 def test_values_as_deep_as_a_line_is_long_are_no_values():
