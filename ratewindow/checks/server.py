@@ -28,7 +28,9 @@ def _shared() -> Messages:
         return []
     if not other:
         return []
-    message = f"{other}: its edits, its kill switch and its counts for rules of the same name are ours, too."
+    message = (
+        f"{other}: its edits and its counts for rules of the same name are ours, too, and its kill switch replaces ours in Redis."
+    )
     return [warning(22, message, f"{remedy()}.")]
 
 

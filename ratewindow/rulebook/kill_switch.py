@@ -51,7 +51,7 @@ def _name_site_of(switch: Switch) -> None:
     if is_new:
         logger.warning(
             "ratewindow: Another site (%s) has switched limits %s, under the key %s of this site (%s), which does not follow. "
-            "Give each site its own RATEWINDOW['KEY_PREFIX'].",
+            "Give each site its own RATEWINDOW['KEY_PREFIX'], unless it is this one, by another address of its database.",
             *(switch.site, switch.words(), state_keys.switch(), state_keys.fingerprint()),
         )
 

@@ -42,6 +42,6 @@ def test_another_site_on_the_same_prefix_is_a_warning(settings: Any, redis_clien
     announce_site()
     settings.SECRET_KEY = ours
     told = found(databases=["default"])["ratewindow.W022"]
-    assert told.startswith("Another site uses the key prefix 'rw' on this Redis (seen 0 minutes ago): its edits, its kill switch")
+    assert told.startswith("Another site uses the key prefix 'rw' on this Redis (seen 0 minutes ago): its edits and its counts")
     assert "KEY_PREFIX']. If it is this site" in told and f"redis-cli DEL {state_keys.sites()}." in told
     assert found(databases=["default"], REDIS="redis://127.0.0.1:1/0") == {}
