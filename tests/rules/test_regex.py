@@ -178,7 +178,7 @@ def test_all_that_has_room_finds_what_it_should() -> None:
     ],
 )
 def test_a_long_pattern_is_matched_apart_from_the_thousands_of_short_ones(pattern: str, program: str) -> None:
-    """With each byte it leads to somewhere new, and 1,600 others in the same program once made a path cost 0.16 s."""
+    """With each byte it leads to somewhere new, and 1,600 others in the same program once made a path cost 80 ms."""
     assert program_of(pattern) == program
     assert program != "short" or steps_of(pattern) <= MOST_SHORT_STEPS
 
@@ -223,15 +223,19 @@ def test_the_worst_paths_that_a_search_found_take_milliseconds() -> None:
     for _ in range(10):
         letters = "".join(KINDS[each] for each in chance.sample([*KINDS], 4))
         path = "/" + "".join(chance.choices("abcdefgh", k=500)) + "".join(chance.choices(letters, k=500))
-        began_s = time.thread_time()
-        regexes.found_in(path)
-        took_s.append(time.thread_time() - began_s)
-    assert min(took_s) < 0.1
+        took_s.append(min(_took_s(regexes, path) for _ in range(3)))  # once may be held up by other work
+    assert max(took_s) < 0.1
+
+
+def _took_s(regexes: RegexSet, path: str) -> float:
+    began_s = time.thread_time()
+    regexes.found_in(path)
+    return time.thread_time() - began_s
 
 
 def test_a_process_grows_by_few_megabytes_whatever_the_patterns() -> None:
     program = r"""
-from tests.rules.test_regex import FREE, RegexSet, check_regex, most_kb
+from tests.rules.test_regex import FREE, USUAL, RegexSet, check_regex, most_kb
 began_kb = most_kb()
 for number in range(50):
     try:
@@ -239,7 +243,8 @@ for number in range(50):
     except ValueError:
         pass
 chance = __import__("random").Random(1)
-regexes = RegexSet(FREE)
+long = ["^/[a-N]{900}/", "^/[a-N_]{900}$"]
+regexes = RegexSet([*FREE, *USUAL, *long])
 for _ in range(30):
     regexes.found_in("/" + "".join(chance.choices("aN/0123456789", k=1000)))
 print(most_kb() - began_kb)
