@@ -25,7 +25,7 @@ from ratewindow.rules import matching
 from ratewindow.store import breaker, leasing, malformed, outage, process_clients, state_keys, stores
 
 CHORES = (
-    # No longer than `TIMEOUT` each.
+    # Each call to Redis within `TIMEOUT`.
     Chore(edits.check_redis, edits.interval_s),
     Chore(processes.beat, lambda: processes.BEAT_S),
     Chore(stores.close_unused, lambda: UNUSED_S / 2),
@@ -48,8 +48,7 @@ def start() -> None:
     background.assign(CHORES, outage.is_known)
     outage.breaker.holds = without_redis.in_words
     breaker.listen(outage.forget_failures)
-    breaker.listen(outage_signals.add)
-    breaker.listen(lambda _: background.start_needed())  # the probes
+    breaker.listen(outage_signals.add)  # which also starts the probes
     site_functions.listen(counters.note)
     edits.connect()
     recording.connect()

@@ -90,7 +90,7 @@ def own() -> dict[str, Any]:
 
 
 def last_known() -> int:
-    """How many processes there were, including this one, when Redis last answered."""
+    """How many processes there were, including this one, when this process last tidied the index: up to `TIDY_S` ago."""
     return max(1, _self.others)
 
 
@@ -122,7 +122,8 @@ def beat() -> None:
     found = with_repair(client, {state_keys.processes(): "zset"}, ask)
     _self.has_record = True
     if is_tidying:
-        _self.others, _self.tidy_at_s = found[-1], now_s + TIDY_S
+        rest_s = TIDY_S if _self.others else BEAT_S  # others may have started at the same moment
+        _self.others, _self.tidy_at_s = found[-1], now_s + rest_s
 
 
 def leave() -> None:

@@ -73,10 +73,6 @@ class Leases:
 
     def __init__(self, clock_ms: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000) -> None:
         self._clock_ms = clock_ms
-        self.forget()
-
-    def forget(self) -> None:
-        """Hold nothing: after a fork the units are the parent's."""
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[str, ...], _Pocket] = OrderedDict()
 

@@ -66,7 +66,7 @@ def steps_of(pattern: str) -> int:
 
 @lru_cache(maxsize=4096)
 def is_in_step(pattern: str) -> bool:
-    """Whether a path can be in the middle of the pattern in one way only."""
+    """Whether a path can be in the middle of the pattern in few ways: in one, unless alternatives differ in length."""
     return _IN_STEP.fullmatch(pattern) is not None
 
 
