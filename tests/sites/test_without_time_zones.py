@@ -126,7 +126,7 @@ def test_a_block_lasts_as_long_as_it_says_and_is_extended_ended_and_given_back(a
     override = Override.objects.get()
     assert (override.starts_at, override.expires_at) == (NOON + timedelta(hours=1), NOON + timedelta(hours=3))
     assert "begins in 60 min" in admin_client.get(reverse("admin:ratewindow_override_changelist")).content.decode()
-    admin_client.post(reverse("admin:ratewindow_override_extend", args=[override.pk]))
+    admin_client.post(reverse("admin:ratewindow_override_extend", args=[override.pk]), follow=True)
     override.refresh_from_db()
     assert override.expires_at == NOON + timedelta(hours=4)
     seen = [statuses_at(hours) for hours in (0.5, 1.5, 3.5, 4.5)]

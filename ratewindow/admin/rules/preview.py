@@ -163,8 +163,8 @@ def _what_is_kept(key: str) -> str:
     if not (parts := kept_as_sent(key)):
         return ""
     text = gettext(
-        "Statistics keep %s of the clients most refused as it was sent, which may be a secret, such as the path of a link that "
-        "resets a password. With ANONYMIZE = “all” they keep hashes."
+        "Statistics keep %s of the clients most refused as it was sent, also where it is a secret. With ANONYMIZE = “all” they "
+        "keep hashes."
     )
     return text % listed(parts)
 
