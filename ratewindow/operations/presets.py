@@ -127,7 +127,7 @@ def _notes_on_headers(known: Sequence[Route]) -> list[str]:
         gettext(
             "REST framework takes a user name and a password with any request to some views (BasicAuthentication), and rules for "
             "pages to log in do not see that. Take it out of authentication_classes, or limit failed logins of each address by a "
-            "rule for all requests."
+            "rule for all requests that does not charge first."
         )
     ]
 
