@@ -13,10 +13,10 @@ from ratewindow.operations.login_routes import NameField, is_login, name_field, 
 from ratewindow.operations.preset_kinds import KINDS, Kind, Part, Place
 from ratewindow.rules import code_rates
 from ratewindow.rules.count_when import LOGIN_FAILED
-from ratewindow.rules.site_routes import Route, classes_of, place_of, routes
+from ratewindow.rules.site_routes import Route, classes_of, listed_by, place_of, routes
 
 _ASSUMED_NAME = NameField("body:username", is_always_sent=False)  # where there is no view to ask
-_BASIC, _WAYS = "rest_framework.authentication.BasicAuthentication", "authentication_classes"
+_BASIC = "rest_framework.authentication.BasicAuthentication"
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ def _group(kind: Kind, known: Sequence[Route], taken: set[str], used: Mapping[tu
 
 def _notes_on_headers(known: Sequence[Route]) -> list[str]:
     """Said where REST framework takes a name and a password with each request to a view, as it does by default."""
-    shown = [pair for route in known for pair in classes_of(route.way.callback)]
-    taken = {way for __, view, given in shown for way in given.get(_WAYS, getattr(view, _WAYS, ()))}
+    views = (view for route in known for view in classes_of(route.way.callback))
+    taken = {way for _, shown, given in views for way in listed_by(shown, given, "authentication_classes")}
     if not any(place_of(base) == _BASIC for way in taken for base in way.__mro__):
         return []
     return [

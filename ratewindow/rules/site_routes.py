@@ -1,7 +1,7 @@
 """The routes of the site as values: name, readable path, methods, and paths to try rules on."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -76,7 +76,7 @@ class Route:
         for _, shown, given in classes_of(self.way.callback):
             found.update({place_of(each): "" for each in shown.__mro__[:-1]})
             scope = given.get("throttle_scope", getattr(shown, "throttle_scope", None))
-            for throttle in given.get("throttle_classes", getattr(shown, "throttle_classes", ())):
+            for throttle in listed_by(shown, given, "throttle_classes"):
                 found[place_of(throttle)] = getattr(throttle, "scope", None) or scope or ""
         return found
 
@@ -182,6 +182,12 @@ def classes_of(callback: Any) -> Iterator[tuple[Any, type, dict[str, Any]]]:
             yield view, shown, getattr(view, "view_initkwargs", None) or getattr(view, "initkwargs", None) or {}
             return
         view = getattr(view, "func", None) or getattr(view, "__wrapped__", None)
+
+
+def listed_by(shown: type, given: Mapping[str, Any], name: str) -> list[type]:
+    """The classes that a view lists under this name; none that it makes only for a request."""
+    found = given.get(name, getattr(shown, name, ()))
+    return [each for each in found if isinstance(each, type)] if isinstance(found, list | tuple) else []
 
 
 def place_of(view: Any) -> str:

@@ -1,6 +1,7 @@
 """Ready rules for the routes that a site has."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -121,6 +122,12 @@ class TestLogins:
             with site(path("b/", Orders.as_view({"get": "list"}, **classes))):
                 assert [each[:15] for each in notes("login")] == ["REST framework "]
         with site(path("a/", LoginView.as_view(), name="login"), path("b/", ByToken.as_view({"get": "list"}))):
+            assert notes("login") == []
+
+    @pytest.mark.parametrize("listed", [property(lambda view: [BasicAuthentication]), None, [partial(BasicAuthentication)]])
+    def test_a_view_that_says_only_when_asked_what_it_takes_tells_nothing(self, listed: Any) -> None:
+        view = type("View", (Orders,), {"authentication_classes": listed, "throttle_classes": listed})
+        with site(path("b/", view.as_view({"get": "list"}))):
             assert notes("login") == []
 
     def test_the_field_of_a_serializer_is_found_in_form_and_json(self) -> None:
