@@ -55,7 +55,7 @@ class RateRuleManager(models.Manager["RateRule"]):
         unless `overwrite`. Raises ValueError for an invalid name, rate or field.
         """
         windows = self.checked(name, rate, {"path": path, "prefix": prefix, "regex": regex, "route": route}, fields)
-        if fields.get("applies_to") == "regex":
+        if fields.get("applies_to") == "regex" and (overwrite or not self.filter(name=name).exists()):
             stored = dict(self.filter(applies_to="regex").values_list("name", "pattern"))
             if stored.pop(name, None) != fields["pattern"]:
                 check_room(fields["pattern"], stored.values())

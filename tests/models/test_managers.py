@@ -60,6 +60,13 @@ class TestDefine:
         RateRule.objects.filter(name="stored-2").update(pattern="[a-z].{60}N")
         assert not RateRule.objects.define("stored-2", "5/m", regex="[a-z].{60}N")[1]
 
+    def test_an_expression_of_a_rule_that_stays_as_it_is_needs_no_room(self) -> None:
+        for number in range(4):
+            RateRule.objects.define(f"stored-{number}", "5/m", regex=f"[a{chr(0x100 + number)}].{{14}}N")
+        RateRule.objects.define("edited", "5/m", path="/")
+        row, created = RateRule.objects.define("edited", "5/m", regex="b.{14}N")
+        assert (row.pattern, created) == ("/", False)
+
     def test_methods_may_be_a_list(self) -> None:
         row, _ = RateRule.objects.define("login", "5/m", methods=["put", "POST"])
         assert row.methods == "POST,PUT"
