@@ -1,6 +1,6 @@
 """The rules that staff edit: which requests they meet, what identifies a client, and what a refused client gets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -200,7 +200,7 @@ class RateRule(models.Model):
         checks: dict[str, Callable[[], object]] = {
             "name": lambda: check_name(self.name) if self.name == BLOCKS else None,  # the field's validator checks the rest
             "key": lambda: recipe(self.key),
-            "pattern": self._check_pattern,
+            "pattern": lambda: check_pattern(self.applies_to, self.pattern),
             "methods": lambda: check_methods(self.methods),
             "count_when": lambda: parse_count_when(self.count_when),
             "candidate": lambda: check_candidate(self.candidate, self.count_refused),
@@ -223,11 +223,17 @@ class RateRule(models.Model):
         if self.count_when is not None:
             self.count_when = written(self.count_when)
 
-    def _check_pattern(self) -> None:
-        check_pattern(self.applies_to, self.pattern)
-        stored = type(self).objects.filter(applies_to=AppliesTo.REGEX)  # also those that are off, since they may be switched on
-        if self.applies_to == AppliesTo.REGEX and not stored.filter(pk=self.pk, pattern=self.pattern).exists():
-            check_room(self.pattern, stored.exclude(pk=self.pk).values_list("pattern", flat=True))
+    def validate_unique(self, exclude: Collection[str] | None = None) -> None:
+        """An expression also needs room beside those of all other rules, of which some may be off and be switched on."""
+        super().validate_unique(exclude)
+        if self.applies_to != AppliesTo.REGEX or "pattern" in (exclude or ()):
+            return
+        stored = dict(type(self).objects.filter(applies_to=AppliesTo.REGEX).values_list("name", "pattern"))
+        if stored.pop(self.name, None) != self.pattern:
+            try:
+                check_room(self.pattern, stored.values())
+            except ValueError as error:
+                raise ValidationError({"pattern": f"{translated(error)}."}) from None
 
 
 _MAY_BE_EMPTY = ("description", "pattern", "methods", "candidate", "on_error", "message")  # text columns, which are NOT NULL

@@ -116,3 +116,7 @@ def test_a_rule_whose_expression_has_no_room_can_still_be_switched_off_or_get_a_
     assert "together with the other 8 expressions of its kind" in wrong(stored)["pattern"][0]
     stored.pattern = "^/api/"
     stored.full_clean()
+
+
+def test_an_expression_that_is_wrong_by_itself_is_told_once() -> None:
+    assert len(wrong(regex("api", "(?=a)"))["pattern"]) == 1

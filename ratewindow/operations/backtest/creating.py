@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from django.core.exceptions import ValidationError
 from django.db import router, transaction
 
 from ratewindow.limiter.problem import Problem
@@ -30,6 +31,10 @@ def create(name: str, rule: Rule, log: str, found: Result, as_suggested: bool) -
     limits = as_row.limits(rule.windows, "; ".join(window.text for window in windows))
     fields = {field: value for field, value in as_row.fields(rule).items() if value != ""}
     parsed = parse_rule({"name": name, "mode": Mode.SHADOW.value, **fields, "limits": limits})
+    try:
+        parsed.rule.validate_unique()
+    except ValidationError as error:
+        raise ValueError(" ".join(error.messages)) from None
     with transaction.atomic(using=router.db_for_write(RateRule)):
         parsed.rule.save(force_insert=True)
         for window in parsed.windows:

@@ -1,6 +1,6 @@
 """Change the site to what a document says: all of it or nothing, and only rows that differ."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -115,7 +115,7 @@ def _rule_steps(listed: list[Any], exact: bool, only: Collection[str] | None, pr
     rows = {row.name: row for row in RateRule.objects.using(_database()).prefetch_related("windows")}
     before = {name: of_rule(row) for name, row in rows.items()}
     after: dict[str, tuple[Values, ParsedRule | None]] = {}
-    regexes = {row.pattern for row in rows.values() if row.applies_to == "regex"}
+    checked: dict[str, RateRule] = {}
     for index, values in enumerate(listed):
         if len(problems) >= MOST_FOUND:
             break
@@ -130,24 +130,37 @@ def _rule_steps(listed: list[Any], exact: bool, only: Collection[str] | None, pr
         else:
             with _collecting(problems):
                 parsed = parse_rule(values, f"rules[{index}]")
-                _take_room(parsed.rule, regexes, f"rules[{index}]")
+                checked[f"rules[{index}]"] = parsed.rule
                 after[parsed.rule.name] = of_rule(*parsed), parsed
     removed = [name for name in before if exact and name not in after and (only is None or name in only)]
+    regexes = {name: row.pattern for name, row in rows.items() if row.applies_to == "regex" and name not in removed}
+    problems += _without_room(regexes, checked)
     for name in sorted({*after, *removed}):
         values, wanted = after.get(name, (None, None))
         if change := difference(RULE, before.get(name), values):
             yield _Step(change, _rule_work(rows.get(name), wanted))
 
 
-def _take_room(rule: RateRule, regexes: set[str], where: str) -> None:
-    """Add its expression to the stored ones and those before it in the document. Raises DocumentError if it has no room."""
-    if rule.applies_to != "regex" or rule.pattern in regexes:
-        return
-    try:
-        check_room(rule.pattern, regexes)
-    except ValueError as error:
-        raise DocumentError([f'{where} "{rule.name}": pattern: {translated(error)}']) from None
-    regexes.add(rule.pattern)
+def _without_room(regexes: dict[str, str], checked: Mapping[str, RateRule]) -> Iterator[str]:
+    """A problem for each expression of the document, by place, that has no room beside those before it and those that stay.
+
+    `regexes` are the stored ones by rule, and become those of the site afterwards.
+    """
+    changed = {
+        where: rule
+        for where, rule in checked.items()
+        if regexes.get(rule.name) != (rule.pattern if rule.applies_to == "regex" else None)
+    }
+    for rule in changed.values():
+        regexes.pop(rule.name, None)
+    for where, rule in changed.items():
+        if rule.applies_to == "regex" and rule.pattern not in regexes.values():
+            try:
+                check_room(rule.pattern, regexes.values())
+            except ValueError as error:
+                yield f'{where} "{rule.name}": pattern: {translated(error)}'
+            else:
+                regexes[rule.name] = rule.pattern
 
 
 def _rule_work(row: RateRule | None, parsed: ParsedRule | None) -> Callable[[], object]:

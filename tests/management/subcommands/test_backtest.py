@@ -201,6 +201,11 @@ def test_a_backtest_that_fails_makes_no_rule(log, tmp_path):
     nowhere = str(tmp_path / "nowhere" / "page.html")
     assert "cannot be written" in wrong("backtest", log, "--rates", "5/m", "--create", "search", "--html", nowhere)
     assert not RateRule.objects.exists()
+    for number in range(4):
+        RateRule.objects.define(f"stored-{number}", "5/m", regex=f"[a{chr(0x100 + number)}].{{14}}N")
+    fifth = ("--rates", "5/m", "--regex", "b.{14}N", "--create", "fifth")
+    assert "is too large together with the other 4 expressions of its kind" in wrong("backtest", log, *fifth)
+    assert RateRule.objects.count() == 4
     # The name is read before the log, which may be long.
     assert "is not a rule name" in wrong("backtest", nowhere, "--rates", "5/m", "--create", "Search!")
 

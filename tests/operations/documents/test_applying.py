@@ -128,6 +128,28 @@ def test_expressions_have_room_together_with_the_stored_ones_and_with_each_other
     assert not apply(document(rules=rules[:place]))
 
 
+def free(name: str, ending: str = "N") -> dict[str, Any]:
+    """A rule whose expression has room beside three others of its kind, not four."""
+    return {**LOGIN, "name": name, "applies_to": "regex", "pattern": f"[a{chr(0x100 + ord(name))}].{{14}}{ending}"}
+
+
+def test_an_expression_needs_no_room_beside_the_one_that_it_replaces() -> None:
+    apply(document(rules=[free(name) for name in "abcd"]))
+    apply(document(rules=[free("c", "M")]))
+    assert RateRule.objects.get(name="c").pattern.endswith("M")
+
+
+def test_an_expression_needs_no_room_beside_those_of_rules_that_go_or_change() -> None:
+    apply(document(rules=[free(name) for name in "abcd"]))
+    path = {**LOGIN, "name": "a", "applies_to": "path", "pattern": "/a/"}
+    apply(document(rules=[free("e"), path]))
+    apply(document(rules=[free(name) for name in "efgh"]), exact=True)
+    apply(document(rules=[free(name) for name in "abcd"]), exact=True, only=list("abcdefgh"))
+    with pytest.raises(DocumentError, match="too large together with the other 4 expressions"):
+        apply(document(rules=[free("e")]), exact=True, only=["e"])
+    assert [*RateRule.objects.values_list("name", flat=True)] == [*"abcd"]
+
+
 def test_a_failure_while_saving_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     apply(document(rules=[LOGIN]))
 

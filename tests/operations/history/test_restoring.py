@@ -50,6 +50,14 @@ def test_a_rule_is_restored_with_its_limits_and_that_can_be_undone() -> None:
     assert exported() == was
 
 
+def test_an_expression_is_restored_without_room_for_the_one_that_it_replaces() -> None:
+    for name in "abcd":
+        define(name=name, regex=f"[a{chr(0x100 + ord(name))}].{{14}}N")
+    define(name="c", regex="[az].{14}M")
+    restore(restoring.before(latest()))
+    assert RateRule.objects.get(name="c").pattern.endswith("N")
+
+
 def test_a_deleted_rule_and_a_deleted_block_come_back() -> None:
     define("5/m; 20/h")
     block = Override.objects.block("header:x-api-key:very-secret", rule="login", reason="abuse")
