@@ -79,7 +79,7 @@ def _unknown(text: str, find_users: bool) -> ValueError:
             "address you need the permission to view users",
             text=text[:64],
         )
-    if users.exists(text):
+    if users.model() is not None and users.exists(text):
         return Problem("{text!r} is the number of a user: write user:{text}", text=text)
     return Problem(
         "{text!r} is no address, and no user has this login name or e-mail address: write for example {examples}",

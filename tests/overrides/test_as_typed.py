@@ -3,6 +3,7 @@
 import pytest
 from django.contrib.auth.models import Group, User
 
+from ratewindow.overrides import users
 from ratewindow.overrides.as_typed import SeveralUsers, as_subject
 from tests.support.worst_strings import WORST
 
@@ -82,6 +83,13 @@ def test_what_is_wrong_is_said_with_the_remedy(typed: str, told: str) -> None:
 def test_the_number_of_a_user_is_recognised(ann: User) -> None:
     with pytest.raises(ValueError, match=f"'{ann.pk}' is the number of a user: write user:{ann.pk}"):
         as_subject(str(ann.pk))
+
+
+def test_without_users_no_text_is_the_number_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(users, "model", lambda: None)
+    for typed in ("bob", "42"):
+        with pytest.raises(ValueError, match=f"'{typed}' is no address, and no user has this login name"):
+            as_subject(typed)
 
 
 def test_who_may_not_see_users_learns_nothing_of_them(ann: User) -> None:

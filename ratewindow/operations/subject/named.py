@@ -23,11 +23,12 @@ class Named:
     """
 
     def __init__(self, typed: str) -> None:
-        subject = parse_subject(as_subject(typed))
+        found = as_subject(typed)
+        subject = parse_subject(found)
         if subject.hashed or not (subject.key or subject.counts_as_one):
             raise ValueError(f"{typed!r} is not one client: write for example ip:203.0.113.9 or user:42, in full")
         values = split(subject.text) if subject.key else (parse_identity(subject.text),)
-        by_name = subject.key == "user" and ":" not in typed
+        by_name = subject.key == "user" and found != typed.strip()
         self._names = frozenset(map(normalised, users.names(subject.text.removeprefix("user:")))) if by_name else frozenset[str]()
         # By value: an identity that is joined of more names the client, too, and one that lacks a value does not.
         self._first = values[0]

@@ -188,6 +188,14 @@ def test_every_spelling_of_a_name_is_found_and_erased(typed: str) -> None:
     assert all(tag in left for tag in state_keys.client_tags("post:username:anna"))
 
 
+@pytest.mark.parametrize("name", ["corp:ann", "corp+ann", "ann"])
+def test_a_login_name_stands_for_what_was_typed_into_forms_whatever_characters_it_has(name: str) -> None:
+    user = User.objects.create_user(name, "ann@example.com")
+    for typed in (name, f" {name} ", "ann@example.com"):
+        assert Named(typed).is_in(f"post:username:{name}") and Named(typed).is_in(f"user:{user.pk}")
+    assert not Named(f"user:{user.pk}").is_in(f"post:username:{name}")
+
+
 def test_usual_spellings_are_found_where_only_hashes_are_stored() -> None:
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": "all"}):
         fill_with_spellings()
