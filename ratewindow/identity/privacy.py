@@ -59,10 +59,8 @@ def forms(part: str) -> tuple[str, ...]:
 
     A client that sends a text in the form of a hash is not matched with the client of that hash.
     """
-    secrets = tuple([_hashed(part, pepper) for pepper in conf.peppers()])
-    if part.startswith("ip:") and "/" not in part and (hint := _hint(part.removeprefix("ip:"))):
-        secrets += tuple([f"{each}{hint}" for each in secrets])  # as earlier versions kept an address
-    return secrets if is_hashed(part) else (part, *secrets)
+    secrets = [_hashed(part, pepper) for pepper in conf.peppers()]
+    return (*secrets,) if is_hashed(part) else (part, *secrets)
 
 
 def hashed(part: str) -> str:
@@ -71,10 +69,8 @@ def hashed(part: str) -> str:
 
 
 def anonymous(part: str) -> str:
-    """A typed value for people who may not see it: its hash, of an address without the hint that earlier versions kept."""
-    if not is_hashed(part):
-        return hashed(part)
-    return part.partition(".")[0] if part.startswith("ip:") else part
+    """The hash of a typed value, for people who may not see the value itself."""
+    return part if is_hashed(part) else hashed(part)
 
 
 def kind_alone(part: str) -> str:

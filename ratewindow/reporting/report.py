@@ -139,7 +139,7 @@ def _by_rule(rules: Rules, condition: Q) -> dict[str, Sums]:
 
 def _of_all_rules(period: Period, opened: Mapping[Any, Sums]) -> Settled | None:
     """By the rows of all rules together. None if there are none, or if these are not what the rules did one by one, in hours
-    and days: rows are missing of a time when a collector of an earlier version ran."""
+    and days, since some rows may be missing."""
     of_period = TotalStat.objects.filter(open_spans.settled(period, opened))
     lines = list(of_period.order_by().values_list("start", *NUMBERS, *_TEXTS))
     by_start = {start: Sums.of(columns[: len(NUMBERS)]) for start, *columns in lines}

@@ -141,7 +141,6 @@ def test_who_may_not_see_identities_can_still_tell_two_apart() -> None:
         ("14:ip:203.0.113.9+17:post:username:ann", "ip:… + post:username:…"),
         ("header:x-api-key:correct-horse-7f2c", "header:x-api-key:…7f2c"),
         ("header:x-api-key:#WyJk0dGx4mP3q8aB.7#2c", "header:x-api-key:…7#2c"),
-        ("ip:#WyJk0dGx4mP3q8aB..199", "ip:…"),
         ("jwt:a%3Ab:#WyJk0dGx4mP3q8aB", "jwt:a%3Ab:…"),
         ("ip:203.0.113.9", "ip:203.0.113.x"),
         ("group:staff", "group:staff"),
