@@ -12,6 +12,7 @@ from rest_framework.throttling import BaseThrottle
 from ratewindow.rest_framework.throttles import RuleThrottle, ScopedRateThrottle, SimpleRateThrottle, place_of, windows_of
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
+from ratewindow.rules.site_routes import listed_by
 
 logger = logging.getLogger("ratewindow")
 
@@ -70,7 +71,7 @@ def _register(view: Any, throttle: type[BaseThrottle]) -> None:
 def _throttled() -> Iterator[tuple[Any, type[BaseThrottle]]]:
     """Every view of the URLconf with each of its throttles that is ours."""
     for view in _views(get_resolver().url_patterns):
-        for throttle in view.throttle_classes:
+        for throttle in listed_by(type(view), vars(view), "throttle_classes"):
             if _is_ours(throttle):
                 yield view, throttle
 

@@ -185,9 +185,13 @@ def classes_of(callback: Any) -> Iterator[tuple[Any, type, dict[str, Any]]]:
 
 
 def listed_by(shown: type, given: Mapping[str, Any], name: str) -> list[type]:
-    """The classes that a view lists under this name; none that it makes only for a request."""
-    found = given.get(name, getattr(shown, name, ()))
-    return [each for each in found if isinstance(each, type)] if isinstance(found, list | tuple) else []
+    """The classes that a view lists under this name; none if it can tell them only in a request."""
+    try:
+        view: Any = object.__new__(shown)  # without what the site may do when one is made for a request
+        vars(view).update(given)
+        return [each for each in getattr(view, name, ()) if isinstance(each, type)]
+    except Exception:  # a property of the site's, or no list
+        return []
 
 
 def place_of(view: Any) -> str:

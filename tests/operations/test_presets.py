@@ -124,8 +124,13 @@ class TestLogins:
         with site(path("a/", LoginView.as_view(), name="login"), path("b/", ByToken.as_view({"get": "list"}))):
             assert notes("login") == []
 
-    @pytest.mark.parametrize("listed", [property(lambda view: [BasicAuthentication]), None, [partial(BasicAuthentication)]])
-    def test_a_view_that_says_only_when_asked_what_it_takes_tells_nothing(self, listed: Any) -> None:
+    def test_a_view_may_say_by_code_that_it_takes_passwords_from_a_header(self) -> None:
+        view = type("View", (Orders,), {"authentication_classes": property(lambda view: [BasicAuthentication])})
+        with site(path("a/", LoginView.as_view(), name="login"), path("b/", view.as_view({"get": "list"}))):
+            assert len(notes("login")) == 1
+
+    @pytest.mark.parametrize("listed", [property(lambda view: view.request.user.ways), None, [partial(BasicAuthentication)]])
+    def test_a_view_that_says_only_in_a_request_what_it_takes_tells_nothing(self, listed: Any) -> None:
         view = type("View", (Orders,), {"authentication_classes": listed, "throttle_classes": listed})
         with site(path("b/", view.as_view({"get": "list"}))):
             assert notes("login") == []

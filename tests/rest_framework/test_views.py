@@ -57,6 +57,14 @@ def found() -> dict[str, str]:
     return {each.id: f"{each.msg} {each.hint or ''}".strip() for each in messages}
 
 
+@pytest.mark.parametrize("listed", [property(lambda view: view.request.user.throttles), None])
+def test_a_view_that_lists_its_throttles_only_in_a_request_hides_none_of_the_others(views: list[Any], listed: Any) -> None:
+    view = type("View", (Shop,), {"throttle_classes": listed})
+    views += [path("dynamic/", view.as_view({"get": "list"})), path("shop/", Shop.as_view({"get": "list"}))]
+    assert found() == {}
+    assert "shop" in code_rates.names()
+
+
 def test_rates_and_names_of_throttles_are_known_before_the_first_request(views: list[Any]) -> None:
     router = SimpleRouter()
     router.register("shop", Shop, basename="shop")

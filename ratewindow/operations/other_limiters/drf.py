@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from ratewindow.operations.other_limiters.found import Found, Limit, rate_in
-from ratewindow.rules.site_routes import Route, routes
+from ratewindow.rules.site_routes import Route, listed_by, routes
 
 _THROTTLES = "rest_framework.throttling"
 _PERIODS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -40,9 +40,8 @@ def _throttled() -> Iterator[tuple[Route, Any, type]]:
             continue
         view = object.__new__(shown)
         vars(view).update(getattr(callback, "initkwargs", {}))
-        for throttle in view.throttle_classes:
-            if isinstance(throttle, type):
-                yield route, view, throttle
+        for throttle in listed_by(shown, vars(view), "throttle_classes"):
+            yield route, view, throttle
 
 
 def _scope_and_rate(view: Any, throttle: type) -> tuple[str, str] | None:

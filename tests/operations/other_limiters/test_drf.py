@@ -4,6 +4,7 @@ import pytest
 
 from ratewindow.operations.other_limiters import drf
 from tests.support.other_limits import found_by, rule
+from tests.support.other_limits_urls import Files
 
 pytestmark = pytest.mark.django_db
 
@@ -14,6 +15,12 @@ def test_a_scope_is_a_shadow_rule_for_exactly_its_views() -> None:
         "burst": rule("burst", ("prefix", "/api/"), "user_or_ip", 60, "1m", "sliding_window"),
         "uploads": rule("uploads", ("route", "files"), "user_or_ip", 20, "1d", "sliding_window"),
     }
+
+
+def test_a_view_that_lists_its_throttles_only_in_a_request_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Files, "throttle_classes", None)
+    rules, _ = found_by(drf)
+    assert set(rules) == {"burst"}
 
 
 def test_what_no_rule_can_do_is_said_with_a_reason() -> None:
