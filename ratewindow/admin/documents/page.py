@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -23,11 +24,11 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow.admin import own_page
 from ratewindow.admin.addresses import reverse
 from ratewindow.admin.confirm_page import changes_nothing
-from ratewindow.admin.documents.rights import forbidden, may_export, may_export_overrides, may_import, readable
+from ratewindow.admin.documents.rights import forbidden, may_export, may_import, readable
 from ratewindow.admin.history import restore_page
 from ratewindow.admin.history.changes_in_words import kind_in_words, shown
 from ratewindow.admin.history.rights import viewable
-from ratewindow.admin.masking import fingerprint
+from ratewindow.admin.masking import fingerprint, may_look_up
 from ratewindow.admin.recorded import WHY
 from ratewindow.models import Edit, Override, RateRule
 from ratewindow.operations.documents import applying, text
@@ -64,7 +65,7 @@ class ExportForm(forms.Form):
     def __init__(self, request: HttpRequest, data: Any, names: Sequence[str]) -> None:
         sections = [("rules", gettext("Rules"))]
         if not names:
-            sections += [("overrides", gettext("Blocks and exemptions"))] if may_export_overrides(request) else []
+            sections += [("overrides", gettext("Blocks and exemptions"))] if may_look_up(request) else []
             sections += [("switch", gettext("Whether limits are switched off"))]
         choices = [*text.installed()]
         super().__init__(data, initial={"syntax": choices[0], "sections": ["rules"], "rule": names})
@@ -95,7 +96,7 @@ def export_page(model_admin: Any, request: HttpRequest, names: Sequence[str] = (
         "form": form,
         "names": names,
         "action": reverse("admin:ratewindow_raterule_export"),
-        "overrides_left_out": not names and not may_export_overrides(request),
+        "overrides_left_out": not names and not may_look_up(request),
         "without_yaml": text.YAML not in text.installed(),
     }
     return _page(model_admin, request, gettext("Export"), "export", context)
@@ -218,11 +219,9 @@ def _confirmed(model_admin: Any, request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     if _digest(changes) == digest:
         author = applying.Author("admin", request.user, request.user.get_username())
-        try:
+        with suppress(applying.SiteChanged):
             applying.apply(document, exact=exact, author=author, expected=changes)
             return _done(model_admin, request, changes)
-        except applying.SiteChanged:
-            changes = applying.preview(document, exact=exact)
     sentence = gettext("Somebody has edited the site since this preview, so nothing was imported. Look at the new one.")
     messages.warning(request, sentence)
     return _preview(model_admin, request, document, exact)
@@ -253,7 +252,7 @@ def _undo(request: HttpRequest, changes: Sequence[Change]) -> SafeString:
 
 
 def _digest(changes: Sequence[Change]) -> str:
-    """By which a preview is known to be still true."""
+    """A digest by which a preview is known to be still true."""
     return fingerprint([(change.what, change.before, change.after) for change in changes])
 
 
