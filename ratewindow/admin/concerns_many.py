@@ -1,6 +1,7 @@
 """Whether a block or an exemption may concern nearly all visitors: saving it takes the permission to switch all limits off."""
 
 import re
+from collections.abc import Collection
 
 from ratewindow.identity import canonical, is_hashed, split
 from ratewindow.identity.typed_values import TEXTS, kind_and_name
@@ -16,9 +17,11 @@ _KEY_LIKE = re.compile(
 _LEAST_OF_KEY = 12  # characters; "none", "undefined" and versions are shorter
 
 
-def concerns_many(identity: str) -> bool:
-    """Whether no part of it identifies a client, neither by itself nor because an enforced rule counts by it. What all visitors
-    send alike has no end, so that a list of it would have none, either."""
+def concerns_many(identity: str, counted: Collection[frozenset[str]]) -> bool:
+    """Whether no part of it identifies a client, neither by itself nor because a rule counts by it: `counted` is `counted_by()`.
+
+    The values that all visitors send cannot be listed, since sites and browsers invent new ones. So what identifies is listed.
+    """
     try:
         subject = parse_subject(identity)
     except ValueError:  # an invalid identity, which applies to nobody
@@ -26,7 +29,7 @@ def concerns_many(identity: str) -> bool:
     if subject.meets_everybody or not subject.key:
         return subject.meets_everybody
     parts = frozenset(subject.key.split("+"))
-    return not (any(map(_identifies, split(subject.text))) or any(counted <= parts for counted in _counted_by()))
+    return not (any(map(_identifies, split(subject.text))) or any(each <= parts for each in counted))
 
 
 def _identifies(part: str) -> bool:
@@ -42,8 +45,8 @@ def _identifies(part: str) -> bool:
     return is_long and not name.startswith("sec-") and _KEY_LIKE.search(name) is not None
 
 
-def _counted_by() -> set[frozenset[str]]:
-    """By what each rule that is enforced or in code tells clients apart. Of a rule by two fields neither does alone."""
+def counted_by() -> set[frozenset[str]]:
+    """The parts of a key by which each rule that is enforced or in code tells clients apart. A rule by two fields needs both."""
     keys = {use.key for uses in code_rates.uses().values() for use in uses if use.rate is not None}
     keys.update(RateRule.objects.filter(mode=Mode.ENFORCE, windows__isnull=False).values_list("key", flat=True))
     return {_telling(frozenset(canonical(key).split("+"))) for key in keys} - {frozenset()}

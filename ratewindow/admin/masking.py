@@ -23,7 +23,7 @@ def may_look_up(request: HttpRequest) -> bool:
 
 
 def fingerprint(values: Any) -> str:
-    """By which a form knows plain values again. It is keyed, since a reader could try identities until a mere digest fits."""
+    """A digest by which a form knows plain values again. It is keyed, since a reader could try identities until one fits."""
     return salted_hmac("ratewindow.admin.masking", json.dumps(values, sort_keys=True), algorithm="sha256").hexdigest()
 
 

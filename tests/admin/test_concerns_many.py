@@ -7,7 +7,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from ratewindow import ratekey
-from ratewindow.admin.concerns_many import concerns_many
+from ratewindow.admin.concerns_many import concerns_many, counted_by
 from ratewindow.identity import custom_keys
 from ratewindow.models import Override, RateRule
 from ratewindow.rules import code_rates
@@ -119,7 +119,7 @@ def test_what_identifies_nobody_takes_the_permission_in_both_forms(identity: str
 
 @pytest.mark.parametrize("identity", OF_ONE)
 def test_what_identifies_a_client_does_not(identity: str) -> None:
-    assert not concerns_many(identity)
+    assert not concerns_many(identity, counted_by())
 
 
 def test_it_takes_it_also_to_edit_one_or_to_let_it_last_again() -> None:
@@ -132,6 +132,23 @@ def test_it_takes_it_also_to_edit_one_or_to_let_it_last_again() -> None:
     changing.post(LIST, {"action": "extend", "_selected_action": [some.pk, ended.pk]})
     kept = dict(Override.objects.values_list("pk", "expires_at"))
     assert kept[some.pk] == some.expires_at
+
+
+def test_a_refusal_to_extend_names_whom_it_is_about() -> None:
+    some = Override.objects.allow("header:priority:u=0, i", duration="1h")
+    client = Override.objects.allow("ip:203.0.113.9", duration="1h")
+    changing = staff("change_override", "view_override", "view_identity")
+    response = changing.post(LIST, {"action": "extend", "_selected_action": [some.pk, client.pk]}, follow=True)
+    assert "to extend what applies to all visitors, or nearly all: header:priority:u=0, i." in said(response)
+
+
+def test_an_import_of_many_reads_the_rules_once(django_assert_max_num_queries: Any) -> None:
+    RateRule.objects.define("tenants", "5/m", key="header:x-tenant", mode="enforce")
+    many = [{**BLOCK, "identity": f"header:x-tenant:{number}", "action": "allow"} for number in range(50)]
+    names = ("add_raterule", "change_raterule", "view_raterule", "add_override", "view_override", "view_identity")
+    importing, sent = staff(*names), {"pasted": written(document(overrides=many))}
+    with django_assert_max_num_queries(30):
+        assert "header:x-tenant:49" in importing.post(IMPORT, sent).content.decode()
 
 
 @pytest.mark.parametrize("identity", ["header:te:trailers", "post:next:/admin/", "country:DE", "scope:public"])
@@ -179,14 +196,14 @@ def test_it_takes_it_also_to_import_one(identity: str) -> None:
 def test_what_an_enforced_rule_counts_by_identifies_clients(key: str, mode: str, identity: str, is_of_one: bool) -> None:
     """Whoever may add rules in shadow may not enforce them, and so not make a field one that counts."""
     RateRule.objects.define("tenants", "5/m", key=key, mode=mode)
-    assert concerns_many(identity) is not is_of_one
+    assert concerns_many(identity, counted_by()) is not is_of_one
 
 
 def test_a_rate_in_code_counts_by_it_too(monkeypatch: Any) -> None:
     use = code_rates.CodeRate("export", "5/m", "header:x-tenant", frozenset(), "shop.views.export")
     monkeypatch.setattr(code_rates, "uses", lambda: {"export": {use}})
-    assert not concerns_many("header:x-tenant:acme")
-    assert concerns_many("header:te:trailers")
+    assert not concerns_many("header:x-tenant:acme", counted_by())
+    assert concerns_many("header:te:trailers", counted_by())
 
 
 def test_an_undo_that_lets_it_last_longer_takes_it_too(admin_client: Client) -> None:

@@ -7,7 +7,7 @@ from django.contrib.admin import ModelAdmin
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from ratewindow.admin.concerns_many import concerns_many
+from ratewindow.admin.concerns_many import concerns_many, counted_by
 from ratewindow.admin.masking import may_look_up, may_see
 from ratewindow.admin.rights import may_not
 from ratewindow.admin.switch_page import may_switch
@@ -25,11 +25,6 @@ def may_export(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> bool:
     return model_admin.has_view_permission(request) and bool(request.user.has_perm("ratewindow.export_throttlestat"))
 
 
-def may_export_overrides(request: HttpRequest) -> bool:
-    """A file has identities as they are stored, so it takes the permission to see them."""
-    return may_look_up(request)
-
-
 def may_import(model_admin: "ModelAdmin[Any]", request: HttpRequest) -> bool:
     """Whether the page opens; each change asks for its own permissions."""
     return model_admin.has_add_permission(request) and model_admin.has_change_permission(request)
@@ -43,7 +38,8 @@ def readable(request: HttpRequest, document: Document) -> Document:
 def forbidden(request: HttpRequest, document: Document, changes: Iterable[Change]) -> list[str]:
     """A sentence for each kind of change that this user may not make."""
     found = [*_unreadable(request)] if OVERRIDES in document else []
-    return list(dict.fromkeys([*found, *(sentence for change in changes for sentence in _forbidden(request, change))]))
+    counted = counted_by()
+    return list(dict.fromkeys([*found, *(sentence for change in changes for sentence in _forbidden(request, change, counted))]))
 
 
 def _unreadable(request: HttpRequest) -> Iterator[str]:
@@ -53,7 +49,7 @@ def _unreadable(request: HttpRequest) -> Iterator[str]:
         yield gettext("You may not see identities unmasked: remove the section “overrides”.")
 
 
-def _forbidden(request: HttpRequest, change: Change) -> Iterator[str]:
+def _forbidden(request: HttpRequest, change: Change, counted: set[frozenset[str]]) -> Iterator[str]:
     user: Any = request.user
     if change.what not in (RULE, OVERRIDE):
         if not may_switch(request):
@@ -68,7 +64,7 @@ def _forbidden(request: HttpRequest, change: Change) -> Iterator[str]:
         yield from _code(request, after.get("key", ""), before.get("key"))
         return
     yield from _code(request, after.get("identity", ""), before.get("identity"))
-    if not may_switch(request) and any(concerns_many(values.get("identity", "")) for values in (before, after)):
+    if not may_switch(request) and any(concerns_many(values.get("identity", ""), counted) for values in (before, after)):
         yield gettext(
             "A block or exemption may apply to all visitors, or nearly all, which takes the permission to switch all limits off."
         )

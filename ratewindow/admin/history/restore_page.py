@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import code_keys, own_page
 from ratewindow.admin.addresses import reverse
-from ratewindow.admin.concerns_many import concerns_many
+from ratewindow.admin.concerns_many import concerns_many, counted_by
 from ratewindow.admin.history import changes_in_words, entries
 from ratewindow.admin.history.rights import viewable
 from ratewindow.admin.masking import fingerprint, may_see
@@ -81,8 +81,8 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest, edit: Edit, to: s
     """The preview, and the handler of its button."""
     kinds = viewable(request)  # whether there is more to restore is not told to those who may not see it
     wanted = {subject: values for subject, values in _wanted(edit, to).items() if subject.kind in kinds}
-    steps = restoring.steps(wanted)
-    forbidden = list(dict.fromkeys(sentence for step in steps for sentence in _forbidden(model_admin, request, step)))
+    steps, counted = restoring.steps(wanted), counted_by()
+    forbidden = list(dict.fromkeys(sentence for step in steps for sentence in _forbidden(model_admin, request, step, counted)))
     form = ReasonForm(request.POST if request.method == "POST" else None)
     problems: Sequence[str] = ()
     if request.method == "POST":
@@ -163,7 +163,7 @@ def _digest(steps: Sequence[Step]) -> str:
     return fingerprint([[*step.subject, step.change.before, step.change.after] for step in steps])
 
 
-def _forbidden(model_admin: "ModelAdmin[Any]", request: HttpRequest, step: Step) -> Iterator[str]:
+def _forbidden(model_admin: "ModelAdmin[Any]", request: HttpRequest, step: Step, counted: set[frozenset[str]]) -> Iterator[str]:
     """What the user may not do of this step, as sentences."""
     change, kind = step.change, step.subject.kind
     before, after = change.before or {}, change.after or {}
@@ -183,7 +183,7 @@ def _forbidden(model_admin: "ModelAdmin[Any]", request: HttpRequest, step: Step)
         yield from error.messages
     if kind == Edit.Kind.RULE and _enforces_more(before, after) and not may_enforce(request):
         yield gettext("You may not enforce rules.")
-    if kind == Edit.Kind.OVERRIDE and after and not may_switch(request) and concerns_many(after["identity"]):
+    if kind == Edit.Kind.OVERRIDE and after and not may_switch(request) and concerns_many(after["identity"], counted):
         yield gettext("You need the permission to switch all limits off to save what applies to all visitors, or nearly all.")
 
 

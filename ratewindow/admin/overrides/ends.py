@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import switch_page
 from ratewindow.admin.addresses import reverse
-from ratewindow.admin.concerns_many import concerns_many
+from ratewindow.admin.concerns_many import concerns_many, counted_by
 from ratewindow.admin.masking import fingerprint, whom
 from ratewindow.admin.post_button import post_button
 from ratewindow.conf import time_zone
@@ -31,7 +31,9 @@ UNDO_S = 86_400
 _SALT = "ratewindow.override.undo"
 _LIST = "admin:ratewindow_override_changelist"
 _GONE = _("Nothing to undo: they have been deleted.")
-_EXTEND_FORBIDDEN = _("You need the permission to switch all limits off to extend what applies to all visitors, or nearly all.")
+_EXTEND_FORBIDDEN = _(
+    "You need the permission to switch all limits off to extend what applies to all visitors, or nearly all: %s."
+)
 
 
 @admin.action(description=_("End selected ones now"), permissions=["change"])
@@ -102,13 +104,13 @@ def _set_ends(
     left_as: Mapping[int, str] | None = None,
 ) -> None:
     """Set a new end of each for which this person may, log it, and offer to undo it. `left_as` is the state each has to be in."""
-    before, names, changed, forbidden = [], [], [], []
+    before, names, changed, forbidden, counted = [], [], [], [], counted_by()
     with transaction.atomic(using=router.db_for_write(Override)):
         for override in overrides:
             name, end = whom(request, override.identity), new_end(override)
             if left_as is not None and _state(override) != left_as[override.pk]:
                 changed.append(name)
-            elif _is_longer(override, end) and not switch_page.may_switch(request) and concerns_many(override.identity):
+            elif _is_longer(override, end) and not switch_page.may_switch(request) and concerns_many(override.identity, counted):
                 forbidden.append(name)
             else:
                 old = override.expires_at.isoformat() if override.expires_at else ""
@@ -120,7 +122,7 @@ def _set_ends(
     if changed:
         messages.warning(request, gettext("These have been changed meanwhile and stay as they are: %s.") % some_of(changed))
     if forbidden:
-        messages.error(request, _EXTEND_FORBIDDEN)
+        messages.error(request, _EXTEND_FORBIDDEN % some_of(forbidden))
     if names:
         messages.success(request, _with_undo(request, done % some_of(names), before))
     elif not (changed or forbidden):
@@ -132,7 +134,7 @@ def _is_longer(override: Override, end: datetime | None) -> bool:
 
 
 def _state(override: Override) -> str:
-    """By which an undo knows that nobody has changed it since."""
+    """A digest by which an undo knows that nobody has changed it since."""
     moments = [each and time_zone.aware(each).timestamp() for each in (override.starts_at, override.expires_at)]
     return fingerprint([override.identity, override.action, override.rule, override.rate, *moments])
 

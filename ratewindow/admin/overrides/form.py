@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.admin import switch_page
-from ratewindow.admin.concerns_many import concerns_many
+from ratewindow.admin.concerns_many import concerns_many, counted_by
 from ratewindow.admin.history.conflicts import ConflictForm
 from ratewindow.admin.masking import may_look_up, may_see, whom
 from ratewindow.admin.overrides import twice, who
@@ -110,7 +110,7 @@ class OverrideForm(ConflictForm):
             return
         if self.instance.action == BLOCK and self.contains_author():
             self._add_identity_error(self._contained())
-        elif concerns_many(self.instance.identity) and not switch_page.may_switch(self.request):
+        elif not switch_page.may_switch(self.request) and concerns_many(self.instance.identity, counted_by()):
             self._add_identity_error(
                 gettext(
                     "This may apply to all visitors, or nearly all. You need the permission to switch all limits off to save it."
