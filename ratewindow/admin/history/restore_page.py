@@ -97,8 +97,9 @@ def page(model_admin: "ModelAdmin[Any]", request: HttpRequest, edit: Edit, to: s
                 problems = [gettext("Somebody has made another edit at this moment. Look at the changes again.")]
                 steps = restoring.steps(wanted)
             except DocumentError as error:
+                told = may_see(request) or not isinstance(error, restoring.OverrideError)
                 problems = [
-                    *_quoted(request, error, steps),
+                    *(error.problems if told else ()),
                     gettext("So these values can no longer be saved. Nothing was restored."),
                 ]
     context = {
@@ -141,12 +142,6 @@ def _restore(
     messages.success(request, format_html("{} {}", sentence, _undo(steps)))
     model_admin.log_change(request, edit, "Restored.")
     return HttpResponseRedirect(reverse("admin:ratewindow_history"))
-
-
-def _quoted(request: HttpRequest, error: DocumentError, steps: Sequence[Step]) -> Sequence[str]:
-    """What is wrong, which may quote the identity of a block."""
-    has_identity = any(step.subject.kind == Edit.Kind.OVERRIDE for step in steps)
-    return error.problems if may_see(request) or not has_identity else ()
 
 
 def _undo(steps: Sequence[Step]) -> SafeString:

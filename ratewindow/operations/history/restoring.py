@@ -10,7 +10,7 @@ from ratewindow.models import Edit, Override, RateRule
 from ratewindow.operations.documents import applying
 from ratewindow.operations.documents.applying import Author, SiteChanged
 from ratewindow.operations.documents.differences import Change, difference
-from ratewindow.operations.documents.parsing import parse_override
+from ratewindow.operations.documents.parsing import DocumentError, parse_override
 from ratewindow.operations.documents.site import VERSION
 from ratewindow.operations.documents.values import Values
 from ratewindow.operations.history import states
@@ -18,6 +18,10 @@ from ratewindow.operations.history.recording import SWITCH, Subject
 from ratewindow.operations.history.states import State
 
 WAY = "restore"
+
+
+class OverrideError(DocumentError):
+    """What is wrong with a block, exemption or other rate; it may quote whom that is for."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,10 @@ def _restore_override(pk: str, values: Values | None, author: Author) -> None:
         if row is not None:
             row.delete()
         return
-    wanted = parse_override(values)
+    try:
+        wanted = parse_override(values)
+    except DocumentError as error:
+        raise OverrideError(error.problems) from None
     wanted.identity = values["identity"]  # as it was stored, whatever ANONYMIZE says now
     if row is not None:
         applying.change_row(row, wanted)

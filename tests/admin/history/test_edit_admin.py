@@ -221,6 +221,30 @@ def test_restoring_what_is_enforced_added_deleted_or_switched_takes_its_own_perm
     assert not switch_off.current().off and RateRule.objects.get().mode == "enforce"
 
 
+@pytest.mark.parametrize(
+    ("kind", "wrong", "more", "is_told"),
+    [
+        ("rule", {"key": "nonsense"}, [], True),
+        ("override", {"identity": "nonsense:42"}, [], False),
+        ("override", {"identity": "nonsense:42"}, ["view_identity"], True),
+    ],
+)
+def test_what_is_wrong_with_a_block_is_told_to_those_who_may_see_whom_it_is_for(
+    kind: str, wrong: dict[str, str], more: list[str], is_told: bool
+) -> None:
+    define("5/m", path="/login/")
+    Override.objects.block("user:42", duration="1h")
+    RateRule.objects.all().delete()
+    Override.objects.all().delete()
+    for edit in Edit.objects.filter(kind=kind):
+        edit.before, edit.after = (values and {**values, **wrong} for values in (edit.before, edit.after))
+        edit.save()
+    client = staff("view_raterule", "add_raterule", "view_override", "add_override", "switch_limits", *more)
+    page = said(confirmed(client, restore_url(last("rule"), "all-before")))
+    assert "So these values can no longer be saved." in page
+    assert ("is not a key" in page) is is_told
+
+
 def test_restoring_an_exemption_by_a_header_of_all_visitors_takes_the_permission_to_switch_limits() -> None:
     Override.objects.allow("header:te:trailers", duration="1h")
     Override.objects.all().delete()
