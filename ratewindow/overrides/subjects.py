@@ -123,8 +123,7 @@ def masked(text: str) -> str:
 
 
 def veiled(text: str) -> str:
-    """As `masked`, without the hash: whoever could find it here, too, would know that the client of a row is the one that they
-    guess."""
+    """As `masked`, without the hash, by which a reader could tell whether a row is about a client that they guess."""
     return _masked(text, privacy.kind_alone)
 
 

@@ -117,7 +117,7 @@ class ExplainForm(forms.Form):
         if self.refusal is None:
             why = by_code.why_unknown()
             if not may_view_overrides(self._request):
-                why += " " + gettext("Nor is one of a block shown to you: to see it takes the permission view_override.")
+                why += " " + gettext("You are not shown the code of a block: that takes the permission view_override.")
             self.add_error("code", gettext("No refusal with this code is known. %s") % why)
             return None
         return by_code.asked_of(self.refusal) if may_see(self._request) else None

@@ -87,14 +87,14 @@ def _now(request: HttpRequest, found: Explanation) -> Mapping[str, Any]:
     """What is answered now, and what can be done about it."""
     addresses = dict(RateRule.objects.values_list("name", "pk"))
     lines = [_line(request, each, addresses) for each in found.lines]
-    unmet = [line for line in lines if line.effect == Effect.NOT_MET]
+    unmet, steps = [line for line in lines if line.effect == Effect.NOT_MET], in_words.steps(found)
     return {
         "found": found,
         "answer": in_words.answer(found),
         "with_shadow": in_words.with_shadow(found),
-        "steps": [*enumerate(in_words.steps(found), 1)],
+        "steps": [*enumerate(steps, 1)],
         "met": [line for line in lines if line.effect != Effect.NOT_MET],
-        "first": len(in_words.steps(found)) + 1,
+        "first": len(steps) + 1,
         "unmet": unmet,
         "few": len(unmet) <= FEW,
         "actions": [*_actions(request, found, addresses)],

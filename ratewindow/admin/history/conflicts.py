@@ -95,7 +95,7 @@ def _read(subject: Subject, lock: bool = False) -> Values | None:
 
 
 def _digest(subject: Subject, values: Values | None) -> str:
-    """Of this row alone: another with the same values has another one, or a reader of masks could try values out."""
+    """A digest of the values of this row. Another row with them has another digest, or a reader of masks could try values."""
     return fingerprint([*subject, values])
 
 
