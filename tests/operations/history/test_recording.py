@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
 from django.db import connection, transaction
 from django.db.migrations.state import ProjectState
+from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from ratewindow.conf import time_zone
+from ratewindow.identity import hashed
 from ratewindow.models import Edit, LimitSwitch, Override, RateRule, origin
 from ratewindow.models.override_manager import KEPT
 from ratewindow.operations import release, switch_off
@@ -154,6 +157,16 @@ def test_blocks_are_recorded_with_identities_as_they_are_stored() -> None:
     assert [(edit.action, edit.reason) for edit in edits("override")] == [("added", "abuse"), ("changed", ""), ("deleted", "")]
     assert {edit.subject for edit in edits("override")} == {str(edits("override")[0].subject)}
     assert "very-secret" not in str([(edit.before, edit.after) for edit in edits("override")])
+
+
+def test_an_edit_that_replaces_a_clear_identity_by_its_hash_keeps_both_forms() -> None:
+    secret = "header:x-api-key:correct-horse-7f2c"
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": "none"}):
+        block = Override.objects.block(secret)
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": "secrets"}):
+        block.save()
+    edit = Edit.objects.all()[0]
+    assert (edit.before["identity"], edit.after["identity"]) == (secret, hashed(secret))
 
 
 def test_the_cleaning_of_long_ended_blocks_is_no_edit() -> None:
