@@ -30,7 +30,8 @@ from ratewindow.request.steps import Steps, arun, run
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates, rate_argument
-from ratewindow.rules.rate_argument import GivenRate, Rate
+from ratewindow.rules.code_rates import Given
+from ratewindow.rules.rate_argument import Rate
 from ratewindow.rules.rate_options import CallOptions
 from ratewindow.rules.rule import Rule, check_name
 from ratewindow.store import outage, stores
@@ -163,27 +164,27 @@ async def aacquire(
     return await arun(_acquire(rule, who, cost, timeout, rate_argument.of_call(rule, rate, key, options)))
 
 
-def _peek(name: str, who: Who, cost: int, given: GivenRate | None) -> Steps[Decision]:
+def _peek(name: str, who: Who, cost: int, given: Given | None) -> Steps[Decision]:
     book, rules = yield _find, _afind, name, who, given
     question = _question(book, rules, who, cost)
     return _of_the_rule((yield decide.decide, decide.adecide, question, "peek", _waited(who)))
 
 
-def _refund(name: str, who: Who, cost: int, given: GivenRate | None) -> Steps[None]:
+def _refund(name: str, who: Who, cost: int, given: Given | None) -> Steps[None]:
     book, rules = yield _find, _afind, name, who, given
     checks = _counted(book, rules, who, cost).checks
     if checks:
         yield from charge_later.refund([(check, [None] * len(check.windows)) for check in checks], _waited(who))
 
 
-def _reset(name: str, who: Who, given: GivenRate | None) -> Steps[None]:
+def _reset(name: str, who: Who, given: Given | None) -> Steps[None]:
     book, rules = yield _find, _afind, name, who, given
     if keys := _states(book, rules, who):
         yield _remove, _aremove, keys
         outage.refusals.forget()
 
 
-def _acquire(name: str, who: Who, cost: int, timeout: str | timedelta, given: GivenRate | None) -> Steps[Decision]:
+def _acquire(name: str, who: Who, cost: int, timeout: str | timedelta, given: Given | None) -> Steps[Decision]:
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
     while True:
         book, rules = yield _find, _afind, name, who, given
@@ -208,7 +209,7 @@ async def _aremove(keys: list[str]) -> None:
     await stores.answered((await stores.astore()).reset(keys))
 
 
-def _find(name: str, who: Who, given: GivenRate | None) -> tuple[Rulebook, Sequence[Rule]]:
+def _find(name: str, who: Who, given: Given | None) -> tuple[Rulebook, Sequence[Rule]]:
     """The rules in force, and those of that name."""
     book = current.rulebook()
     if given is None:
@@ -218,7 +219,7 @@ def _find(name: str, who: Who, given: GivenRate | None) -> tuple[Rulebook, Seque
     return book, _rules(book, name, None if book.alone else given.rule(name, who))
 
 
-async def _afind(name: str, who: Who, given: GivenRate | None) -> tuple[Rulebook, Sequence[Rule]]:
+async def _afind(name: str, who: Who, given: Given | None) -> tuple[Rulebook, Sequence[Rule]]:
     """`_find`, once what the request's identity is made of has been fetched from the database."""
     book = await current.arulebook()
     rules = _rules(book, name, None if book.alone else code_rates.rule(name) if given is None else await given.arule(name, who))

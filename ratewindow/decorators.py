@@ -31,7 +31,7 @@ from ratewindow.rules import code_rates
 from ratewindow.rules import decorated_methods as methods_of
 from ratewindow.rules.code_rates import CodeRate, Declared
 from ratewindow.rules.decorated_methods import Place
-from ratewindow.rules.rate_argument import GivenRate, Rate
+from ratewindow.rules.rate_argument import DeclaredRate, GivenRate, Rate
 from ratewindow.rules.rate_options import ViewOptions, parse_options
 from ratewindow.rules.rule import check_methods, check_name
 
@@ -105,9 +105,10 @@ def ratelimit(
     if options and rate is _UNSAID:
         raise ValueError(f"{next(iter(options))} belongs to a rate in code: give a rate, or set it at the rule in the admin")
     of_rate = parse_options(options)
-    given = GivenRate(None if rate is _UNSAID else rate, key, allowed_methods, normalise, of_rate)
     if called is not None and rate is _UNSAID:
-        given = code_rates.declared(called) or given
+        given: GivenRate = DeclaredRate(called, key, allowed_methods, normalise)
+    else:
+        given = GivenRate(rate, key, allowed_methods, normalise, of_rate)
     arguments = _Arguments(called, given, cost, block)
 
     def decorate(view: View) -> View:
@@ -257,8 +258,11 @@ class _Arguments:
         return door
 
     def _door(self, name: str) -> ViewDoor:
-        of_this = (name, self._given, self._cost, self._block, bool(self._called) and self._given.registered is None)
-        return AwaitingDoor(*of_this, self._async) if self._async or self._given.may_be_async else ViewDoor(*of_this)
+        given, cost, block = self._given, self._cost, self._block
+        warn = bool(self._called) and given.registered is None
+        if self._async or given.may_be_async or isinstance(given, DeclaredRate):  # an async one may be declared later
+            return AwaitingDoor(name, given, cost, block, warn, self._async)
+        return ViewDoor(name, given.rule, cost, block, warn)
 
     def register_at(self, place: Place) -> None:
         where = f"{place.view.__module__}.{place.view.__qualname__}.{place.method}"

@@ -38,6 +38,10 @@ def tenant(request: HttpRequest) -> str | None:
     return request.headers.get("x-tenant")
 
 
+async def plan(who: Any) -> str:
+    return "1/d"
+
+
 def define(name: str, rate: str, mode: str = "enforce", **fields: Any) -> RateRule:
     return RateRule.objects.define(name, rate, mode=mode, overwrite=True, **fields)[0]
 
@@ -409,6 +413,38 @@ class TestARateThatACallGives:
         assert [call(True, "hit", "export", "user:1", rate=plan).allowed for _ in range(2)] == [True, False]
         with pytest.raises(TypeError, match=r"the rate of export is given by an async function: await ahit\(\)"):
             ratewindow.hit("export", "user:1", rate=plan)
+
+    def test_may_be_the_path_of_an_async_function_where_it_is_awaited(self) -> None:
+        path = f"{__name__}.plan"
+        with pytest.raises(TypeError, match=r"the rate of export is given by an async function: await ahit\(\)"):
+            ratewindow.hit("export", "user:1", rate=path)
+        assert [call(True, "hit", "export", "user:1", rate=path).allowed for _ in range(2)] == [True, False]
+
+    @is_async
+    @pytest.mark.parametrize("path", ["nowhere.at.all", f"{__name__}.nothing", f"{__name__}.DOORS", "django.VERSION"])
+    def test_a_path_that_leads_to_no_function_is_named(self, is_async: bool, path: str) -> None:
+        limit = ratewindow.limit("declared", path)
+        for _ in range(2):
+            with pytest.raises(ValueError, match=f"rate '{path}': .*: write text such as 5/m, or the path of a function"):
+                call(is_async, "hit", "export", "user:1", rate=path)
+            with pytest.raises(ValueError, match=f"rate '{path}': "):
+                call(is_async, "hit", limit.name, "user:1")
+
+        def window(name: str, rate: Any, **options: Any) -> Any:
+            decision = call(is_async, "hit", name, "user:42", rate=rate, **options)
+            assert decision.made_by is not None
+            of = decision.made_by.windows[0]
+            return of.text, of.algorithm, of.burst, of.buckets, of.aligned_to
+
+        for form in (lambda rate: rate, lambda rate: lambda who: rate):
+            assert window("bucket", form("7/h")) == ("7/h", "token_bucket", 9, None, "")
+            assert window("bucket", form("7/h"), algorithm="sliding_log") == ("7/h", "sliding_log", None, None, "")
+            assert window("bucket", form("7/h"), algorithm="leaky_bucket")[2] == 7
+            assert window("daily", form("9/d")) == ("9/d", "fixed_window", None, None, "day")
+            assert window("daily", form("9/h")) == ("9/h", "fixed_window", None, None, "")
+            assert window("daily", form("9/d"), algorithm="sliding_window")[1::3] == ("sliding_window", "")
+            assert window("fine", form("5/m"), message="Wait.")[3] == 50
+            assert window("fine", form("5/m"), algorithm="fixed_window")[3] is None
 
     @is_async
     def test_a_rule_in_shadow_counts_beside_it(self, is_async: bool, redis_client: redis.Redis) -> None:

@@ -266,6 +266,10 @@ def by_plan(who: Any) -> str | None:
     return getattr(who, "headers", {"x-plan": "2/h"}).get("x-plan")
 
 
+async def hourly(who: Any) -> str:
+    return "1/h"
+
+
 class TestADeclaredLimit:
     @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
     def test_has_all_that_rules_have_by_name(self, is_async: bool) -> None:
@@ -324,6 +328,38 @@ class TestADeclaredLimit:
         assert statuses(view, 2) == [200, 429]
         assert get(view, method="POST").status_code == 200
 
+    @pytest.mark.parametrize("by_path", [False, True], ids=["function", "path"])
+    def test_may_have_an_async_rate_and_be_declared_after_the_async_view_that_names_it(self, by_path: bool) -> None:
+        view = decorated(True, "export")
+        assert statuses(view, 1) == [200]
+        ratewindow.limit("export", f"{__name__}.hourly" if by_path else hourly)
+        assert statuses(view, 2) == [200, 429]
+
+    def test_may_have_an_async_rate_that_no_sync_view_can_name(self) -> None:
+        ratewindow.limit("export", hourly)
+        with pytest.raises(ValueError, match=r"the rate is given by an async function, and .* is not async"):
+            decorated(False, "export")
+
+    def test_whose_rate_has_to_be_awaited_is_the_only_one_awaited_at_views_that_name_it(self) -> None:
+        for name, rate in (("export", "1/h"), ("upload", hourly)):
+            view = decorated(True, name)
+            ratewindow.limit(name, rate)
+            assert (view._ratewindow_door.awaited is None) == (name == "export")  # type: ignore[attr-defined]
+
+    @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+    def test_limits_nobody_at_a_view_whose_rate_is_none(self, is_async: bool) -> None:
+        ratewindow.limit("export", "0/h")
+        view = decorated(is_async, "export", None)
+        ratewindow.limit("late", "0/h")
+        assert statuses(view, 2) == statuses(decorated(is_async, "late", None), 2) == [200, 200]
+
+    @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+    def test_that_limits_nobody_for_now_is_not_told_as_missing(self, is_async: bool, caplog: pytest.LogCaptureFixture) -> None:
+        view = decorated(is_async, "export")
+        ratewindow.limit("export", by_plan)
+        assert statuses(view, 2) == [200, 200]
+        assert not caplog.records
+
     def test_gives_each_customer_the_rate_of_a_plan(self) -> None:
         export = ratewindow.limit("export", "1/h", algorithm="token_bucket")
         told = {
@@ -366,6 +402,13 @@ class TestADeclaredLimit:
             export.hit("user:42")
         with pytest.raises(ValueError, match=r"the rate is given by an async function, and .* is not async"):
             export(plain(False))
+
+    def test_by_the_path_of_an_async_function_is_an_error_at_a_call_that_cannot_await_it(self) -> None:
+        export = ratewindow.limit("export", f"{__name__}.hourly")
+        for call in (export.hit, export.peek, export.refund, export.reset):
+            with pytest.raises(TypeError, match=r"the rate of export is given by an async function: await ahit\(\)"):
+                call("user:42")
+        assert [asyncio.run(export.ahit("user:42")).allowed for _ in range(2)] == [True, False]
 
     def test_is_replaced_by_a_rule_of_its_name(self) -> None:
         export = ratewindow.limit("export", "1/h")

@@ -25,7 +25,10 @@ class Door(Protocol):
     cost: Cost
     block: bool
     at_view: bool  # sets ``request.limited``, as django-ratelimit does, and may be given the request of DRF
-    awaited: Awaited | None  # the door for one request, where functions of the site's must be awaited for it
+
+    @property
+    def awaited(self) -> Awaited | None:
+        """The door for one request, where functions of the site's must be awaited for it."""
 
     def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
         """The rules that hold for this request here."""

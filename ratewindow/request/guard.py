@@ -150,14 +150,13 @@ class Passage:
 def guarded(handler: Handler, door: Door) -> Handler:
     """The handler, called only for requests that pass; a coroutine function if it is awaited."""
     if handlers.is_async(handler):
-        awaited = door.awaited
 
         @functools.wraps(handler)
         async def aguard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             passage = Passage(request, door)
             try:
                 book = await current.arulebook()
-                if awaited is not None and passage.settings.enabled:
+                if passage.settings.enabled and (awaited := door.awaited) is not None:
                     passage.door = await awaited(book, request)
                 if passage.prepare(book):
                     await _load(passage)

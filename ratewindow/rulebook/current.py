@@ -62,12 +62,12 @@ class Rulebook:
 
     def of_name(self, name: str, code: Rule | None, warn: bool) -> list[Rule]:
         """The rules where code names one: the row once it is enforced or off, else the rate in code, beside a row in
-        shadow. A row replaces a rate that is in shadow in any mode. `warn` if code gives no rate, so that without a row
-        nothing holds."""
+        shadow. A row replaces a rate that is in shadow in any mode. `warn` if code gives no rate, so that without a row and a
+        declared limit nothing holds."""
         row = self.by_name.get(name)
         if row is None:
             found = [code] if code is not None else []
-            if warn:
+            if warn and code is None and code_rates.declared(name) is None:
                 self.log_missing(name)
         elif row.mode == "shadow" and code is not None and code.mode == "enforce":
             found = [code, row.beside]

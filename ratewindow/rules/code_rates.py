@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ratewindow.identity import canonical
 from ratewindow.limiter.problem import translatable
@@ -60,10 +60,31 @@ class CodeRate:
         return rule_of(self.name, self.rate, self.key, self.methods, self.normalise, self.options)
 
 
-class Declared(NamedTuple):
-    """What makes a use the declaration of its name: the `GivenRate`, and the rate and key as they stand in the code."""
+class Given(Protocol):
+    """A rate in code as its uses know it."""
 
-    given: Any
+    @property
+    def is_async(self) -> bool:
+        """Whether it must be awaited."""
+
+    @property
+    def may_be_async(self) -> bool:
+        """Whether it must, or a path leads to the function, which is imported at the first request or call."""
+
+    def load(self) -> None:
+        """Import what a path leads to, so that `is_async` is known. Raises ValueError if that is no function."""
+
+    def rule(self, name: str, request: Any) -> Rule | None:
+        """The rate as a rule of that name."""
+
+    async def arule(self, name: str, request: Any) -> Rule | None:
+        """`rule`, awaited."""
+
+
+class Declared(NamedTuple):
+    """What makes a use the declaration of its name, with the rate and key as they stand in the code."""
+
+    given: Given
     rate: str
     key: str
 
@@ -135,8 +156,8 @@ def rated(name: str) -> list[CodeRate]:
     return sorted(found, key=lambda use: (use.declared is None, use.place == A_CALL, use.place)) if len(found) > 1 else found
 
 
-def declared(name: str) -> Any:  # whose module imports this one
-    """The `GivenRate` of the limit that code declares under this name, or None."""
+def declared(name: str) -> Given | None:
+    """The rate of the limit that code declares under this name, or None."""
     uses = _uses.get(name)
     return next((use.declared.given for use in tuple(uses) if use.declared is not None), None) if uses else None
 

@@ -9,8 +9,8 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import cache, lru_cache
-from typing import Any
+from functools import lru_cache
+from typing import Any, cast
 
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
@@ -19,7 +19,7 @@ from ratewindow.conf import site_functions
 from ratewindow.identity import Recipe, key_argument, recipe, recipe_of
 from ratewindow.identity.key_argument import Key
 from ratewindow.rules import code_rates
-from ratewindow.rules.code_rates import A_CALL, CodeRate
+from ratewindow.rules.code_rates import A_CALL, CodeRate, Given
 from ratewindow.rules.count_when import ALWAYS
 from ratewindow.rules.rate_options import USUAL, CallOptions, Options, parse_options
 from ratewindow.rules.rule import Rule, check_name
@@ -49,18 +49,27 @@ class GivenRate:
         self._rules = {} if last is None else last  # by name: of a function its last valid rate
         self._recipe = recipe  # of a key that is made for one call
         self.is_async = site_functions.is_async(rate)
-        self.may_be_async = self.is_async or _is_path(rate)  # what a path leads to is imported at the first request
-        self._function = _function_of(rate)
+        self._path = str(rate) if _is_path(rate) else ""  # until its function is imported
+        self._function = self._of_path if self._path else _called(rate) if callable(rate) else None
         self.text = None if self._function is not None or rate is None else _text(rate)
         if self.text is not None and not options.windows(self.text):
             raise ValueError(f"rate {rate!r} limits nothing: write for example 5/m")
         self.registered = self._function or self.text
 
+    @property
+    def may_be_async(self) -> bool:
+        return self.is_async or bool(self._path)
+
+    def load(self) -> None:
+        if path := self._path:
+            function = _imported(path)
+            self.is_async, self._function, self._path = site_functions.is_async(function), _called(function), ""
+
     def rule(self, name: str, request: Any) -> Rule | None:
         """The rate as a rule of that name; None if there is no rate, or if the function returns None. `request` is what the
         function is called with: of a call it may be an identity."""
         if self._function is None:
-            return self._by_own_key(self._rules.get(name) or self._of_text(name, request))
+            return self._by_own_key(self._rules.get(name) or self._of_text(name))
         try:
             rule = self._worked(name, _answered(self._function(name, request)))
         except Exception as error:
@@ -78,10 +87,15 @@ class GivenRate:
             rule = self._failed(name, error)
         return self._by_own_key(rule)
 
-    def _of_text(self, name: str, request: Any) -> Rule | None:
+    def _of_path(self, name: str, request: Any) -> Any:
+        """What the function at the path returns. It is imported at the first request: its module may import the view."""
+        self.load()
+        assert self._function is not None
+        return self._function(name, request)
+
+    def _of_text(self, name: str) -> Rule | None:
         if self.text is None:
-            declared = code_rates.declared(name)  # after the view was decorated
-            return declared.rule(name, request) if declared is not None else None
+            return None
         rule = self._rules[name] = self._rule_of(name, self.text)
         return rule
 
@@ -111,23 +125,46 @@ class GivenRate:
         return last or other
 
 
+class DeclaredRate(GivenRate):
+    """The rate of a view that gives only a name: that of the limit which code declares under it, perhaps later."""
+
+    def __init__(self, name: str, key: str, methods: frozenset[str], normalise: bool) -> None:
+        super().__init__(None, key, methods, normalise)
+        self._name = name
+        self.is_async = (declared := code_rates.declared(name)) is not None and declared.is_async
+
+    @property
+    def may_be_async(self) -> bool:
+        return (declared := code_rates.declared(self._name)) is not None and declared.may_be_async
+
+    def rule(self, name: str, request: Any) -> Rule | None:
+        return None if (declared := code_rates.declared(name)) is None else declared.rule(name, request)
+
+    async def arule(self, name: str, request: Any) -> Rule | None:
+        return None if (declared := code_rates.declared(name)) is None else await declared.arule(name, request)
+
+
 def in_code(name: str, request: Any) -> Rule | None:
     """The rate that code gives under a name, for this request: of a declared limit it may be a function's."""
     declared = code_rates.declared(name)
     return code_rates.rule(name) if declared is None else declared.rule(name, request)
 
 
-def of_call(name: str, rate: Rate | None, key: Key | None, options: CallOptions) -> GivenRate | None:
+def of_call(name: str, rate: Rate | None, key: Key | None, options: CallOptions) -> Given | None:
     """The rate of a call such as `hit`; of a call without one that of the limit that is declared under the name, if one is.
 
-    Key and options that the call does not give are as other code has them under that name. Raises ValueError."""
+    Key and options that the call does not give are as other code has them under that name. Raises ValueError, also for a path
+    that leads to no function."""
     if name.__class__ is not str:
         check_name(name)
     if rate is None:
         if key is not None or options:
             word = next(iter(options), "key")
             raise ValueError(f"{word} belongs to a rate in code: give a rate, or set it at the rule in the admin")
-        return code_rates.declared(name)  # type: ignore[no-any-return]
+        declared = code_rates.declared(name)
+        if declared is not None:
+            declared.load()
+        return declared
     uses = code_rates.rated(name)
     other = uses[0] if uses and uses[0].place != A_CALL else None
     made = _made.__wrapped__ if callable(rate) or callable(key) else _made  # each call may make its own function
@@ -150,8 +187,10 @@ def _made(name: str, rate: Rate, key: Key | None, other: CodeRate | None, /, **o
     own = recipe_of(key_argument.of_call(key, name), usual.normalise) if callable(key) else None
     text = own.text if own is not None else usual.key if key is None else key_argument.as_text(key, name)
     recipe(text, usual.normalise)
-    last = code_rates.last_of_calls if callable(rate) else None
-    return GivenRate(rate, text, usual.methods, usual.normalise, of_rate, last, own)
+    last = code_rates.last_of_calls if callable(rate) or _is_path(rate) else None
+    given = GivenRate(rate, text, usual.methods, usual.normalise, of_rate, last, own)
+    given.load()
+    return given
 
 
 def _answered(returned: Any) -> Any:
@@ -163,21 +202,20 @@ def _answered(returned: Any) -> Any:
     return returned
 
 
-def _function_of(rate: Rate | None) -> Callable[[str, HttpRequest], Any] | None:
-    if _is_path(rate):
-        path = str(rate)
-        return lambda name, request: _imported(path)(name, request)
-    return _called(rate) if callable(rate) else None
-
-
 def _is_path(rate: Rate | None) -> bool:
     return isinstance(rate, str) and bool(_PATH.fullmatch(rate))
 
 
-@cache
-def _imported(path: str) -> Callable[[str, HttpRequest], Any]:
-    """The function at a dotted path, imported at the first request: its module may import the decorated view."""
-    return _called(import_string(path))
+def _imported(path: str) -> Callable[..., Any]:
+    """The function at a dotted path. Raises ValueError."""
+    try:
+        function: Any = import_string(path)
+        problem = "" if callable(function) else f"it is {type(function).__name__}"
+    except Exception as error:  # importing a module may raise anything
+        problem = str(error) or type(error).__name__
+    if problem:
+        raise ValueError(f"rate {path!r}: {problem}: write text such as 5/m, or the path of a function")
+    return cast("Callable[..., Any]", function)
 
 
 def _called(function: Callable[..., Any]) -> Callable[[str, HttpRequest], Any]:
