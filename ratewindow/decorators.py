@@ -278,8 +278,8 @@ class _Arguments:
 
 
 def _register_methods() -> None:
-    for place, limit in methods_of.of_site():
-        limit.register_at(place)
+    for place, arguments in methods_of.of_site():
+        arguments.register_at(place)
 
 
 code_rates.add_finder(_register_methods)

@@ -75,7 +75,7 @@ def halves(text: str) -> tuple[str, int]:
         "5/m,20/h",
         "5/m; 20/h",
         "5 per minute | 20 per hour",
-        "5/m/ip,20/h/user",
+        "5/m/user,20 per hour per get:q",
         ["5/m", "20/h"],
         ("5/m", "20 per hour"),
         [(5, 60), "20/h"],
@@ -84,12 +84,19 @@ def halves(text: str) -> tuple[str, int]:
     ids=str,
 )
 def test_several_limits_are_read_as_others_write_them(written: Any) -> None:
-    assert rate_in(written, halves) == "5/60s; 20/3600s"
+    assert rate_in(written, halves, "user", "query:q") == "5/60s; 20/3600s"
 
 
 @pytest.mark.parametrize("written", ["20/m/ip", (20, 60), [20, 60], ["20/m"]], ids=str)
 def test_one_limit_may_be_a_pair_or_name_its_key(written: Any) -> None:
-    assert rate_in(written, halves) == "20/60s"
+    assert rate_in(written, halves, "ip") == "20/60s"
+
+
+@pytest.mark.parametrize("written", ["20/m/ip", "5/m,20/h/ip", ["5/m", "20/h/ip"], "20/m/ip/x", "20 per m per nobody"], ids=str)
+@pytest.mark.parametrize("key", ["user", "user_or_ip", "header:ip", ""])
+def test_a_limit_that_names_another_key_is_an_error(written: Any, key: str) -> None:
+    with pytest.raises(ValueError, match=r"its rate '.*' names the key '(ip|ip/x|nobody)', .*write the rate without it"):
+        rate_in(written, halves, *filter(None, [key]))
 
 
 @pytest.mark.parametrize("written", ["", [], None, 5, "5/m,6/m", [5], [None, "5/m"]], ids=str)
