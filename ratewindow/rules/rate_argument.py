@@ -10,6 +10,7 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import lru_cache
+from types import FunctionType
 from typing import Any, cast
 
 from django.http import HttpRequest
@@ -167,7 +168,7 @@ def of_call(name: str, rate: Rate | None, key: Key | None, options: CallOptions)
         return declared
     uses = code_rates.rated(name)
     other = uses[0] if uses and uses[0].place != A_CALL else None
-    made = _made.__wrapped__ if callable(rate) or callable(key) else _made  # each call may make its own function
+    made = _made if _is_lasting(rate) and _is_lasting(key) else _made.__wrapped__
     try:
         given = made(name, rate, key, other, **options)
     except TypeError:  # a value that cannot be remembered
@@ -191,6 +192,11 @@ def _made(name: str, rate: Rate, key: Key | None, other: CodeRate | None, /, **o
     given = GivenRate(rate, text, usual.methods, usual.normalise, of_rate, last, own)
     given.load()
     return given
+
+
+def _is_lasting(argument: Rate | Key | None) -> bool:
+    """Whether other calls give the same: each may make its own function, or bind a method to an object of its own."""
+    return not callable(argument) or (isinstance(argument, FunctionType) and "<" not in argument.__qualname__)
 
 
 def _answered(returned: Any) -> Any:

@@ -1,5 +1,6 @@
 """Rates that code gives as text, as a function, or as the path of one."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from django.http import HttpRequest
 from django.test import RequestFactory
 
 from ratewindow.checks.code import check_code
-from ratewindow.rules.rate_argument import GivenRate
+from ratewindow.rules.rate_argument import GivenRate, _made, of_call
 from tests.support.doors import decorated, statuses
 
 JUNK = ["a lot", "", "5/parsec", "10/month", 5, 0.5, ["5/m"], {"5/m"}, b"5/m", "9" * 10_000, object()]
@@ -99,6 +100,24 @@ def test_a_path_that_leads_nowhere_is_logged_and_breaks_no_page(caplog: pytest.L
 def test_a_pair_of_other_things_is_no_rate() -> None:
     with pytest.raises(ValueError, match=r"\('5', 'm'\) is not a rate: write text such as 5/m"):
         GivenRate(("5", "m"), "ip", frozenset())  # type: ignore[arg-type]
+
+
+def test_a_call_by_a_function_of_a_module_is_made_once_and_one_by_a_function_of_its_own_each_time() -> None:
+    def made(rate: Any = "5/m", key: Any = None) -> Any:
+        return of_call("export", rate, key, {})
+
+    assert made(by_header) is made(by_header)
+    assert made(key=by_header) is made(key=by_header)
+    known = _made.cache_info().currsize
+    plans = {"user:1": "1/d"}
+    for rate in (lambda who: "5/m", plans.get, partial(by_group, "paid"), Plan().rate):
+        assert made(rate) is not made(rate)
+    assert _made.cache_info().currsize == known
+
+
+class Plan:
+    def rate(self, who: Any) -> str:
+        return "5/m"
 
 
 async def waited_for(request: HttpRequest) -> str:
