@@ -271,7 +271,7 @@ def _ask(who: Who, rules: Sequence[Rule], cost: int) -> Question:
     if _is_request(who):
         return ask(who, rules, cost, conf.current())
     rule, *more = rules
-    return ask_about(parse_identity(cast("str | tuple[str, ...]", who), rule.recipe.normaliser), rule, cost, *more)
+    return ask_about(cast("str | tuple[str, ...]", who), rule, cost, *more)
 
 
 def _is_request(who: Any) -> TypeGuard[HttpRequest]:

@@ -7,7 +7,6 @@ from django.utils.translation import gettext, ngettext
 from redis.exceptions import RedisError
 
 from ratewindow.conf.in_words import in_clauses, listed
-from ratewindow.identity import parse_identity
 from ratewindow.limiter.problem import Problem
 from ratewindow.models import Override
 from ratewindow.operations import client_rules
@@ -130,7 +129,7 @@ def _clear(book: current.Rulebook, name: str, who: tuple[str, ...]) -> bool:
     """Clear the counts under all rules of a name. Whether there were any."""
     counted = False
     for rule in client_rules.named_for(book, name, who):
-        question = ask_about(parse_identity(who, rule.recipe.normaliser), rule, 1)
+        question = ask_about(who, rule, 1)
         for decision in decide.decide(question, "peek").decisions:
             counted = counted or decision.reason == "penalty" or any(answer.reset_ms > 0 for answer in decision.windows)
         stores.store().reset([key for check in question.checks for key in (*check.keys, *filter(None, [check.lock]))])

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ratewindow.identity import parse_identity
 from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.types import Decision, WindowAnswer
 from ratewindow.models import Override
@@ -74,7 +73,7 @@ def _under(book: current.Rulebook, name: str, who: tuple[str, ...]) -> Iterator[
     """By the rate that holds for the client."""
     rulings = book.overrides.of_identity(who) if book.overrides is not None else []
     for rule in adapted([each for each in rulings if each.action == RATE], list(client_rules.named(book, name))):
-        question = ask_about(parse_identity(who, rule.recipe.normaliser), rule, 1)
+        question = ask_about(who, rule, 1)
         for decision in decide.decide(question, "peek").decisions:
             yield UnderRule(rule, decision)
 

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 from ratewindow import conf
 from ratewindow.conf import site_functions
-from ratewindow.identity import had_failure, ip, kept, scope, scoped
+from ratewindow.identity import had_failure, ip, kept, parse_identity, scope, scoped
 from ratewindow.limiter.keys import MOST_REMEMBERED
 from ratewindow.limiter.limiter import MOST_UNITS, check_cost
 from ratewindow.limiter.merging import merged
@@ -78,10 +78,11 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost, settings: conf.
     return Question(merged(checks) if len(checks) > 1 else checks, settled, rules, leased)
 
 
-def ask_about(identity: str, rule: Rule, cost: int, *more: Rule) -> Question:
-    """The check of one rule, and of `more` that are to be asked in the same call, for an identity."""
+def ask_about(who: str | tuple[str, ...], rule: Rule, cost: int, *more: Rule) -> Question:
+    """The check of one rule, and of `more` that are to be asked in the same call, each for the identity as the rule writes it.
+    Raises ValueError for a bad identity."""
     prefix, cost = conf.current().key_prefix, check_cost(cost)
-    checks = [_check(each, prefix, identity, cost) for each in (rule, *more)]
+    checks = [_check(each, prefix, parse_identity(who, each.recipe.normaliser), cost) for each in (rule, *more)]
     return Question(checks, [], (rule, *more), rule.lease > 1)
 
 
