@@ -440,6 +440,41 @@ class TestARateThatACallGives:
                 call(is_async, "hit", limit.name, "user:1")
 
     @is_async
+    def test_inherits_what_its_limits_can_have(self, is_async: bool) -> None:
+        ratewindow.limit("bucket", "5/h", algorithm="token_bucket", burst=9)
+        ratewindow.limit("daily", "20/d", algorithm="fixed_window", aligned_to="day")
+        ratewindow.limit("fine", "500/h", buckets=50)
+
+        def window(name: str, rate: Any, **options: Any) -> Any:
+            decision = call(is_async, "hit", name, "user:42", rate=rate, **options)
+            assert decision.made_by is not None
+            of = decision.made_by.windows[0]
+            return of.text, of.algorithm, of.burst, of.buckets, of.aligned_to
+
+        for form in (lambda rate: rate, lambda rate: lambda who: rate):
+            assert window("bucket", form("7/h")) == ("7/h", "token_bucket", 9, None, "")
+            assert window("bucket", form("7/h"), algorithm="sliding_log") == ("7/h", "sliding_log", None, None, "")
+            assert window("bucket", form("7/h"), algorithm="leaky_bucket")[2] == 1
+            assert window("daily", form("9/d")) == ("9/d", "fixed_window", None, None, "day")
+            assert window("daily", form("9/h")) == ("9/h", "fixed_window", None, None, "")
+            assert window("daily", form("9/d"), algorithm="sliding_window")[1::3] == ("sliding_window", "")
+            assert window("fine", form("5/m"), message="Wait.")[3] == 50
+            assert window("fine", form("5/m"), algorithm="fixed_window")[3] is None
+
+    @pytest.mark.parametrize(
+        ("rate", "options", "problem"),
+        [
+            ("9/h", {"aligned_to": "day"}, "aligned_to 'day' does not go with a period of 1h"),
+            ("9/d", {"burst": 3}, "burst 3: fixed_window has none"),
+            ("often", {}, "'often' is not a rate"),
+        ],
+    )
+    def test_that_says_itself_what_its_limits_cannot_have_is_named(self, rate: str, options: Any, problem: str) -> None:
+        ratewindow.limit("daily", "20/d", algorithm="fixed_window", aligned_to="day")
+        with pytest.raises(ValueError, match=problem):
+            ratewindow.hit("daily", "user:42", rate=rate, **options)
+
+    @is_async
     def test_and_a_rule_in_shadow_each_normalise_the_identity_in_their_own_way(self, is_async: bool) -> None:
         define("post", "5/h", mode="shadow", key="header:x-name", normalise=True)
         for number, name in enumerate(("Ann", "ann"), 1):

@@ -8,7 +8,6 @@ it neither breaks a page nor lifts the limit. An async one is awaited for async 
 import inspect
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import lru_cache
 from types import FunctionType
 from typing import Any, cast
@@ -21,8 +20,7 @@ from ratewindow.identity import Recipe, key_argument, recipe, recipe_of
 from ratewindow.identity.key_argument import Key
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import A_CALL, CodeRate, Given
-from ratewindow.rules.count_when import ALWAYS
-from ratewindow.rules.rate_options import USUAL, CallOptions, Options, parse_options
+from ratewindow.rules.rate_options import USUAL, CallOptions, Options, parse_call
 from ratewindow.rules.rule import Rule, check_name
 
 Pair = tuple[int, int]  # limit and seconds, as in django-ratelimit
@@ -184,7 +182,7 @@ def _made(name: str, rate: Rate, key: Key | None, other: CodeRate | None, /, **o
     """`other` has what the call does not say."""
     check_name(name)
     usual = CodeRate(name, None, "ip", frozenset(), A_CALL) if other is None else other
-    of_rate = parse_options(options, "hit()", CallOptions, replace(usual.options, count_when=ALWAYS, hold=False))
+    of_rate = parse_call(options, usual.options)
     own = recipe_of(key_argument.of_call(key, name), usual.normalise) if callable(key) else None
     text = own.text if own is not None else usual.key if key is None else key_argument.as_text(key, name)
     recipe(text, usual.normalise)

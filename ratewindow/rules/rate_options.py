@@ -4,8 +4,8 @@ Each is named as the field of a rule, except `status`, and has its meaning. They
 """
 
 import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from functools import cached_property
 from typing import Any, TypedDict
@@ -68,6 +68,7 @@ class Options:
     lease: int = 1
     status: int = 429
     message: str = ""
+    inherited: frozenset[str] = frozenset()  # of a call: options that other code gives, which hold where its rate can have them
 
     def __hash__(self) -> int:  # caches of rules are keyed by it
         return self._hash
@@ -92,6 +93,7 @@ class Options:
     def given(self) -> dict[str, Any]:
         """What differs from the defaults, by keyword."""
         said = {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default}
+        said.pop("inherited", None)
         if "penalty_ms" in said:
             said["penalty"] = format_duration(said.pop("penalty_ms"))
         return said
@@ -103,7 +105,16 @@ class Options:
 
     def windows(self, rate: str) -> tuple[Window, ...]:
         """The limits of a rate, each with these options. Raises ValueError."""
-        return windows(rate, **self.of_limits)
+        try:
+            return windows(rate, **self.of_limits)
+        except ValueError:
+            if not self.inherited:
+                raise
+        return self.without(self.inherited).windows(rate)
+
+    def without(self, names: Iterable[str]) -> "Options":
+        """These options, those of some names by default, and no other inherited."""
+        return replace(self, inherited=frozenset(), **{name: getattr(USUAL, name) for name in names})
 
 
 USUAL = Options()
@@ -157,6 +168,15 @@ def parse_options(
         values["count_when"] = counting.written(values["count_when"])
         seen.counts_by_answer = seen.counts_by_answer or not counting.counts_always(values["count_when"])
     return Options(**values, penalty_ms=_penalty_ms(penalty))
+
+
+def parse_call(given: Mapping[str, Any], usual: Options) -> Options:
+    """The options that a call gives, the others as `usual`: how to count, as far as the call's own algorithm and rate can."""
+    inherited = (usual.given.keys() & OF_LIMITS) - given.keys() - {"algorithm"}
+    if given.get("algorithm", usual.algorithm) != usual.algorithm:
+        usual, inherited = usual.without(inherited), set()
+    usual = usual.without(("count_when", "hold"))
+    return replace(parse_options(given, "hit()", CallOptions, usual), inherited=frozenset(inherited))
 
 
 def _check(given: Mapping[str, Any]) -> None:
