@@ -56,6 +56,11 @@ def with_key(request: HttpRequest) -> HttpResponse:
     return plain(request)
 
 
+@ratelimit(key="user", rate="20/m/ip")
+def with_other_key(request: HttpRequest) -> HttpResponse:
+    return plain(request)
+
+
 def posts(request: HttpRequest, group: str) -> bool:
     return is_limited(request, group, key="user_or_ip", rate="15/d", method="POST", increment=True)
 
@@ -123,6 +128,7 @@ urlpatterns = [
     path("any/", any_rate, name="any"),
     path("several/", several, name="several"),
     path("with-key/", with_key, name="with-key"),
+    path("with-other-key/", with_other_key, name="with-other-key"),
     path("items/<int:pk>/", ratelimit(group="items", key="ip", rate="5/m")(plain)),
     path("smart/", smart, name="smart"),
     path("skipped/", skipped, name="skipped"),

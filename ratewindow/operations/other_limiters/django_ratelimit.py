@@ -44,10 +44,10 @@ def _limit(use: Use) -> Limit:
     if key not in ("ip", "user_or_ip"):
         notes.append("there all clients without it share one count; here each counts by its address.")
     if isinstance(rate, str) and len(limits_in(rate)) > 1:
-        notes.append(f"there {limits_in(rate)[0]} alone is read of {rate!r}; here all of it holds.")
+        notes.append(f"there {limits_in(rate)[0][0]} alone is read of {rate!r}; here all of it holds.")
     return Limit(
         arguments.get("group") or use.view,
-        _rate(rate),
+        _rate(rate, key, arguments.get("key")),
         key,
         fields={"methods": ",".join(names)} if names else {},
         windows={"algorithm": "fixed_window"},
@@ -55,10 +55,10 @@ def _limit(use: Use) -> Limit:
     )
 
 
-def _rate(rate: Any) -> str:
+def _rate(rate: Any, *keys: Any) -> str:
     if callable(rate) or (isinstance(rate, str) and "." in rate):
         raise ValueError("a function makes its rate, which a rule cannot call. Write a rate, or keep this in code.")
-    return rate_in(rate, _limit_and_seconds)
+    return rate_in(rate, _limit_and_seconds, *keys)
 
 
 def _limit_and_seconds(text: str) -> tuple[str, int]:

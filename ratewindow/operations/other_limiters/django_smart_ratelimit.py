@@ -35,7 +35,7 @@ def _limit(use: Use) -> Limit:
     cost = arguments.get("cost", 1)
     if callable(cost):
         raise ValueError("a function makes its cost, which a rule cannot call.")
-    method = arguments.get("method")
+    method, key = arguments.get("method"), _key(arguments.get("key", "ip"))
     methods = sorted({method} if isinstance(method, str) else set(method or use.methods))
     algorithm, windows = str(arguments.get("algorithm") or _settings().default_algorithm or "sliding_window"), {}
     size = (arguments.get("algorithm_config") or {}).get("bucket_size")
@@ -43,8 +43,8 @@ def _limit(use: Use) -> Limit:
         windows["burst"] = int(size)
     return Limit(
         use.route.label,
-        _rate(arguments.get("_rate") or arguments.get("rate")),
-        _key(arguments.get("key", "ip")),
+        _rate(arguments.get("_rate") or arguments.get("rate"), key, arguments.get("key")),
+        key,
         (use.route,),
         fields={**({"methods": ",".join(methods)} if methods else {}), **({"cost": cost} if cost != 1 else {})},
         windows={"algorithm": algorithm, **windows},
@@ -56,11 +56,11 @@ def _settings() -> Any:
     return import_string(f"{_PACKAGE}.config.get_settings")()
 
 
-def _rate(rate: Any) -> str:
+def _rate(rate: Any, *keys: Any) -> str:
     if callable(rate):
         raise ValueError("a function makes its rate, which a rule cannot call. Write a rate, or keep this in code.")
     try:
-        return rate_in(rate or _settings().default_limit, import_string(f"{_PACKAGE}.backends.utils.parse_rate"))
+        return rate_in(rate or _settings().default_limit, import_string(f"{_PACKAGE}.backends.utils.parse_rate"), *keys)
     except Exception as error:  # its own, which it keeps to itself
         raise ValueError(f"its rate {rate!r} cannot be read: {error}.") from None
 
@@ -88,13 +88,13 @@ def _add_middleware(found: Found, options: dict[str, Any]) -> None:
     windows = {"algorithm": str(_settings().default_algorithm or "sliding_window")}
     for path, rate in options.get("RATE_LIMITS", {}).items():
         try:
-            limit = Limit(f"middleware{path}", _rate(rate), f"{key}+path", place=("prefix", path), windows=windows)
+            limit = Limit(f"middleware{path}", _rate(rate, key), f"{key}+path", place=("prefix", path), windows=windows)
         except ValueError as error:
             found.leave_out(f"{place}[{path!r}]", str(error))
             continue
         found.limits.append(limit)
     try:
-        rate = _rate(options.get("DEFAULT_RATE", "100/m"))
+        rate = _rate(options.get("DEFAULT_RATE", "100/m"), key)
     except ValueError as error:
         found.leave_out(f"{place}['DEFAULT_RATE']", str(error))
         return

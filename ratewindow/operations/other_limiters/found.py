@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count, takewhile
 from typing import Any
 
+from ratewindow.identity import canonical
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.operations.documents.values import Values
 from ratewindow.rules.rule import BLOCKS
@@ -118,28 +119,34 @@ def _name(text: str, taken: Iterable[str]) -> str:
     return next(each for number in count(1) if (each := name if number == 1 else f"{name}-{number}") not in (*taken, BLOCKS))
 
 
-def rate_in(written: Any, read: Callable[[str], tuple[Any, Any]]) -> str:
-    """The rate as a rule has it: ``5/60s; 20/3600s``. `read` returns limit and seconds of one limit, or raises ValueError."""
-    rate = "; ".join(f"{int(limit)}/{int(period_s)}s" for limit, period_s in _pairs(written, read))
+def rate_in(written: Any, read: Callable[[str], tuple[Any, Any]], *keys: Any) -> str:
+    """The rate as a rule has it: ``5/60s; 20/3600s``. `read` returns limit and seconds of one limit, or raises ValueError, as
+    this does if a limit names a key that is none of `keys`: all ways to write the one by which it counts."""
+    rate = "; ".join(f"{int(limit)}/{int(period_s)}s" for limit, period_s in _pairs(written, read, keys))
     if not parse_rates(rate):
         raise ValueError(f"it has no rate that can be read: {written!r}.")
     return rate
 
 
-def _pairs(written: Any, read: Callable[[str], tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+def _pairs(written: Any, read: Callable[[str], tuple[Any, Any]], keys: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """Limit and seconds of each limit, as other packages write several of them."""
     if isinstance(written, tuple | list) and len(written) == 2 and all(isinstance(each, int) for each in written):
         yield written[0], written[1]
     elif isinstance(written, tuple | list):
         for each in written:
-            yield from _pairs(each, read)
+            yield from _pairs(each, read, keys)
     elif isinstance(written, str):
-        yield from map(read, limits_in(written))
+        for limit, named in limits_in(written):
+            if named and canonical(named) not in [canonical(key) for key in keys if isinstance(key, str)]:
+                raise ValueError(
+                    f"its rate {written!r} names the key {named!r}, by which it does not count: write the rate without it."
+                )
+            yield read(limit)
     else:
         raise ValueError(f"it has no rate that can be read: {written!r}.")
 
 
-def limits_in(text: str) -> list[str]:
-    """``5/m`` and ``20/h`` of ``5/m,20/h``, of ``5 per m; 20 per h``, and of ``5/m/ip,20/h/user``, which names the key."""
+def limits_in(text: str) -> list[tuple[str, str]]:
+    """Each limit, and the key that it names: ``("5/m", "")`` and ``("20/h", "ip")`` of ``5 per m; 20/h/ip``."""
     spelt = [re.sub(r"\s*(/|\bper\b)\s*", "/", part.strip()) for part in re.split("[,;|]", text)]
-    return ["/".join(part.split("/")[:2]) for part in spelt if part]
+    return [("/".join(words[:2]), "/".join(words[2:])) for words in (part.split("/") for part in spelt if part)]

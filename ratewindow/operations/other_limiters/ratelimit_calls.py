@@ -52,7 +52,7 @@ def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
 
 
 def _remedy(call: ast.Call, function: str) -> str:
-    """``Write not ratewindow.hit("login", request, rate="5/m", ...) instead.``"""
+    """``Write not ratewindow.hit("login", request, rate="5/m", ...) there.``"""
     given: dict[str, Any] = dict(zip(_PARAMETERS, call.args, strict=False))
     given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     said = {name: ast.unparse(value) for name, value in given.items()}

@@ -31,9 +31,13 @@ def test_each_decorator_is_a_shadow_rule_that_counts_the_same() -> None:
 
 def test_what_no_rule_can_do_is_said_with_a_reason() -> None:
     _, found = found_by(django_ratelimit)
-    by_function, any_rate, *_, items = found.left_out
+    by_function, any_rate, with_other_key, *_, items = found.left_out
     assert by_function.startswith("tests.support.other_limits_urls.by_function: a function makes its key.")
     assert any_rate.startswith("tests.support.other_limits_urls.any_rate: a function makes its rate")
+    assert with_other_key == (
+        "tests.support.other_limits_urls.with_other_key: its rate '20/m/ip' names the key 'ip', by which it does not count: "
+        "write the rate without it."
+    )
     assert items.startswith("items: no rule can say where it applies: give its URL a name")
 
 
