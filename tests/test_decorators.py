@@ -340,6 +340,12 @@ class TestADeclaredLimit:
         with pytest.raises(ValueError, match=r"the rate is given by an async function, and .* is not async"):
             decorated(False, "export")
 
+    def test_may_have_an_async_rate_that_a_sync_view_learns_of_later_and_logs(self, caplog: pytest.LogCaptureFixture) -> None:
+        view = decorated(False, "export")
+        ratewindow.limit("export", hourly)
+        assert statuses(view, 2) == [200, 200]
+        assert ["it is async, and the view is not" in line for line in caplog.messages] == [True]
+
     def test_whose_rate_has_to_be_awaited_is_the_only_one_awaited_at_views_that_name_it(self) -> None:
         for name, rate in (("export", "1/h"), ("upload", hourly)):
             view = decorated(True, name)
@@ -352,6 +358,8 @@ class TestADeclaredLimit:
         view = decorated(is_async, "export", None)
         ratewindow.limit("late", "0/h")
         assert statuses(view, 2) == statuses(decorated(is_async, "late", None), 2) == [200, 200]
+        RateRule.objects.define("export", "1/h", mode="enforce")
+        assert statuses(view, 2) == [200, 429]
 
     @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
     def test_that_limits_nobody_for_now_is_not_told_as_missing(self, is_async: bool, caplog: pytest.LogCaptureFixture) -> None:
