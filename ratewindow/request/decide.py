@@ -67,6 +67,8 @@ def decide_at(now_ms: int, question: Question, what: What = "hit", waited: str =
     try:
         return at_time(question, stores.store(), now_ms, what)
     except Exception as error:  # not asked again: a call whose answer is lost may have charged
+        if (enforced := _enforced(question, error)) is not None:
+            return decide_at(now_ms, enforced, what, waited)
         return _failed(question, what, error, now_ms / 1000, began_s)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from ratewindow.limiter import AsyncRedisStore, RedisStore, Window
-from ratewindow.limiter.types import Check
+from ratewindow.limiter.types import Check, Decision
 from ratewindow.request import decide
 from ratewindow.request.prepare import Question
 from ratewindow.rules.rule import Rule
@@ -129,12 +129,19 @@ def test_a_decision_by_another_clock_that_gets_no_answer_does_not_ask_again(monk
     assert (asked, decision.allowed, decision.reason) == ([1_000_000], True, "store")
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-def test_rules_in_shadow_are_left_out_before_they_lift_those_that_are_enforced(is_async: bool) -> None:
+DOORS: dict[str, Callable[[Question], Decision]] = {
+    "thread": decide.decide,
+    "loop": lambda question: asyncio.run(decide.adecide(question)),
+    "another-clock": lambda question: decide.decide_at(1_000_000, question),
+}
+
+
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+def test_rules_in_shadow_are_left_out_before_they_lift_those_that_are_enforced(door: Callable[[Question], Decision]) -> None:
     shadow = [Check(f"shadow{number}", (Window(5, 1000),), (f"rw:s{number}:{{c}}",), enforce=False) for number in range(50)]
     checks = [*shadow, Check("enforced", (Window(2, 60_000),), ("rw:enforced:{c}",))]
     question = Question(checks, [], [Rule(check.rule, check.windows) for check in checks])
-    decided = [asyncio.run(decide.adecide(question)) if is_async else decide.decide(question) for _ in range(3)]
+    decided = [door(question) for _ in range(3)]
     assert [each.allowed for each in decided] == [True, True, False]
     assert [each.rule for each in decided[0].decisions] == ["enforced"]
 
