@@ -36,7 +36,7 @@ def charge(parts: Sequence[Decision], waited: str, units: int | None = None) -> 
     question = question_of(parts, units)
     decision: Decision = yield decide.decide, decide.adecide, question, "charge", waited
     show(parts, decision)
-    for part, new in zip(parts, decision.decisions, strict=True):
+    for part, new in _pairs(parts, decision):
         if new.reason == "store":
             _mark(part, new.cause, new.took_s)
         elif new.windows:
@@ -96,13 +96,19 @@ async def _arefund(refunds: Refunds, now_ms: int | None) -> None:
 
 def show(parts: Sequence[Decision], decision: Decision) -> None:
     """Let these parts say what is left by a later decision on them, as far as the store has answered it."""
-    for part, new in zip(parts, decision.decisions, strict=True):
+    for part, new in _pairs(parts, decision):
         if new.reason == "store" or not new.windows:
             continue
         charged = [answer.charged_at_ms for answer in part.windows] or [-1] * len(new.windows)
         part.limit, part.remaining, part.window, part.at_s = new.limit, new.remaining, new.window, new.at_s
         part.reset_after = max(new.reset_after or 0, part.retry_after or 0)
         part.windows = tuple(answer._replace(charged_at_ms=at_ms) for answer, at_ms in zip(new.windows, charged, strict=True))
+
+
+def _pairs(parts: Sequence[Decision], later: Decision) -> list[tuple[Decision, Decision]]:
+    """Each part with the later decision on it, but for rules in shadow that were left out of that."""
+    found = {new.check.keys: new for new in later.decisions if new.check is not None}
+    return [(part, found[part.check.keys]) for part in parts if part.check is not None and part.check.keys in found]
 
 
 def show_refunded(parts: Sequence[Decision], refunds: Refunds) -> None:

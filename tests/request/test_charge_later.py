@@ -202,6 +202,15 @@ def test_a_log_takes_a_million_at_once_and_no_view_fails_for_more() -> None:
 
 
 @is_async
+def test_rules_in_shadow_that_are_too_many_for_one_charge_are_left_out_of_it(is_async: bool) -> None:
+    many = [f"{100 + number}/{10 + number}s" for number in range(16)]
+    for name in ("one", "two", "three"):
+        define(name, "; ".join(many[:12]), "shadow", prefix="/")
+    response = get(behind_middleware(ratelimit("export", "; ".join(many))(doing(is_async, ("charge", 4)))))
+    assert (response.status_code, response["X-RateLimit-Remaining"], left("one")) == (200, "95", 99)
+
+
+@is_async
 def test_while_redis_is_away_neither_is_an_error(is_async: bool) -> None:
     define("export", "5/m", prefix="/")
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}):
