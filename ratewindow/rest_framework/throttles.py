@@ -49,7 +49,7 @@ class _Throttle(BaseThrottle):
     @classmethod
     def has_own(cls, name: str) -> bool:
         """Whether code of the site's takes the place of this method."""
-        return getattr(cls, name, cls.rules).__module__ not in (__name__, throttling.__name__)
+        return getattr(cls, name, BaseThrottle.allow_request).__module__ not in (__name__, throttling.__name__)
 
     def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
         """The rules that hold for this request, each with the client that the throttle identifies."""

@@ -125,6 +125,15 @@ class TestAThrottleWithCodeOfItsOwnForTheVerdict:
         assert statuses(throttled(Blames, BURST, ExemptsStaff, DAY), 1, ANN) == [200]
         assert calls == [["blames"], ["burst", "day"], ["careful"]]
 
+    def test_rules_of_its_own_leave_the_verdict_to_all(self, calls: list[list[str]]) -> None:
+        class OfMethod(RuleThrottle):
+            def rules(self, book: Any, request: Request, view: Any) -> Any:
+                return book.named(f"export-{request.method}".lower(), None, request.method, warn=False)
+
+        RateRule.objects.define("export-get", "1/m", mode="enforce")
+        assert statuses(throttled(OfMethod, BURST), 2, ANN) == [200, 429]
+        assert calls == [["burst", "export-get"]] * 2
+
     def test_the_view_is_asked_for_its_throttles_no_more_often_than_by_rest_framework(self) -> None:
         asked: list[str] = []
 
