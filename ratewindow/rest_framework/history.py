@@ -22,6 +22,11 @@ class CacheOfDecided:
         elif isinstance(value, list):
             self._throttle.write(value)
 
+    def __contains__(self, key: Any) -> bool:
+        return bool(self._throttle.history) if key == self._throttle.key else key in self._cache
+
+    has_key = __contains__
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cache, name)
 

@@ -207,6 +207,13 @@ class TestCache:
 
         assert [ask(throttled(Dear), ANN)["X-RateLimit-Remaining"] for _ in range(2)] == ["7", "5"]
 
+    def test_whether_a_key_is_in_it_is_asked_as_of_any_cache(self) -> None:
+        throttle: Any = rate_of(UserRateThrottle, "9/m")()
+        asked(throttle)
+        throttle.cache.set("word", "told")
+        for has in (throttle.cache.__contains__, throttle.cache.has_key):
+            assert [has(key) for key in (throttle.key, "word", "unknown")] == [True, True, False]
+
 
 class TestTimer:
     def test_it_decides_when_a_site_replaces_it(self) -> None:
