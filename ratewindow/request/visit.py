@@ -4,7 +4,7 @@ A visit begins at the outermost guard and ends where that is left. What comes la
 test that sends its request again, is not part of it.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
@@ -31,6 +31,7 @@ class Visit:
     deferred: Any = None  # the rules that count by the answer
     login_failed = False
     throttles: Any = None  # those of REST framework that decided together
+    clocks_ms: Mapping[tuple[str, ...], int] = {}  # the times of those with a clock of the site's own, by the keys of checks
 
     def add(self, decision: Decision, blocks: bool = True) -> None:
         """Add what a guard has decided; `blocks` unless the view decides."""
@@ -82,9 +83,11 @@ class Visit:
     def refund(self, refunds: Refunds) -> Steps[None]:
         """Refund what a refused request was charged, and show what is left then. Refusals that this process knows stay
         known: a client that hammers would else make it forget them each time."""
-        unanswered = yield from charge_later.refund(refunds, self.waited, forget=False)
-        if not unanswered.cause:
-            charge_later.show_refunded(self.decision.decisions, refunds)
+        for now_ms in {self.clocks_ms.get(check.keys) for check, _ in refunds}:
+            of_clock = [each for each in refunds if self.clocks_ms.get(each[0].keys) == now_ms]
+            unanswered = yield from charge_later.refund(of_clock, self.waited, forget=False, now_ms=now_ms)
+            if not unanswered.cause:
+                charge_later.show_refunded(self.decision.decisions, of_clock)
 
     @property
     def waited(self) -> str:

@@ -32,8 +32,11 @@ from ratewindow.rules.rule import Rule
 class Throttle(Protocol):
     """What is to be known of a throttle."""
 
-    decides_together: bool
     now_ms: int | None  # by a clock of the site's own
+
+    @property
+    def decides_together(self) -> bool:
+        """With the others of the view, in one call."""
 
     def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
         """The rules that hold for this request, each with the client that the throttle identifies."""
@@ -128,7 +131,7 @@ class ViewThrottles:
         passage, now = Passage(request, door), Decision()
         outside = [part for part in passage.visit.decision.decisions if (part.rule, part.mode) not in self.names]
         if passage.prepare(current.rulebook(), self.names):
-            now = _decided(passage.question(), what, passage.waited, throttles[0].now_ms)
+            now = self._asked(passage, what, throttles[0].now_ms)
             if what == "peek":
                 return now, passage
             if now.allowed:
@@ -138,6 +141,13 @@ class ViewThrottles:
             self.names |= {(part.rule, part.mode) for part in now.decisions}
         met = [part for part in outside if (part.rule, part.mode) in door.names or part.reason == "block"]
         return (Decision.of([*met, *now.decisions]) if met else now), passage
+
+    def _asked(self, passage: Passage, what: What, now_ms: int | None) -> Decision:
+        question = passage.question()
+        if now_ms is not None:
+            clocks_ms = {check.keys: now_ms for check in question.checks}
+            passage.visit.clocks_ms = {**passage.visit.clocks_ms, **clocks_ms}
+        return _decided(question, what, passage.waited, now_ms)
 
     def _announce(self, refused: Decision) -> None:
         refusal.log_refusal(refused, self.plain)

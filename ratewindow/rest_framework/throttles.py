@@ -38,18 +38,24 @@ _VERDICT = ("allow_request", "throttle_success", "throttle_failure", "wait")
 class _Throttle(BaseThrottle):
     """The base of our throttles for REST framework; subclasses give the rules."""
 
-    decides_together = True  # with the other throttles of the view, in one call
+    _has_own_verdict = False
     decision: Decision | None = None  # of the last request
     now_ms: int | None = None  # when it is to be decided, by a clock of the site's own
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.decides_together = not any(cls.has_own(name) for name in _VERDICT)  # own code may do what others must not cause
+        cls._has_own_verdict = any(cls.has_own(name) for name in _VERDICT)
 
     @classmethod
     def has_own(cls, name: str) -> bool:
         """Whether code of the site's takes the place of this method."""
         return getattr(cls, name, BaseThrottle.allow_request).__module__ not in (__name__, throttling.__name__)
+
+    @property
+    def decides_together(self) -> bool:
+        """With the other throttles of the view, in one call. Code of the site's for the verdict may do what others must not
+        cause."""
+        return not self._has_own_verdict
 
     def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
         """The rules that hold for this request, each with the client that the throttle identifies."""
@@ -133,6 +139,15 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
                 raise ImproperlyConfigured(f"{place_of(cls)}: {error}") from None
             if not cls._says_algorithm():
                 cls._options = replace(cls._options, algorithm="sliding_log")
+
+    @property
+    def decides_together(self) -> bool:
+        """As for all, and by the server's clock: one call has one time."""
+        return super().decides_together and not self._has_own_timer
+
+    @property
+    def _has_own_timer(self) -> bool:
+        return self.timer is not self._usual_timer
 
     @classmethod
     def _says_algorithm(cls) -> bool:
@@ -223,7 +238,7 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
             vars(self).pop(name, None)
         self._asked, self._counts = (request, view), False
         self.now = self.timer()
-        self.now_ms = None if self.timer is self._usual_timer else int(1000 * self.now)
+        self.now_ms = int(1000 * self.now) if self._has_own_timer else None
         allowed = super().allow_request(request, view)
         if not isinstance(self.cache, CacheOfDecided):
             self.cache: Any = CacheOfDecided(self.cache, self)

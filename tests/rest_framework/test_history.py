@@ -9,13 +9,14 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.core.cache import cache, caches
 from django.test import override_settings
+from rest_framework import throttling
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 import ratewindow
 from ratewindow.models import RateRule
 from ratewindow.rest_framework import AnonRateThrottle, ScopedRateThrottle, UserRateThrottle
-from tests.support.rest_views import ANN, ask, rate_of, request_of, statuses, throttled
+from tests.support.rest_views import ANN, ask, left, rate_of, request_of, statuses, throttled
 from tests.support.throttle_rates import rates
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -225,6 +226,25 @@ class TestTimer:
         assert asked(throttle) == [False]
         at_s[0] += 0.01
         assert asked(throttle, 3) == [True, True, False]
+
+    @pytest.mark.parametrize("is_first", [True, False])
+    def test_a_throttle_that_has_one_decides_alone(self, is_first: bool) -> None:
+        at_s = [1000.0]
+        own = rate_of(UserRateThrottle, "2/m", scope="own", timer=lambda self: at_s[0])
+        usual = rate_of(UserRateThrottle, "3/d", scope="usual")
+        view = throttled(*([own, usual] if is_first else [usual, own]))
+        assert (statuses(view, 3, ANN), left("usual")) == ([200, 200, 429], 1)
+        at_s[0] += 60
+        assert (statuses(view, 2, ANN), left("usual")) == ([200, 429], 0)
+        assert asked(own(), 2) == [True, False], "what the other refused has cost nothing"
+
+    @pytest.mark.parametrize("of", [throttling.SimpleRateThrottle, UserRateThrottle, None], ids=["base", "class", "instance"])
+    def test_it_is_noticed_wherever_it_is_replaced(self, of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        throttle = rate_of(UserRateThrottle, "2/m")()
+        assert throttle.decides_together
+        monkeypatch.setattr(of or throttle, "timer", lambda *self: 1000.0, raising=False)
+        assert not throttle.decides_together
+        assert (asked(throttle), throttle.now) == ([True], 1000.0)
 
     def test_as_it_is_the_server_decides_and_now_is_the_time(self) -> None:
         throttle = rate_of(UserRateThrottle, "2/m")()
