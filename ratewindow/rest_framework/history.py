@@ -50,5 +50,13 @@ def times(part: Decision | None, limit: int, duration_s: float, now_s: float) ->
     return [oldest_s + step_s * place for place in reversed(range(count))]
 
 
-def is_charged(part: Decision | None) -> bool:
-    return part is not None and any(answer.charged_at_ms >= 0 for answer in part.windows)
+def charged(part: Decision | None) -> int:
+    """How many units the request was charged by this part of its decision."""
+    if part is None or part.check is None or all(answer.charged_at_ms < 0 for answer in part.windows):
+        return 0
+    return part.check.cost
+
+
+def is_counted(part: Decision | None) -> bool:
+    """Whether the request is charged by this part, or will be by its answer."""
+    return charged(part) > 0 or (part is not None and part.check is not None and part.check.only_looks)

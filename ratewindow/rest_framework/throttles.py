@@ -23,7 +23,7 @@ from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision, Window
 from ratewindow.request.handlers import name_of
 from ratewindow.rest_framework import decide_together
-from ratewindow.rest_framework.history import CacheOfDecided, is_charged, times, used
+from ratewindow.rest_framework.history import CacheOfDecided, charged, is_counted, times
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
@@ -234,7 +234,7 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
         )
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        for name in ("key", "history", "_stored"):
+        for name in ("key", "history", "_known"):
             vars(self).pop(name, None)
         self._asked, self._counts = (request, view), False
         self.now = self.timer()
@@ -248,7 +248,7 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
             return self.throttle_failure()
         passes = self.throttle_success()
         if not self._counts:
-            self._store(self._stored - 1)
+            self._charge(-charged(self._part))
         return passes
 
     def throttle_success(self) -> bool:
@@ -276,10 +276,15 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
     @cached_property
     def history(self) -> list[Any]:  # type: ignore[override]
         """When the requests came that count, newest first, as far as the decision knows; this one once it counts."""
+        return [*self._known]
+
+    @cached_property
+    def _known(self) -> list[float]:
+        """The history as the store has it; code of the site's may change what it reads."""
         if self.num_requests is None or self.duration is None:
             return []
         found = times(self._part, self.num_requests, self.duration, self.now)
-        return found if self._counts or not is_charged(self._part) else found[1:]
+        return found if self._counts else found[charged(self._part) :]
 
     @property
     def _part(self) -> Decision | None:
@@ -292,20 +297,16 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
         decisions = self.decision.decisions if self.decision is not None else ()
         return [part for part in decisions if part.rule == self.rule_name]
 
-    @cached_property
-    def _stored(self) -> int:
-        return used(self._part, self.num_requests or 0)
-
     def write(self, history: list[Any]) -> None:
-        """Count what this history has, no more and no less: code of the site's has written it to the cache."""
-        self._store(len(history))
-        self._counts = True
+        """Count what this history has, no more and no less: code of the site's has written it to the cache. The first that it
+        adds is this request, which its decision counts."""
+        counted = not self._counts and is_counted(self._part)
+        self._charge(len(history) - len(self._known) - counted)
+        self._known, self._counts = [*history], True
 
-    def _store(self, count: int) -> None:
-        units = count - self._stored
+    def _charge(self, units: int) -> None:
         if units:
             decide_together.charge(self._parts, units, self._asked[0], self.now_ms)
-        self._stored = count
 
 
 class AnonRateThrottle(SimpleRateThrottle):

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -29,6 +29,15 @@ CACHES = {
 
 def asked(throttle: Any, count: int = 1, user: Any = ANN) -> list[bool]:
     return [throttle.allow_request(Request(request_of(user)), None) for _ in range(count)]
+
+
+Act = Callable[[Any], Any]
+READING: dict[str, Act] = {
+    "unread": lambda throttle: None,
+    "read": lambda throttle: throttle.history,
+    "read-from-cache": lambda throttle: throttle.cache.get(throttle.key),
+    "written-back": lambda throttle: throttle.cache.set(throttle.key, [throttle.now, *throttle.history]),
+}
 
 
 class TestHistory:
@@ -62,6 +71,47 @@ class TestHistory:
         throttle = rate_of(UserRateThrottle, "9/m")()
         asked(throttle, 2)
         assert throttle.num_requests - len(throttle.history) == 3
+
+    @pytest.mark.parametrize("inside", READING.values(), ids=READING)
+    @pytest.mark.parametrize(
+        ("row", "left"), [({"rate": "100/m"}, 98), ({"rate": "100/m", "cost": 5}, 90), ({"rate": "9/m", "cost": 2}, 5)]
+    )
+    def test_to_read_it_while_a_request_passes_costs_nothing(
+        self, row: dict[str, Any], left: int, inside: Callable[[Any], Any]
+    ) -> None:
+        class Reads(UserRateThrottle):
+            rate = "9/m"
+
+            def throttle_success(self) -> bool:
+                inside(self)
+                return super().throttle_success()
+
+        RateRule.objects.define("user", key="user", mode="enforce", **row)
+        assert asked(Reads(), 2) == [True, True]
+        assert ratewindow.peek("user", "user:1").remaining == left
+
+    @pytest.mark.parametrize("row", [{"rate": "100/m"}, {"rate": "9/m", "cost": 2}])
+    def test_where_code_of_the_sites_does_not_count_the_request_nothing_is_charged(self, row: dict[str, Any]) -> None:
+        class Reads(UserRateThrottle):
+            rate = "9/m"
+
+            def throttle_success(self) -> bool:
+                return not self.history
+
+        RateRule.objects.define("user", key="user", mode="enforce", **row)
+        assert asked(Reads(), 2) == [True, True]
+        assert ratewindow.peek("user", "user:1").remaining == int(row["rate"].partition("/")[0])
+
+    def test_to_read_it_leaves_a_rule_that_waits_for_the_answer_alone(self) -> None:
+        class Reads(UserRateThrottle):
+            rate = "9/m"
+
+            def throttle_success(self) -> bool:
+                return len(self.history) < 9 and super().throttle_success()
+
+        RateRule.objects.define("user", "9/m", key="user", mode="enforce", count_when="403,2xx")
+        assert [ask(throttled(Reads), ANN)["X-RateLimit-Remaining"] for _ in range(2)] == ["8", "7"]
+        assert left("user") == 7
 
     @pytest.mark.parametrize("how", [{"ENABLED": False}, {"REDIS": "redis://127.0.0.1:1/0"}], ids=["off", "away"])
     def test_where_nothing_is_counted_it_is_empty(self, how: dict[str, Any]) -> None:
