@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,13 +36,18 @@ def charge(parts: Sequence[Decision], waited: str, units: int | None = None) -> 
     """Charge the rules of these decisions, each its own cost unless `units` says another."""
     question = question_of(parts, units)
     decision: Decision = yield decide.decide, decide.adecide, question, "charge", waited
+    keep(parts, decision)
+    return decision
+
+
+def keep(parts: Sequence[Decision], decision: Decision) -> None:
+    """Let these parts know of a later charge, so that it can be refunded, and say what is left by it."""
     show(parts, decision)
     for part, new in _pairs(parts, decision):
         if new.reason == "store":
             _mark(part, new.cause, new.took_s)
         elif new.windows:
             part.later += (new,)
-    return decision
 
 
 def refund_parts(decision: Decision, units: int, rule: str | None) -> Steps[None]:
@@ -113,9 +119,11 @@ def _pairs(parts: Sequence[Decision], later: Decision) -> list[tuple[Decision, D
 
 def show_refunded(parts: Sequence[Decision], refunds: Refunds) -> None:
     """Let these parts say what is left after such refunds, without a call of the store."""
-    units = {check.keys: check.cost for check, _ in refunds}
+    units: Counter[tuple[str, ...]] = Counter()
+    for check, _ in refunds:
+        units[check.keys] += check.cost
     for part in parts:
-        if part.check is not None and part.remaining is not None and (refunded := units.get(part.check.keys, 0)):
+        if part.check is not None and part.remaining is not None and (refunded := units[part.check.keys]):
             part.remaining += refunded
             part.windows = tuple(
                 answer._replace(remaining=answer.remaining + refunded, wait_ms=0, charged_at_ms=-1) for answer in part.windows

@@ -27,7 +27,7 @@ class Visit:
     status = 0  # of the answer, once there is one
     optional: tuple[Decision, ...] = ()  # decisions that refuse nobody, since the view decides (``block=False``)
     by_code: tuple[Decision, ...] = ()  # those of code that has named the rule, not of a guard
-    replaced: tuple[Decision, ...] = ()  # those that a later one of the same rule has replaced
+    besides: tuple[Decision, ...] = ()  # those that a later one of the same rule has replaced, or added units to
     deferred: Any = None  # the rules that count by the answer
     login_failed = False
     throttles: Any = None  # those of REST framework that decided together
@@ -51,7 +51,7 @@ class Visit:
                 others.append(part)
             else:
                 newer.later = (*part.later, part)
-                self.replaced = (*self.replaced, part)
+                self.besides = (*self.besides, part)
         self.by_code = (*self.by_code, *decision.decisions)
         self.decision = Decision.of([*others, *decision.decisions]) if others else decision
 
@@ -70,7 +70,7 @@ class Visit:
             return []
         refunds = [
             refund
-            for part in _without(self.by_code, (*self.decision.decisions, *self.replaced))
+            for part in _without(self.by_code, (*self.decision.decisions, *self.besides))
             if part.check is not None and not part.check.counts_refused
             for refund in part.refunds(part.check.cost, with_later=False)
         ]

@@ -2,7 +2,8 @@
 
 REST framework calls the throttles one after the other. The first one decides for all of them in one call, and the
 others return that decision. A throttle with code of the site's own for the verdict decides alone when it is called: it may
-exempt a request, or do more than refuse it. If it refuses, what the others have charged is refunded.
+exempt a request, or do more than refuse it. So does one with a clock of the site's own, since one call has one time. If it
+refuses, what the others have charged is refunded.
 
 If neither middleware nor decorator stands around the view, its throttles count the request and write its headers: the
 view's `finalize_response` and `handle_exception` end that.
@@ -60,14 +61,16 @@ def decide(throttle: Throttle, request: Request, view: Any) -> Decision:
 def charge(parts: list[Decision], units: int, request: Request, now_ms: int | None) -> None:
     """Charge these parts of a throttle's decision so many units more, or refund them where that is less than nothing."""
     parts = [part for part in parts if part.check is not None]
-    waited = decisions.waited(parts)
+    waited, known = decisions.waited(parts), visit.of(original(request))
     if units > 0 and parts:
-        charge_later.show(parts, _decided(charge_later.question_of(parts, units), "charge", waited, now_ms))
+        added = _decided(charge_later.question_of(parts, units), "charge", waited, now_ms)
+        charge_later.keep(parts, added)
+        known.besides = (*known.besides, *added.decisions)  # which a refusal refunds, as part of the verdict
     else:
         refunds = [each for part in parts for each in part.refunds(-units)]
         if refunds and not run(charge_later.refund(refunds, waited, now_ms=now_ms)).cause:
             charge_later.show_refunded(parts, refunds)
-    visit.of(original(request)).review()
+    known.review()
 
 
 class ViewThrottles:

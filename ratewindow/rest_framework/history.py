@@ -14,7 +14,7 @@ class CacheOfDecided:
         self._cache, self._throttle = cache, throttle
 
     def get(self, key: Any, *default: Any, **options: Any) -> Any:
-        return [*self._throttle.history] if key == self._throttle.key else self._cache.get(key, *default, **options)
+        return [*self._throttle.stored_history] if key == self._throttle.key else self._cache.get(key, *default, **options)
 
     def set(self, key: Any, value: Any, *more: Any, **options: Any) -> None:
         if key != self._throttle.key:
@@ -23,7 +23,7 @@ class CacheOfDecided:
             self._throttle.write(value)
 
     def __contains__(self, key: Any) -> bool:
-        return bool(self._throttle.history) if key == self._throttle.key else key in self._cache
+        return bool(self._throttle.stored_history) if key == self._throttle.key else key in self._cache
 
     has_key = __contains__
 

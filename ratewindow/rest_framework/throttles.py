@@ -234,7 +234,7 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
         )
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        for name in ("key", "history", "_known"):
+        for name in ("key", "history", "stored_history"):
             vars(self).pop(name, None)
         self._asked, self._counts = (request, view), False
         self.now = self.timer()
@@ -255,7 +255,7 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
         """Count the request. A subclass that does not call this, nor writes the history to the cache, counts it nowhere."""
         if self.decision is None:  # an `allow_request` of the site's has decided by its cache
             return super().throttle_success()
-        if "history" in vars(self):  # code of the site's has read it, without this request, and may have added some
+        if "stored_history" in vars(self):  # code of the site's has read it, without this request, and may have added some
             self.history.insert(0, self.now)
             self.write(self.history)
         self._counts = True
@@ -276,10 +276,10 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
     @cached_property
     def history(self) -> list[Any]:  # type: ignore[override]
         """When the requests came that count, newest first, as far as the decision knows; this one once it counts."""
-        return [*self._known]
+        return [*self.stored_history]
 
     @cached_property
-    def _known(self) -> list[float]:
+    def stored_history(self) -> list[float]:
         """The history as the store has it; code of the site's may change what it reads."""
         if self.num_requests is None or self.duration is None:
             return []
@@ -301,8 +301,8 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
         """Count what this history has, no more and no less: code of the site's has written it to the cache. The first that it
         adds is this request, which its decision counts."""
         counted = not self._counts and is_counted(self._part)
-        self._charge(len(history) - len(self._known) - counted)
-        self._known, self._counts = [*history], True
+        self._charge(len(history) - len(self.stored_history) - counted)
+        self.stored_history, self._counts = [*history], True
 
     def _charge(self, units: int) -> None:
         if units:

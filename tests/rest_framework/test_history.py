@@ -232,6 +232,7 @@ class TestCache:
         for _ in range(2):  # the second time nothing has changed
             throttle.cache.set(throttle.key, written, throttle.duration)
         assert ratewindow.peek("user", "user:1").remaining == left
+        assert throttle.cache.get(throttle.key) == written
         assert throttle.cache._cache.get(throttle.key) is None
 
     def test_a_class_without_the_steps_of_ours_counts_in_it_as_before(self) -> None:
@@ -257,6 +258,25 @@ class TestCache:
                 return super().throttle_success()
 
         assert [ask(throttled(Dear), ANN)["X-RateLimit-Remaining"] for _ in range(2)] == ["7", "5"]
+
+    @pytest.mark.parametrize("how", [{}, {"timer": lambda self: 1000.0}], ids=["usual-clock", "own-clock"])
+    def test_what_was_written_is_refunded_where_a_later_throttle_refuses(self, how: dict[str, Any]) -> None:
+        class Dear(UserRateThrottle):
+            rate, scope = "9/m", "dear"
+
+            def throttle_success(self) -> bool:
+                passes = super().throttle_success()
+                self.cache.set(self.key, [self.now, self.now, *self.history], self.duration)
+                return passes
+
+        for name, value in how.items():
+            setattr(Dear, name, value)
+        view = throttled(Dear, rate_of(UserRateThrottle, "0/m", scope="never"))
+        for response in (ask(view, ANN), ask(view, ANN)):
+            assert (response.status_code, '"dear";r=9' in response["RateLimit"]) == (429, True)
+        made = Dear()
+        assert asked(made) == [True]
+        assert len(made.cache.get(made.key)) == 3
 
     def test_whether_a_key_is_in_it_is_asked_as_of_any_cache(self) -> None:
         throttle: Any = rate_of(UserRateThrottle, "9/m")()
