@@ -1,10 +1,13 @@
 """Throttles as sites write them: with the import swapped they decide as before, request by request."""
 
 import random
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import time_machine
+from django.conf import settings
 from django.core.cache.backends.locmem import LocMemCache
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
@@ -23,19 +26,15 @@ RATES = {"user": "6/min", "anon": "5/min", "tenants": "8/min", "views": "7/min",
 STEPS = 64  # of the clock in a second: floats hold them exactly, so what is over to the instant is over on both sides
 
 
-class Clock:
-    """What both sides take for the time."""
-
-    now_s = 1_800_000_000.0
-
-
 @pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
-    """A clock that stands still between requests, by the attribute that REST framework reads."""
-    held = Clock()
-    monkeypatch.setattr(throttling.SimpleRateThrottle, "timer", staticmethod(lambda: held.now_s))
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[time_machine.Traveller]:
+    """The clock of both sides, which stands still between requests; ours counts in memory, where no server has another."""
     monkeypatch.setattr(throttling.SimpleRateThrottle, "THROTTLE_RATES", RATES)
-    with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": RATES}):
+    in_memory = {**settings.RATEWINDOW, "REDIS": "memory://"}
+    with (
+        override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": RATES}, RATEWINDOW=in_memory),
+        time_machine.travel(1_800_000_000, tick=False) as held,
+    ):
         yield held
 
 
@@ -247,6 +246,11 @@ def shapes(base: Any) -> dict[str, Any]:
         cache_format = "%(ident)s-of-%(scope)s"
         THROTTLE_RATES = {"user": "4/min"}
 
+    class OwnClock(ByHeader):
+        """Is an hour ahead."""
+
+        timer = staticmethod(lambda: time.time() + 3600)
+
     class OwnScope(base.ScopedRateThrottle):
         scope = "whatever the class says"
 
@@ -288,15 +292,17 @@ def answer(throttle: Any, asked: Request) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", BEFORE)
-def test_it_decides_as_before(name: str, clock: Clock) -> None:
+def test_it_decides_as_before(name: str, clock: time_machine.Traveller) -> None:
     chance, refused = random.Random(name), 0
     for number in range(REQUESTS):
         pause_s = chance.choice([0, 0, 0.5, 1, chance.expovariate(0.3), chance.expovariate(0.3), chance.expovariate(0.02)])
-        clock.now_s += round(STEPS * pause_s) / STEPS
+        clock.shift(round(STEPS * pause_s) / STEPS)
         made = request(chance)
-        before, after = (answer(throttle(), made()) for throttle in (BEFORE[name], AFTER[name]))
+        theirs, ours = BEFORE[name](), AFTER[name]()
+        before, after = answer(theirs, made()), answer(ours, made())
         refused += not before[0]
         assert (before[0], *before[2:]) == (after[0], *after[2:]), f"request {number}: {before} before, {after} after"
         if before[1] is not None:  # None as well where more counts than the limit: here the wait is told
             assert abs(before[1] - after[1]) < 1, f"request {number}: {before} before, {after} after"
+        assert (ours.now_ms is not None) == (name == "OwnClock"), "by another clock than the usual one"
     assert REQUESTS / 50 < refused < REQUESTS, "it was not tried"
