@@ -5,7 +5,7 @@ patterns cost nothing once it knows them; but those that a path can be in the mi
 somewhere new with each byte. So there are two kinds:
 
 * A pattern is in step if it begins with ^ and each part of the path, from slash to slash, is plain text with at most one
-  repeat, of common kinds of characters, at its end. Then the path alone says where in the pattern it is. There may be
+  repeat, of common kinds of characters, or one choice of words, at its end. Then the path alone says where in the pattern it is. There may be
   thousands of these. A long one, such as a count of letters, still leads to somewhere new with each byte, and this costs as
   much as all patterns of its program that the path is in: so the long ones have a program apart from the short ones.
 * Any other pattern is free, in a third program, and the work for a path is at most `MOST_FREE_STEPS` for each of `LONGEST_BYTES`.
@@ -36,9 +36,10 @@ _KIND = r"(?:\\[dw]|a-z|A-Z|0-9|a-f|A-F|[_.@+~]|\\[-.])"
 _CLASS = rf"(?:\\[dw]|\\p[LN]|\[-?{_KIND}+-?\]|\[\^/\])"
 _GROUP = r"\((?:\?:|\?P?<\w+>)?"
 _FIXED = rf"(?:{_CLASS}(?:\{{\d+\}})?|{_CHARACTER})"
-_FIXED_GROUP = rf"{_GROUP}(?:{_CLASS}(?:\{{\d+\}})?|{_CHARACTER}+(?:\|{_CHARACTER}+)*)\)"
+_FIXED_GROUP = rf"{_GROUP}(?:{_CLASS}(?:\{{\d+\}})?|{_CHARACTER}+)\)"
 _REPEAT = rf"{_CLASS}(?:[*+]|\{{\d+,\d*\}})"
-_PART = rf"(?:{_FIXED}|{_FIXED_GROUP})*(?:{_REPEAT}|{_GROUP}{_REPEAT}\))?"
+_CHOICE = rf"{_CHARACTER}+(?:\|{_CHARACTER}+)+"
+_PART = rf"(?:{_FIXED}|{_FIXED_GROUP})*(?:{_REPEAT}|{_GROUP}(?:{_REPEAT}|{_CHOICE})\))?"
 _IN_STEP = re.compile(rf"(?:\(\?i\))?\^{_PART}(?:/{_PART})*(?:/\?)?(?:\.[*+])?\$?", re.ASCII)
 
 
@@ -66,7 +67,7 @@ def steps_of(pattern: str) -> int:
 
 @lru_cache(maxsize=4096)
 def is_in_step(pattern: str) -> bool:
-    """Whether a path can be in the middle of the pattern in few ways: in one, unless alternatives differ in length."""
+    """Whether a path can be in the middle of the pattern in one way only, but for what is left of a choice of words."""
     return _IN_STEP.fullmatch(pattern) is not None
 
 
