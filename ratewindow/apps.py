@@ -1,7 +1,11 @@
 """The app: its name in the admin, and what starts with Django."""
 
+import logging
+
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
+
+from ratewindow.conf.in_escapes import escape_values
 
 
 class RateWindowConfig(AppConfig):
@@ -11,6 +15,7 @@ class RateWindowConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        logging.getLogger("ratewindow").addFilter(escape_values)  # a command prints its log to the terminal
         from django.utils.module_loading import autodiscover_modules
 
         # All that a request needs is imported now: a process that forks while a thread imports leaves its child waiting for

@@ -14,7 +14,7 @@ from ratewindow.identity.jwt_claims import claim
 from ratewindow.identity.normalise import Normaliser, as_sent, normalised
 from ratewindow.identity.scope import scope
 from ratewindow.identity.sent_fields import Extractor, cookie, header, query
-from ratewindow.identity.typed_values import ALIASES
+from ratewindow.identity.typed_values import ALIASES, MOST_PARTS, check_number
 from ratewindow.limiter.keys import joined
 from ratewindow.limiter.problem import Problem
 
@@ -90,6 +90,7 @@ def recipe(key: str, normalise: bool = False) -> Recipe:
 def _parsed(key: str, normalise: bool, version: int) -> Recipe:
     normaliser = normalised if normalise else as_sent
     parts, loaders = [], []
+    check_number(key.count("+") + 1, MOST_PARTS)
     for part in key.split("+"):
         extractor, loader = _extractor(part.strip(), normaliser)
         parts.append(extractor)

@@ -4,9 +4,12 @@ import re
 from collections.abc import Iterable
 
 from ratewindow.identity.normalise import Normaliser, as_sent
+from ratewindow.limiter.problem import Problem
 
 TEXTS = ("header", "cookie", "query", "post", "json", "body", "jwt")  # kinds with a name: post:username:ann
 ALIASES = {"get": "query"}
+MOST_PARTS = 5  # of a key: a row may have each part in clear or hashed, so each doubles the texts to look for
+MOST_WITH_SCOPE = MOST_PARTS + 1  # of an identity
 _LENGTH = re.compile(r"(\d{1,7}):")
 
 
@@ -20,6 +23,12 @@ def typed(prefix: str, sent: str | None, normaliser: Normaliser) -> str | None:
 def beginning(kind: str, name: str) -> str:
     """The prefix ``post:username:``. The name of a claim may contain a colon, which is escaped."""
     return f"{kind}:{name.replace('%', '%25').replace(':', '%3A')}:"
+
+
+def check_number(parts: int, most: int) -> None:
+    """Raise ValueError if a key, or an identity, is joined of more parts than `most`."""
+    if parts > most:
+        raise Problem("{parts} parts are joined with +: write at most {most}", parts=parts, most=most)
 
 
 def split(identity: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from ratewindow.identity import custom_keys
 from ratewindow.identity.address import masked_address
 from ratewindow.identity.normalise import Normaliser, as_sent
-from ratewindow.identity.typed_values import ALIASES, TEXTS, scope_first, typed
+from ratewindow.identity.typed_values import ALIASES, MOST_WITH_SCOPE, TEXTS, check_number, scope_first, typed
 from ratewindow.limiter.keys import joined
 from ratewindow.limiter.problem import Problem, translatable
 
@@ -25,7 +25,9 @@ def parse_identity(who: str | tuple[str, ...], normaliser: Normaliser = as_sent)
             who=who,
             examples=_EXAMPLES,
         )
-    values = [_parse_value(value, normaliser) for value in ((who,) if isinstance(who, str) else scope_first(who))]
+    given = (who,) if isinstance(who, str) else who
+    check_number(len(given), MOST_WITH_SCOPE)
+    values = [_parse_value(value, normaliser) for value in scope_first(given)]
     return values[0] if len(values) == 1 else joined(values)
 
 

@@ -54,12 +54,16 @@ def turn_off(for_s: float | None = None, reason: str = "", by: str = "") -> Turn
     if for_s is not None and not 0 < for_s <= MOST.total_seconds():  # before anything is written
         raise ValueError(f"for_s {for_s!r}: write more than 0 seconds, and at most {MOST.days} days, or None")
     now_s = time.time()
-    return _turn(Switch(True, None if for_s is None else now_s + for_s, reason[:200], by[:150], now_s))
+    return _turn(Switch(True, None if for_s is None else now_s + for_s, _line(reason), by[:150], now_s))
 
 
 def turn_on(reason: str = "", by: str = "") -> Turned:
     """Switch the limits on again."""
-    return _turn(Switch(False, None, reason[:200], by[:150], time.time()))
+    return _turn(Switch(False, None, _line(reason), by[:150], time.time()))
+
+
+def _line(reason: str) -> str:
+    return " ".join(reason.splitlines())[:200]
 
 
 def turn_on_commit(switch: Switch) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ratewindow import conf
 from ratewindow.identity import forms, is_hashed, joined, parse_identity, privacy, recipe, split
-from ratewindow.identity.typed_values import kind_and_name, scope_first
+from ratewindow.identity.typed_values import MOST_WITH_SCOPE, check_number, kind_and_name, scope_first
 from ratewindow.limiter.problem import Problem, translatable
 from ratewindow.overrides.networks import Network, parse_network
 from ratewindow.overrides.users import canonical
@@ -73,10 +73,13 @@ def parse_subject(text: str) -> Subject:
         alone = network.version == 4 and network.length == 32 == _client_length(4)
         return Subject(f"ip:{network.first if alone else network}", network)
     if kind == "group" and value.strip():
+        value = " ".join(value.splitlines())
         if any(map(_is_part, value.split("+")[1:])):
             raise Problem(_GROUPS_ALONE)
         return Subject(f"group:{value.strip()}", group=value.strip())
-    parts = scope_first(_identity(part) for part in _parts(text))
+    typed = _parts(text)
+    check_number(len(typed), MOST_WITH_SCOPE)
+    parts = scope_first(map(_identity, typed))
     text = joined(parts) if len(parts) > 1 else parts[0]
     return Subject(text, key="+".join(map(_key_of, parts)), hashed=any(map(is_hashed, parts)))
 

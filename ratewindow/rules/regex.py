@@ -5,9 +5,9 @@ patterns cost nothing once it knows them; but those that a path can be in the mi
 somewhere new with each byte. So there are two kinds:
 
 * A pattern is in step if it begins with ^ and each part of the path, from slash to slash, is plain text with at most one
-  repeat, of common kinds of characters, or one choice of words, at its end. Then the path alone says where in the pattern it is. There may be
-  thousands of these. A long one, such as a count of letters, still leads to somewhere new with each byte, and this costs as
-  much as all patterns of its program that the path is in: so the long ones have a program apart from the short ones.
+  repeat, of common kinds of characters, or one choice of words, at its end. Then the path alone says where in the pattern
+  it is. There may be thousands of these. A long one, such as a count of letters, still leads to somewhere new with each
+  byte, and this costs as much as all patterns of its program that the path is in: so the long ones have a program apart.
 * Any other pattern is free, in a third program, and the work for a path is at most `MOST_FREE_STEPS` for each of `LONGEST_BYTES`.
 
 Beyond these bounds the largest are left out, so that no pattern disables a smaller one; enforced ones keep their place first.

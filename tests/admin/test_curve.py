@@ -57,7 +57,7 @@ def test_identities_are_masked_for_those_who_may_not_see_them() -> None:
 def test_what_clients_sent_is_escaped() -> None:
     peaks = Peaks(MINUTE_MS)
     peaks.add("header:x:<b>", 0, method="GET", target="/<script>alert(1)</script>", agent="</script><img src=x>")
-    text = html(shown(request_of(), curve_of(peaks.clients(), MINUTE_MS)))
+    text = html(shown(request_of(), curve_of(peaks.taken_clients(), MINUTE_MS)))
     assert "<img" not in text
     assert "<script>alert" not in text
     assert "<b>" not in text

@@ -322,6 +322,15 @@ def test_the_command_says_it_once(redis_away: None, capsys: pytest.CaptureFixtur
     assert caplog.records  # whoever is not told by a command finds it in the log
 
 
+def test_its_reason_is_one_line_and_cannot_control_the_terminal_on_which_a_command_logs_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    switch_off.turn_off(3600, "deploy\n\x1b]0;owned\x07\nSettings: no problems.\u2028x")
+    assert LimitSwitch.objects.get().reason == "deploy \x1b]0;owned\x07 Settings: no problems. x"
+    for line in caplog.messages:
+        assert "deploy \\u001b]0;owned\\u0007 Settings" in line
+
+
 def test_an_end_that_is_no_duration_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CommandError, match="--for"):
         call_command("ratewindow", "off", "--for", "30")

@@ -32,6 +32,7 @@ NONE = {"RATEWINDOW": {"REDIS": "memory://", "ANONYMIZE": "none"}}
         ("user:042", "user:42"),
         ("user:ann", "user:ann"),  # code may count by it; a block for it is refused where it is saved
         ("group:a+b", "group:a+b"),
+        ("group:a\n999 forged", "group:a 999 forged"),
         ("header:x-client:a+b", "header:x-client:a+b"),
         ("14:ip:203.0.113.9+17:post:username:ann", "14:ip:203.0.113.9+17:post:username:ann"),
     ],
@@ -60,6 +61,9 @@ def test_there_is_one_form_for_each_subject(typed: str, kept: str) -> None:
         ("user:1+group:staff", "a group cannot be joined with +: write group:NAME alone"),
         ("group:staff+user:1", "a group cannot be joined with +"),
         ("ip:203.0.113.0/24+user:42", "'ip:203.0.113.0/24' is not one client, and cannot be joined"),
+        # Each part may be stored in clear or hashed: with sixteen, 65,000 texts were looked for.
+        ("+".join(f"user:{number}" for number in range(7)), "7 parts are joined with +: write at most 6"),
+        ("+".join(f"6:user:{number}" for number in range(7)), "7 parts are joined with +: write at most 6"),
     ],
 )
 def test_anything_else_is_named_with_the_remedy(typed: str, told: str) -> None:

@@ -52,7 +52,7 @@ def _clients(requests: list[tuple[int, str, int]]) -> list[ClientPeak]:
     for at_ms, client, status in sorted(requests):
         method, target = ("POST", "/login/?next=/") if status == 401 else ("GET", "/search/")
         peaks.add(client, at_ms, status=status, method=method, target=target, agent="Mozilla/5.0 (X11; Linux x86_64)")
-    return [*peaks.clients(0, DAY_MS)]
+    return [*peaks.taken_clients(0, DAY_MS)]
 
 
 @staff_member_required
