@@ -110,8 +110,8 @@ def check_room(pattern: str, others: Iterable[str] = ()) -> None:
         )
     raise Problem(
         "{pattern!r} is too large together with the other {others:,} expressions of its kind, of which a path may be in the "
-        "middle in many ways: it has {steps:,} steps, and all together may have {most:,}; begin with ^, repeat only what one "
-        "part of the path consists of, as in ^/blog/[a-z0-9-]+/$, or delete other rules",
+        "middle in many ways: it has {steps:,} steps, and all together may have {most:,}; begin with ^, and end each part of the "
+        "path in at most one repeat or one choice, as in ^/blog/[a-z0-9-]+/$, or delete other rules",
         pattern=pattern,
         **numbers,
     )

@@ -124,7 +124,7 @@ def test_free_patterns_that_are_taken_one_by_one_are_together_no_more_work_than_
         with suppress(ValueError):
             check_room(pattern, taken)
             taken.append(pattern)
-    with pytest.raises(ValueError, match=r"other 2 expressions of its kind.* begin with \^, repeat only what one part"):
+    with pytest.raises(ValueError, match=r"other 2 expressions of its kind.* begin with \^, and end each part"):
         check_room("[x-z].{25}0$", taken)
     assert sum(map(steps_of, taken)) <= MOST_FREE_STEPS
     check_room("/export/?$", taken)
