@@ -59,7 +59,8 @@ class Named:
     def _spoken(self, typed: str, values: tuple[str, ...]) -> list[str]:
         """How people write it in a sentence: an e-mail address, too. A number or a name alone may be anything."""
         texts = [*values, typed, *self._names] if len(values) == 1 else []
-        return [text for text in texts if ":" in text or "@" in text]
+        in_fields = [value for *_, value in map(kind_and_name, values) if "@" in value]
+        return [*in_fields, *(text for text in texts if ":" in text or "@" in text)]
 
     @property
     def texts(self) -> list[str]:

@@ -20,11 +20,11 @@ from django.test import RequestFactory, override_settings
 from ratewindow.conf import time_zone
 from ratewindow.identity import forms, hashed, joined
 from ratewindow.models import Edit, OffenderStat, Override, RateRule, RecordedHour, Recording, RuleWindow
-from ratewindow.operations import release
+from ratewindow.operations import release, switch_off
 from ratewindow.operations.subject import Named, erase, find, recordings
 from ratewindow.reporting import counters
 from ratewindow.reporting.collecting import collect_stats
-from ratewindow.rulebook import reading
+from ratewindow.rulebook import kill_switch, reading
 from ratewindow.store import process_clients, state_keys
 from tests.support.doors import answer, behind_middleware, get, plain
 
@@ -94,7 +94,7 @@ def test_nothing_is_left_of_it(anonymize: str) -> None:
         counters.flush()
         named = Named(CLIENT)
         before = {each.where: each.number for each in find(named)}
-        assert {"blocks and exemptions", "history", "statistics", "mentioned in reasons", "log of the admin"} <= set(before)
+        assert {"blocks and exemptions", "history", "statistics", "mentioned in texts", "log of the admin"} <= set(before)
         assert {"counts in Redis", "clients of the last hours in Redis", "codes of refusals in Redis"} <= set(before)
         full = stored_everywhere()
         assert {"recordings", "recordings in Redis"} <= set(before)
@@ -295,3 +295,43 @@ def test_the_codes_of_its_refusals_are_gone() -> None:
     assert found and found[0].number
     erase(Named(CLIENT))
     assert not [each for each in find(Named(CLIENT)) if each.where.startswith("codes")]
+
+
+MAIL = "zoe@example.com"
+
+
+def test_what_a_rule_says_of_it_goes_from_the_row_as_from_its_history() -> None:
+    texts = {"description": f"since {MAIL} asked\n", "message": f"Write to {MAIL}, ::1."}
+    rule, _ = RateRule.objects.define("api", "2/h", path=f"/of/{MAIL}/", **texts)
+    named = Named(f"post:email:{MAIL}"), Named("::1")
+    assert [each.where for one in named for each in find(one)] == ["mentioned in texts"] * 2
+    for one in named:
+        erase(one)
+        assert find(one) == []
+    rule.refresh_from_db()
+    assert (rule.description, rule.message) == ("since [erased] asked\n", "Write to [erased], [erased].")
+    rule.mode = "off"
+    rule.save()
+    assert [edit.way for edit in Edit.objects.all()] == ["code", "define"]
+    assert MAIL not in stored_everywhere().replace(f"/of/{MAIL}/", "")
+
+
+def test_why_limits_were_switched_off_is_erased_in_the_row_in_redis_and_in_the_process() -> None:
+    switch_off.turn_off(60, reason=f"because of {CLIENT}", by="ann")
+    assert [(each.where, each.number) for each in find(Named(CLIENT))] == [("mentioned in texts", 2)]
+    erase(Named(CLIENT))
+    assert kill_switch.off and kill_switch.turned.reason == "because of [erased]" and kill_switch.turned.by == "ann"
+    assert CLIENT not in stored_everywhere()
+    switch_off.turn_on()
+    assert [edit.way for edit in Edit.objects.all()] == ["code", "code"]
+
+
+def test_what_takes_more_room_than_the_client_is_cut_as_in_the_history() -> None:
+    other = Override.objects.create(identity=f"ip:{OTHER}", action="block", reason="::1 " * 50)
+    RateRule.objects.define("api", "2/h", path="/", message="::1 " * 75)
+    erase(Named("::1"))
+    other.refresh_from_db()
+    assert len(other.reason) == 200 and len(RateRule.objects.get().message) == 300
+    other.delete()
+    RateRule.objects.get().delete()
+    assert "found" not in {edit.way for edit in Edit.objects.all()}
