@@ -6,6 +6,7 @@ from itertools import product
 
 from ratewindow.identity import forms, is_hashed, parse_identity, split
 from ratewindow.identity.normalise import Normaliser, as_sent, normalised
+from ratewindow.identity.privacy import MOST_KEPT, NEVER_SECRET
 from ratewindow.identity.typed_values import kind_and_name
 from ratewindow.limiter.keys import joined
 from ratewindow.operations.subject.mentions import Mentions
@@ -100,19 +101,21 @@ class Named:
 
 
 class StandIn:
-    """A hash of nothing in the place of each spelling of the client, so that sums stay what they are: the same for all rows of
-    one erasure."""
+    """A hash of nothing in the place of each spelling of the client, and of whatever is joined with it, so that sums stay what
+    they are: the same for all rows of one erasure."""
 
     def __init__(self, named: Named) -> None:
         self._named, self._hashes = named, dict[str, str]()
 
     def of(self, identity: str) -> str:
-        """The identity with the client's values replaced, or as it is."""
+        """The identity with its values replaced if it names the client, or as it is."""
         if not self._named.is_in(identity):
             return identity
-        parts = [self._instead(part) if self._named.has(part) else part for part in split(identity)]
-        return joined(parts) if len(parts) > 1 else parts[0]
+        parts = [*map(self._instead, split(identity))]
+        return joined(parts)[:MOST_KEPT] if len(parts) > 1 else parts[0]
 
     def _instead(self, part: str) -> str:
-        value = kind_and_name(part)[2]
+        kind, _, value = kind_and_name(part)
+        if kind in NEVER_SECRET and not self._named.has(part):  # such as a scope, which many clients share
+            return part
         return part.removesuffix(value) + self._hashes.setdefault(part, f"#{secrets.token_urlsafe(12)}")

@@ -18,7 +18,7 @@ from django.core.management import CommandError, call_command
 from django.test import RequestFactory, override_settings
 
 from ratewindow.conf import time_zone
-from ratewindow.identity import forms, hashed, joined
+from ratewindow.identity import forms, hashed, joined, split
 from ratewindow.models import Edit, OffenderStat, Override, RateRule, RecordedHour, Recording, RuleWindow
 from ratewindow.operations import release, switch_off
 from ratewindow.operations.subject import Named, erase, find, recordings
@@ -335,3 +335,19 @@ def test_what_takes_more_room_than_the_client_is_cut_as_in_the_history() -> None
     other.delete()
     RateRule.objects.get().delete()
     assert "found" not in {edit.way for edit in Edit.objects.all()}
+
+
+def test_whatever_is_joined_with_it_goes_from_the_statistics_but_for_its_scope() -> None:
+    now, rows = time_zone.now(), [["scope:acme", "post:username:ann", "query:q:ann"], ["post:username:bob", "query:q:ann"]]
+    for parts in rows:
+        OffenderStat.objects.create(rule="both", resolution="hour", start=now, kind="client", value=joined(parts))
+    erase(Named("post:username:ann"))
+    mine, other = (split(row.value) for row in OffenderStat.objects.order_by("pk"))
+    assert mine[0] == "scope:acme" and mine[1].startswith("post:username:#") and mine[2].startswith("query:q:#")
+    assert list(other) == rows[1]
+
+
+def test_what_takes_the_place_of_many_joined_values_has_room_in_a_row() -> None:
+    identity = joined([f"header:x-{'a' * 20}{number}:1" for number in range(7)])
+    erased = Named("header:x-" + "a" * 20 + "0:1").stand_in().of(identity)
+    assert len(identity) < len(erased) == 255 and ":1+" not in erased
