@@ -8,10 +8,10 @@ from typing import Any
 from ratewindow.operations import client_rules
 from ratewindow.operations.subject import recordings
 from ratewindow.operations.subject.found import Found
-from ratewindow.operations.subject.named import Named
+from ratewindow.operations.subject.named import PREFIXES, Named
 from ratewindow.reporting import codes, minutes, who
 from ratewindow.reporting.codes import Refusal
-from ratewindow.reporting.who import CLIENT, Who
+from ratewindow.reporting.who import Who
 from ratewindow.rulebook import current
 from ratewindow.store import process_clients, state_keys
 
@@ -22,7 +22,7 @@ def identities(named: Named) -> Iterator[str]:
     """Those that name the client, of what processes have sent."""
     if process_clients.in_memory():
         return
-    yield from (each for _, _, value in _who(named) for each in value.groups[CLIENT].named if named.is_in(each))
+    yield from (each for _, _, value in _who(named) for each in _identities(value) if named.is_in(each))
     yield from (each for _, _, refusal in _codes(named) for by in refusal.by if named.is_in(each := by.identity))
 
 
@@ -67,14 +67,21 @@ def _who(named: Named) -> Iterator[tuple[int, bytes, Who]]:
     """Minute and field of what a process has sent about one rule, where the client is named."""
     for minute, field, text in _fields(state_keys.minute_who, minutes.UNCOLLECTED_S):
         value = who.from_text(text)
-        if value is not None and CLIENT in value.groups and any(map(named.is_in, value.groups[CLIENT].named)):
+        if value is not None and any(map(named.is_in, _identities(value))):
             yield minute, field, value
 
 
+def _identities(value: Who) -> Iterator[str]:
+    yield from (prefix + name for kind, prefix in PREFIXES.items() if kind in value.groups for name in value.groups[kind].named)
+
+
 def _renamed(value: Who, of: Callable[[str], str]) -> Who:
-    group = value.groups[CLIENT]
-    renamed = {of(name): known for name, known in group.named.items()}
-    return value._replace(groups={**value.groups, CLIENT: group._replace(named=renamed)})
+    groups = dict(value.groups)
+    for kind in groups.keys() & PREFIXES.keys():
+        prefix, group = PREFIXES[kind], groups[kind]
+        named = {of(prefix + name).removeprefix(prefix): known for name, known in group.named.items()}
+        groups[kind] = group._replace(named=named)
+    return value._replace(groups=groups)
 
 
 def _codes(named: Named) -> Iterator[tuple[int, bytes, Refusal]]:

@@ -14,6 +14,9 @@ from ratewindow.operations.subject.spellings import TYPED_IN, in_fields, is_exac
 from ratewindow.overrides import users
 from ratewindow.overrides.as_typed import as_subject
 from ratewindow.overrides.subjects import parse_subject
+from ratewindow.reporting.who import AGENT, CLIENT
+
+PREFIXES = {CLIENT: "", AGENT: "header:user-agent:"}  # of what the report names, by kind: with it, an identity
 
 
 class Named:

@@ -15,7 +15,7 @@ from ratewindow.models import Edit, OffenderStat, Override, RateRule, origin
 from ratewindow.operations import switch_off
 from ratewindow.operations.subject import recordings
 from ratewindow.operations.subject.found import Found
-from ratewindow.operations.subject.named import Named
+from ratewindow.operations.subject.named import PREFIXES, Named
 from ratewindow.rules.kill_switch import Switch
 
 AT_ONCE = 500
@@ -26,7 +26,7 @@ TEXTS = {"reason": 200, "message": 300, "description": None, "object_repr": 200,
 def identities(named: Named) -> Iterator[str]:
     """Those that name the client."""
     yield from (each.identity for each in _overrides(named))
-    yield from (each.value for each in _offenders(named))
+    yield from (PREFIXES[each.kind] + each.value for each in _offenders(named))
     yield from (identity for edit in _edits(named) for identity in _identities(edit) if named.is_in(identity))
 
 
@@ -36,7 +36,8 @@ def find(named: Named) -> Iterator[Found]:
     yield _found("blocks and exemptions", [each.created_at for each in overrides], in_words)
     yield _found("history", [each.at for each in _edits(named)])
     rows = _offenders(named)
-    sums = f"{sum(each.met for each in rows)} requests, {sum(each.refused for each in rows)} refused" if rows else ""
+    counted = [each for each in rows if each.kind == OffenderStat.Kind.CLIENT]  # a user agent has the same requests
+    sums = f"{sum(each.met for each in counted)} requests, {sum(each.refused for each in counted)} refused" if rows else ""
     yield _found("statistics", [each.start for each in rows], sums)
     yield _found("recordings", [row.start for row, _ in recordings.rows(named)])
     mentions = [each.at for each in _edits_that_mention(named)]
@@ -64,7 +65,8 @@ def erase(named: Named) -> None:
     recordings.erase_rows(named)
     stand_in, rows = named.stand_in(), _offenders(named)
     for row in rows:
-        row.value = stand_in.of(row.value)
+        prefix = PREFIXES[row.kind]
+        row.value = stand_in.of(prefix + row.value).removeprefix(prefix)
     OffenderStat.objects.bulk_update(rows, ["value"], batch_size=AT_ONCE)
     for entry in (entries := _log(named)):
         _clear(entry, named)
@@ -132,8 +134,11 @@ def _clear(row: models.Model, named: Named) -> None:
 
 
 def _offenders(named: Named) -> list[OffenderStat]:
-    rows = OffenderStat.objects.filter(_has(named, "value"), kind=OffenderStat.Kind.CLIENT)
-    return [each for each in rows if named.is_in(each.value)]
+    may_be = _has(named, "value")
+    if PREFIXES[OffenderStat.Kind.AGENT] in named.texts:
+        may_be |= models.Q(kind=OffenderStat.Kind.AGENT)
+    rows = OffenderStat.objects.filter(may_be, kind__in=PREFIXES).iterator()
+    return [each for each in rows if named.is_in(PREFIXES[each.kind] + each.value)]
 
 
 def _log(named: Named) -> list[Any]:

@@ -337,6 +337,28 @@ def test_what_takes_more_room_than_the_client_is_cut_as_in_the_history() -> None
     assert "found" not in {edit.way for edit in Edit.objects.all()}
 
 
+@pytest.mark.parametrize("anonymize", ["none", "all"])
+def test_a_user_agent_that_is_the_client_goes_from_the_report_of_user_agents(anonymize: str) -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": anonymize}):
+        RateRule.objects.define("agents", "1/h", path="/", key="header:user-agent", mode="enforce")
+        reading.reload()
+        site = behind_middleware(plain(False))
+        for collected in (True, False):
+            for agent in ("Zoe", "Zoe2", "Mozilla/5.0 Firefox/140.0") * 2:
+                get(site, HTTP_USER_AGENT=agent)
+            counters.flush()
+            if collected:
+                collect_stats()
+        assert "Zoe" in stored_everywhere().replace("Zoe2", "")
+        assert "6 requests, 3 refused" in {each.says for each in find(Named("header:user-agent:Zoe"))}
+        erase(Named("header:user-agent:zoe"))
+        left = stored_everywhere()
+        assert "Zoe" not in left.replace("Zoe2", "") and "Zoe2" in left and "Firefox" in left
+        assert find(Named("header:user-agent:zoe")) == []
+        agents = OffenderStat.objects.filter(kind="agent").values_list("value", flat=True)
+        assert {each[0] for each in agents if each not in ("Zoe2", "Firefox")} == {"#"}
+
+
 def test_whatever_is_joined_with_it_goes_from_the_statistics_but_for_its_scope() -> None:
     now, rows = time_zone.now(), [["scope:acme", "post:username:ann", "query:q:ann"], ["post:username:bob", "query:q:ann"]]
     for parts in rows:
