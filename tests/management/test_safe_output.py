@@ -5,11 +5,12 @@ import json
 import pytest
 
 from ratewindow.models import Override, RateRule
+from ratewindow.operations.documents.text import from_bytes
 from tests.support.commands import run, wrong
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\r\b\u202eesrever\u2066\ufeff\u200f"
+EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\r\b\u202eesrever\u2066\ufeff\u200f\U000e0001\U000e0041\U0001d173"
 HARMLESS = "naïve 理由 \u200c 😀\u00a0ok"
 
 
@@ -54,6 +55,13 @@ def test_it_is_escaped_and_what_is_harmless_stays() -> None:
     assert "\\u001b]0;owned\\u0007\\u001b[2J\\u009b31m\\u007f" in printed
     assert "\\u202eesrever\\u2066" in printed and HARMLESS in printed
     assert not any(line.startswith("999") for line in printed.splitlines())
+
+
+@pytest.mark.usefixtures("_evil")
+@pytest.mark.parametrize("syntax", ["json", "yaml"])
+def test_what_is_escaped_in_a_file_is_read_as_it_was(syntax: str) -> None:
+    document = from_bytes(run("export", "--format", syntax).encode())
+    assert document["rules"][0]["description"] == EVIL
 
 
 def test_an_error_is_escaped_too() -> None:

@@ -36,10 +36,12 @@ def read(text: str, most_nodes: int | None = None) -> Any:
 
 
 def write(value: Any) -> str:
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=_NO_FOLDING)
+    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=_NO_FOLDING)
+    return _LONG.sub(lambda found: found[0] if found[0].isprintable() else f"\\U{ord(found[0]):08x}", text)
 
 
 _NO_FOLDING = 1 << 30  # columns
+_LONG = re.compile("[\U00010000-\U0010ffff]")  # whose escape JSON writes in another way
 
 
 _TEXT_TAG = "tag:yaml.org,2002:str"
