@@ -12,6 +12,7 @@ from django.db import DatabaseError
 from redis.exceptions import RedisError
 
 from ratewindow.conf import time_zone
+from ratewindow.conf.docs import page
 from ratewindow.management.safe_output import SafeOutput
 from ratewindow.management.subcommands.quiet_log import quiet_log
 from ratewindow.management.subcommands.table import table
@@ -61,7 +62,8 @@ def _erase(named: Named, stdout: Any, wait: bool) -> None:
         time.sleep(SETTLED_S)
         erase(named)
     left = find(named)
-    stdout.write("Nothing is stored about this client now." if not left else _as_text("the client, still", left))
+    done = f"Nothing is left to erase. What it cannot find: {page('privacy.md')}"
+    stdout.write(done if not left else _as_text("the client, still", left))
 
 
 def _as_text(who: str, found: list[Found]) -> str:

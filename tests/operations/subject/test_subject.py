@@ -272,7 +272,7 @@ def test_the_command_shows_erases_and_erases_once_more_when_processes_have_sent_
     output = io.StringIO()
     call_command("ratewindow", "subject", CLIENT, "--erase", stdout=output)
     said = output.getvalue()
-    assert "blocks and exemptions" in said and "Nothing is stored about this client now." in said
+    assert "blocks and exemptions" in said and "Nothing is left to erase" in said
     assert slept and slept[0] > 60
     output = io.StringIO()
     call_command("ratewindow", "subject", CLIENT, stdout=output)
