@@ -104,7 +104,7 @@ def overrides(draw: st.DrawFn) -> dict[str, Any]:
     values = {"action": action, "rule": rule, "identity": identity, "rate": "10/m" if action == "rate" else ""}
     if begin and end and datetime.fromisoformat(begin) >= datetime.fromisoformat(end):
         begin = None
-    values |= {"starts_at": begin, "expires_at": end, "reason": draw(texts)}
+    values |= {"starts_at": begin, "expires_at": end, "reason": " ".join(draw(texts).splitlines())}
     return {name: value for name, value in values.items() if value not in ("", None)}
 
 

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterable
 from itertools import product
+from math import prod
 
 from ratewindow.identity import forms, is_hashed, parse_identity, split
 from ratewindow.identity.normalise import Normaliser, as_sent, normalised
@@ -17,6 +18,8 @@ from ratewindow.overrides.subjects import parse_subject
 from ratewindow.reporting.who import AGENT, CLIENT
 
 PREFIXES = {CLIENT: "", AGENT: "header:user-agent:"}  # of what the report names, by kind: with it, an identity
+
+MOST_TRIED = 3000  # spellings of values that are joined: of three values all
 
 
 class Named:
@@ -35,7 +38,7 @@ class Named:
         by_name = subject.key == "user" and found != typed.strip()
         self._names = frozenset(map(normalised, users.names(subject.text.removeprefix("user:")))) if by_name else frozenset[str]()
         # By value: an identity that is joined of more names the client, too, and one that lacks a value does not.
-        self._first = values[0]
+        self._values, self._first = values, values[0]
         self._spelled = [spelled(value) for value in values]
         self._variants = [{*variants(value)} for value in values]
         if by_name:
@@ -75,7 +78,8 @@ class Named:
 
     def identities(self, normaliser: Normaliser = as_sent) -> set[str]:
         """Those that requests of the client may have: its values alone, and what has been learnt of them joined with more."""
-        return {parse_identity(values, normaliser) for values in product(*self._variants)} | self._joined
+        tried = product(*self._variants) if prod(map(len, self._variants)) <= MOST_TRIED else [self._values]
+        return {parse_identity(values, normaliser) for values in tried} | self._joined
 
     def is_in(self, identity: str) -> bool:
         """Whether an identity, joined or not, names the client."""

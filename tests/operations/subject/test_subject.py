@@ -373,3 +373,9 @@ def test_what_takes_the_place_of_many_joined_values_has_room_in_a_row() -> None:
     identity = joined([f"header:x-{'a' * 20}{number}:1" for number in range(7)])
     erased = Named("header:x-" + "a" * 20 + "0:1").stand_in().of(identity)
     assert len(identity) < len(erased) == 255 and ":1+" not in erased
+
+
+@pytest.mark.parametrize(("parts", "tried"), [(1, 9), (3, 9**3), (4, 1)])
+def test_spellings_of_joined_values_are_tried_together_as_long_as_they_are_few(parts: int, tried: int) -> None:
+    """Three cases with three places of a blank: of five values they are 59,049."""
+    assert len(Named("+".join(f"post:field{number}:Ann {number}" for number in range(parts))).identities()) == tried
