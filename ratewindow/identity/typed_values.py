@@ -8,7 +8,7 @@ from ratewindow.limiter.problem import Problem
 
 TEXTS = ("header", "cookie", "query", "post", "json", "body", "jwt")  # kinds with a name: post:username:ann
 ALIASES = {"get": "query"}
-MOST_PARTS = 5  # of a key: a row may have each part in clear or hashed, so each doubles the texts to look for
+MOST_PARTS = 6  # of a key: a row may have each part in clear or hashed, so each doubles the texts to look for
 MOST_WITH_SCOPE = MOST_PARTS + 1  # of an identity
 _LENGTH = re.compile(r"(\d{1,7}):")
 

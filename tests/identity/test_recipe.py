@@ -100,7 +100,7 @@ def test_content_type_is_a_header_like_any_other() -> None:
         ("header:x\ny", "has no valid name"),
         ("header:schlüssel", "has no valid name"),
         ("ip:1.2.3.4", "'ip:1.2.3.4' is not a key"),
-        ("ip+user+path+method+route+header:x", "6 parts are joined with +: write at most 5"),
+        ("ip+user+path+method+route+session+header:x", "7 parts are joined with +: write at most 6"),
         (None, "None is not a key: write text such as ip"),
     ],
 )
