@@ -131,17 +131,15 @@ def _reset_epoch_s(decision: Decision, wait_s: int | None) -> int:
     if answer is not None:
         step_ms, first_ms = answer.window.edges_ms
         if step_ms:
-            if _leaves_at_edges(answer, step_ms):
+            # Buckets may be those from before an edit until the next charge, whose time is the end of its bucket.
+            if answer.window.aligned_to or (answer.charged_at_ms >= 0 and (answer.charged_at_ms + 1) % step_ms == 0):
                 at_ms = (at_ms - first_ms + step_ms // 2) // step_ms * step_ms + first_ms
         elif 0 <= answer.charged_at_ms - asked_ms < MOST_LATE_MS:
             at_ms += answer.charged_at_ms - asked_ms
-    return max(-(-at_ms // 1000), asked_ms // 1000 + _refused_s(decision, wait_s))
-
-
-def _leaves_at_edges(answer: WindowAnswer, step_ms: int) -> bool:
-    """Whether what counts leaves at the edges of today's window. Buckets may be those from before an edit until the next
-    charge, whose time is the end of its bucket."""
-    return bool(answer.window.aligned_to) or (answer.charged_at_ms >= 0 and (answer.charged_at_ms + 1) % step_ms == 0)
+    at_s = -(-at_ms // 1000)
+    if wait_s is not None and decision.retry_after is not None:  # which other doors may have made longer
+        at_s = max(at_s, asked_ms // 1000 + wait_s)
+    return at_s
 
 
 def _draft_6(add: Add, decision: Decision, wait_s: int | None) -> None:
@@ -179,12 +177,9 @@ def _reset_s(decision: Decision, wait_s: int | None) -> int | None:
     if decision.remaining and decision.allowed and answer is not None:
         return -(-answer.window.period_ms // 1000)
     reset_s = -(-_wait_ms(decision) // 1000)
-    return max(reset_s, _refused_s(decision, wait_s)) or None
-
-
-def _refused_s(decision: Decision, wait_s: int | None) -> int:
-    """Retry-After of a refusal, which other doors may have made longer; 0 without one."""
-    return wait_s or 0 if decision.retry_after is not None else 0
+    if wait_s is not None and decision.retry_after is not None:
+        reset_s = max(reset_s, wait_s)
+    return reset_s or None
 
 
 def _wait_ms(decision: Decision) -> int:

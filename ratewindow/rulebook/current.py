@@ -66,10 +66,10 @@ class Rulebook:
         declared limit nothing holds."""
         row = self.by_name.get(name)
         if row is None:
-            found = [code] if code is not None else []
             if warn and code is None and code_rates.declared(name) is None:
                 self.log_missing(name)
-        elif row.mode == "shadow" and code is not None and code.mode == "enforce":
+            return [code] if code is not None else []
+        if row.mode == "shadow" and code is not None and code.mode == "enforce":
             found = [code, row.beside]
         elif row.candidate:
             found = [row, row.beside]

@@ -68,12 +68,12 @@ class GivenRate:
         """The rate as a rule of that name; None if there is no rate, or if the function returns None. `request` is what the
         function is called with: of a call it may be an identity."""
         if self._function is None:
-            return self._by_own_key(self._rules.get(name) or self._of_text(name))
+            return self._rules.get(name) or self._of_text(name)
         try:
             rule = self._worked(name, _answered(self._function(name, request)))
         except Exception as error:
             rule = self._failed(name, error)
-        return self._by_own_key(rule)
+        return None if rule is None else self._by_own_key(rule)
 
     async def arule(self, name: str, request: Any) -> Rule | None:
         """`rule`, with an async function awaited."""
@@ -84,7 +84,7 @@ class GivenRate:
             rule = self._worked(name, await returned if inspect.isawaitable(returned) else returned)
         except Exception as error:
             rule = self._failed(name, error)
-        return self._by_own_key(rule)
+        return None if rule is None else self._by_own_key(rule)
 
     def _of_path(self, name: str, request: Any) -> Any:
         """What the function at the path returns. It is imported at the first request: its module may import the view."""
@@ -95,14 +95,15 @@ class GivenRate:
     def _of_text(self, name: str) -> Rule | None:
         if self.text is None:
             return None
-        rule = self._rules[name] = self._rule_of(name, self.text)
+        rule = self._by_own_key(self._rule_of(name, self.text))
+        self._rules[name] = rule
         return rule
 
     def _rule_of(self, name: str, rate: str) -> Rule:
         return code_rates.rule_of(name, rate, self.key, self.methods, self.normalise, self.options)
 
-    def _by_own_key(self, rule: Rule | None) -> Rule | None:
-        return rule if rule is None or self._recipe is None else rule.with_recipe(self._recipe)
+    def _by_own_key(self, rule: Rule) -> Rule:
+        return rule if self._recipe is None else rule.with_recipe(self._recipe)
 
     def _worked(self, name: str, rate: Any) -> Rule | None:
         rule = None if rate is None else self._rule_of(name, _text(rate))
