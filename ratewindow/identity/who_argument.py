@@ -25,9 +25,10 @@ def parse_identity(who: str | tuple[str, ...], normaliser: Normaliser = as_sent)
             who=who,
             examples=_EXAMPLES,
         )
-    given = (who,) if isinstance(who, str) else who
-    check_number(len(given), MOST_WITH_SCOPE)
-    values = [_parse_value(value, normaliser) for value in scope_first(given)]
+    if isinstance(who, str):
+        return _parse_value(who, normaliser)
+    check_number(len(who), MOST_WITH_SCOPE)
+    values = [_parse_value(value, normaliser) for value in scope_first(who)]
     return values[0] if len(values) == 1 else joined(values)
 
 
