@@ -108,7 +108,7 @@ class Override(models.Model):
 
     def clean(self) -> None:
         errors: dict[str, Any] = {}
-        self.reason = " ".join(self.reason.splitlines())  # a line of the log, and of what commands print
+        self.reason = " ".join((self.reason or "").splitlines())  # a line of the log, and of what commands print
         subject = self._clean_subject(errors) if self.identity else None  # the field reports that it is missing
         self._clean_rate(errors)
         self._clean_time(errors)

@@ -31,6 +31,14 @@ def test_its_text_is_its_number_which_all_may_read() -> None:
     assert str(made) == f"block {made.pk}"
 
 
+@pytest.mark.parametrize(
+    ("reason", "kept"),
+    [("a trial", "a trial"), ("deploy\nState: no problems.\u2028x", "deploy State: no problems. x"), (None, "")],
+)
+def test_its_reason_is_one_line(reason: str | None, kept: str) -> None:
+    assert Override.objects.block("user:7", reason=reason).reason == kept
+
+
 def test_a_save_of_one_field_renews_the_time_of_the_change() -> None:
     override = Override.objects.block("ip:203.0.113.9")
     before = override.changed_at
