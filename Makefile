@@ -12,9 +12,12 @@ BROWSER := $(if $(wildcard /usr/bin/chromium),$(VENV)/.browser)
 PARALLEL := $(if $(RATEWINDOW_REDIS_URL),,-n auto --dist loadfile --no-loadscope-reorder)
 
 # Suites beside the tests that mirror the package: each says in its README.md what it shows and needs.
-SUITES := badinputs browser faults migration seeds serving sites
+SUITES := badinputs browser faults migration seeds serving sites together
 
-.PHONY: help demo test test-fast conformance redis-py faults soak orphans pictures messages lint fmt bench beside clean
+# Each of the many programs that tests start would compile all it imports, in half a second more.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help demo test test-fast serving without-rooms conformance redis-py faults soak orphans pictures messages lint fmt size bench beside weight clean
 .DELETE_ON_ERROR:
 
 help: ## show this list (the default)
@@ -23,14 +26,20 @@ help: ## show this list (the default)
 demo: $(VENV)/.demo ## run the demo site with its own Redis, worker and scheduler (PORT=8000)
 	@exec $(BIN)/python -m testproject.demo --port $(PORT)
 
-test: $(VENV)/.test $(BROWSER) ## run all tests against a real server (ARGS="-k replay" for some)
+test: $(VENV)/.test $(BROWSER) ## run the tests against a real server (ARGS="-k backtest" for some): before each merge
 	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 test-fast: $(VENV)/.test ## run the tests that mirror the package, without those that take long: on each save
 	@$(BIN)/python -m pytest -q $(PARALLEL) $(SUITES:%=--ignore=tests/%) -m "not slow and not long and not conformance" $(ARGS)
 
+serving: $(VENV)/.test ## run what depends on the web server on ten more kinds of them: before a release, or when doors or processes change
+	@$(BIN)/python -m pytest $(PARALLEL) -m serving $(ARGS)
+
+without-rooms: $(VENV)/.test ## delete each room from a copy, and see that the rest works (ARGS=--tests: with the fast tests, half an hour)
+	@$(BIN)/python .ci/without_rooms.py $(ARGS)
+
 conformance: $(VENV)/.test ## hold every algorithm on every store to the oracle, 100,000 steps each (half an hour)
-	@CONFORMANCE_STEPS=$${CONFORMANCE_STEPS:-100000} $(BIN)/python -m pytest -n auto -m conformance $(ARGS)
+	@CONFORMANCE_STEPS=$${CONFORMANCE_STEPS:-100000} $(BIN)/python -m pytest -n auto -m "conformance or fakeredis" $(ARGS)
 	@server=$$(command -v redis-server) || { echo "No redis-server on PATH: Redis itself was not tried."; exit 0; }; \
 	    CONFORMANCE_STEPS=$${CONFORMANCE_STEPS:-100000} RATEWINDOW_REDIS_SERVER=$$server \
 	    $(BIN)/python -m pytest -n auto -m conformance -k server $(ARGS)
@@ -38,7 +47,8 @@ conformance: $(VENV)/.test ## hold every algorithm on every store to the oracle,
 redis-py: $(VENV)/.test ## run the limiter's fast tests on several versions of redis-py, by its private and its public names
 	@.ci/redis_py
 
-faults: $(VENV)/.test ## measure what each fault costs a request, and when it is forgotten (ARGS=--write)
+faults: $(VENV)/.test ## run the tests of pace, and measure what each fault costs a request (ARGS=--write): on an idle machine
+	@$(BIN)/python -m pytest -m pace
 	@$(BIN)/python -m tests.faults $(ARGS)
 
 soak: $(VENV)/.test ## traffic for SOAK_SECONDS=600 with a fault every 20 seconds (ARGS=--write)
@@ -66,11 +76,17 @@ fmt: $(VENV)/.lint ## format the code and sort its imports
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+size: ## print the statements of the core and of each room, beside what they may be
+	@$(PYTHON) .ci/size.py
+
 bench: $(VENV)/.bench $(VENV)/.docs ## measure the cost of a decision beside other libraries
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 beside: $(VENV)/.bench ## time requests here beside another commit, in turns (COMMIT=HEAD~1, ARGS="--at-most 1.03")
 	@$(BIN)/python -m benchmarks.beside $(or $(COMMIT),HEAD~1) $(ARGS)
+
+weight: $(VENV)/.test ## print the modules, memory and import time of five set-ups (ARGS=--check fails above the budget of modules)
+	@$(BIN)/python -m benchmarks.weight $(ARGS)
 
 clean: ## remove the virtual environment and what the tools left
 	rm -rf $(VENV) .redis-py build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
@@ -80,7 +96,7 @@ $(VENV)/.base: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ratewindow needs Python 3.11 or newer; this is " + sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet --upgrade 'pip>=25.1'
-	$(PIP) install --quiet --editable '.[celery,drf,hiredis,jwt,regex]'
+	$(PIP) install --quiet --editable '.[celery,drf,hiredis,regex]'
 	@touch $@
 
 $(VENV)/.%: $(VENV)/.base

@@ -6,7 +6,7 @@ from pathlib import Path
 from lupa import LuaSyntaxError, lua51
 
 from ratewindow.limiter.algorithms import algorithm_choices
-from ratewindow.limiter.redis.scripts import script_for
+from ratewindow.limiter.redis.commands import script_for
 from ratewindow.limiter.types import Check, Window
 
 LUA = Path(__file__).resolve().parent.parent / "lua"

@@ -12,21 +12,20 @@ from benchmarks import core, site
 from benchmarks.tables import Section, summary
 from testproject.redis_server import redis_server
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks" / "README.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "benchmarks.md"
 INTRODUCTION = """\
 # What a decision costs
 
-Written by `make bench ARGS=--write`. Within one run everybody takes turns, round after round, so a ratio holds
-on other machines where a time does not: it is the median of each round against the floor's turn in the same
-round. Client and server share one core: waking another one for each call takes longer than the call, and would
-hide what is measured. A bar that is missed is shown, it fails nothing: a busy machine is no mistake in the code.
+Written by `make bench ARGS=--write`. All contestants take turns, round after round, with client and server on one
+core. A ratio is the median of each round against the floor in the same round, so it holds on other machines, where a
+time does not. A bar is what was aimed at; one that is missed fails nothing.
 """
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("bars", nargs="*", metavar="BAR", help="only these; without any, all of them")
-    parser.add_argument("--write", action="store_true", help="put the tables and pictures of all bars into docs/benchmarks")
+    parser.add_argument("--write", action="store_true", help="put the tables and pictures of all bars into docs/evidence")
     options = parser.parse_args()
     if options.write and options.bars:
         parser.error("--write takes all bars: leave the others out")
@@ -67,10 +66,10 @@ def _run(names: list[str], write: bool) -> int:
 def _write(parts: list[str], sections: list[Section]) -> None:
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     for section in sections:
-        parts.append(section.markdown())
+        if not section.is_printed:
+            parts.append(section.page())
         if section.picture:
             section.picture.write(PAGE.parent)
-            parts.append(section.picture.markdown())
     PAGE.write_text("\n".join(parts), encoding="utf-8")
     print(f"written to {PAGE.relative_to(Path.cwd()) if PAGE.is_relative_to(Path.cwd()) else PAGE.name}")
 

@@ -3,6 +3,7 @@
 import datetime
 import os
 import platform
+import subprocess
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -19,9 +20,18 @@ def described(info: Any = None, names: Sequence[str] = _LIBRARIES) -> str:
     server = f"Valkey {info['valkey_version']}" if "valkey_version" in info else f"Redis {info['redis_version']}"
     libraries = ", ".join(f"{name} {version(name)}" for name in names)
     return (
-        f"{datetime.datetime.now(datetime.UTC).date()}: {platform.system()} on {platform.machine()}, "
+        f"{datetime.datetime.now(datetime.UTC).date()}{_commit()}: {platform.system()} on {platform.machine()}, "
         f"{os.cpu_count()} cores{_model()}, Python {platform.python_version()}, {server} over loopback, {libraries}."
     )
+
+
+def _commit() -> str:
+    """The commit that is measured, in a checkout."""
+    try:
+        told = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return f", commit {told.stdout.strip()}"
 
 
 def _model() -> str:

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 from benchmarks.rules import requests as paths
 from ratewindow.models import Override
-from ratewindow.overrides import Overrides, Ruling
+from ratewindow.overrides.lookup import Overrides, Ruling
 from ratewindow.overrides.subjects import parse_subject
 
 DAY_S = 86_400

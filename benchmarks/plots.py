@@ -62,16 +62,14 @@ class Picture:
             figure.savefig(folder / f"{self.name}.svg", metadata={"Date": None})
 
 
-def curves(
-    series: Mapping[str, tuple[Sequence[float], Sequence[float]]], x: str, y: str, scale: str = "log"
-) -> Callable[["Figure"], None]:
+def curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], x: str, y: str) -> Callable[["Figure"], None]:
     """Lines, from nothing upward."""
 
     def draw(figure: "Figure") -> None:
         axes = figure.subplots()
         for number, (name, (xs, ys)) in enumerate(series.items()):
             axes.plot(xs, ys, label=name, color=COLORS[number], marker=MARKERS[number], markersize=5, linewidth=1.6)
-        axes.set_xscale(scale)
+        axes.set_xscale("log")
         _only_measured(axes.xaxis, sorted({value for xs, _ in series.values() for value in xs}))
         axes.set_ylim(0, 1.08 * max(value for _, ys in series.values() for value in ys))
         axes.set(xlabel=x, ylabel=y)

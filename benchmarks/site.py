@@ -41,7 +41,7 @@ def set_up(redis_url: str, folder: Path) -> None:
 
 def tear_down() -> None:
     """Send the last counts while there is a server to send them to."""
-    from ratewindow.reporting import counters
+    from ratewindow.counting.counters import counters
 
     counters.flush()
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from benchmarks.plots import Picture
 from benchmarks.timing import Times
 
-TIMES = ("", "median, µs", "half of the rounds", "ratio", "bar")
-AMOUNTS = ("", "bytes", "bar")
+TIMES = ("", "median, µs", "ratio", "at most")
+AMOUNTS = ("", "bytes", "at most")
 NONE = Times(())
 
 
@@ -35,7 +35,7 @@ class Row:
         return [self.name, *self.cells]
 
     def bar(self) -> str:
-        return "" if self.at_most is None else f"at most {self.figure(self.at_most)}: {'holds' if self.holds else 'MISSED'}"
+        return "" if self.at_most is None else f"{self.figure(self.at_most)}{'' if self.holds else ', MISSED'}"
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,8 @@ class Timed(Row):
         return f"{number:g} x" if number == self.at_most else f"{number:.2f} x"
 
     def line(self) -> list[str]:
-        low, high = self.times.spread_us
         digits = 2 if self.times.median_us < 10 else 1
-        spread = f"{low:.{digits}f} to {high:.{digits}f}"
-        return [self.name, f"{self.times.median_us:.{digits}f}", spread, self.figure(self.measured), self.bar(), *self.cells]
+        return [self.name, f"{self.times.median_us:.{digits}f}", self.figure(self.measured), self.bar(), *self.cells]
 
 
 @dataclass(frozen=True)
@@ -86,6 +84,8 @@ class Section:
     columns: tuple[str, ...] = TIMES
     why: str = ""
     picture: Picture | None = None
+    is_drawn: bool = False  # the page has the picture in the place of the table
+    is_printed: bool = False  # in the terminal alone
 
     @property
     def promised(self) -> list[Row]:
@@ -99,17 +99,20 @@ class Section:
             parts.append(self.why)
         return "\n\n".join(parts) + "\n"
 
+    def page(self) -> str:
+        """As in the documentation."""
+        if not self.picture:
+            return self.markdown()
+        words = f"## {self.title}\n\n{self.about}\n" if self.is_drawn else self.markdown()
+        return f"{words}\n{self.picture.markdown()}"
+
 
 def summary(sections: Iterable[Section]) -> str:
-    """Every bar in one table."""
-    lines = [
-        [section.title, row.name, row.figure(row.at_most or 0), row.figure(row.measured), "holds" if row.holds else "MISSED"]
-        for section in sections
-        for row in section.promised
-    ]
-    held = sum(line[-1] == "holds" for line in lines)
-    bars = table([("bar", "of", "at most", "measured", ""), *lines])
-    return f"## The bars\n\n{held} of {len(lines)} hold. Where one does not, its section says why.\n\n{bars}\n"
+    """How many bars hold, and which do not."""
+    rows = [(section.title, row) for section in sections for row in section.promised]
+    missed = [f"*{title}*, {row.name} ({row.figure(row.measured)})" for title, row in rows if not row.holds]
+    told = f"{len(rows) - len(missed)} of {len(rows)} bars hold."
+    return f"{told} Missed: {'; '.join(missed)}.\n" if missed else f"{told}\n"
 
 
 def table(lines: Iterable[Sequence[str]]) -> str:

@@ -26,12 +26,6 @@ class Times:
     def median_us(self) -> float:
         return statistics.median(self.rounds_us)
 
-    @property
-    def spread_us(self) -> tuple[float, float]:
-        """The quartiles: half of the rounds lie between."""
-        low, _, high = statistics.quantiles(self.rounds_us, n=4)
-        return low, high
-
     def ratio(self, floor: "Times") -> float:
         """How many times the floor: the median of each round against the floor's turn in the same round."""
         return statistics.median(mine / other for mine, other in zip(self.rounds_us, floor.rounds_us, strict=True))

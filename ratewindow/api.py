@@ -15,23 +15,21 @@ from typing import Any, TypeGuard, Unpack, cast
 from django.http import HttpRequest
 
 from ratewindow import conf
+from ratewindow.counting.counters import counters
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import original, parse_identity
-from ratewindow.identity.key_argument import Key
+from ratewindow.identity.custom_keys import Key
+from ratewindow.limiter.arguments import check_cost, payable
 from ratewindow.limiter.durations import parse_duration
-from ratewindow.limiter.limiter import check_cost, payable
 from ratewindow.limiter.types import Decision
-from ratewindow.overrides import Overrides, Ruling
-from ratewindow.reporting import counters
-from ratewindow.request import candidates, charge_later, decide, refusal, visit
-from ratewindow.request.overrides import adapted, judge
-from ratewindow.request.prepare import NOTHING, Question, ask, ask_about
-from ratewindow.request.steps import Steps, arun, run
+from ratewindow.overrides.lookup import Overrides, Ruling
+from ratewindow.request import decide, refusal, visit
+from ratewindow.request.decide import Steps, arun, run
+from ratewindow.request.prepare import Question, adapted, ask, ask_about, judge
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
-from ratewindow.rules import code_rates, rate_argument
-from ratewindow.rules.code_rates import Given
-from ratewindow.rules.rate_argument import Rate
+from ratewindow.rules import code_rates
+from ratewindow.rules.code_rates import GivenRate, Rate
 from ratewindow.rules.rate_options import CallOptions
 from ratewindow.rules.rule import Rule, check_name
 from ratewindow.store import outage, stores
@@ -59,12 +57,8 @@ def hit(
     are those of the decorator except `count_when` and `hold`. What is not given is as `limit`, or a decorator, has it under
     that name. ValueError names a bad rate, key or option.
     """
-    book, rules = _find(rule, who, rate_argument.of_call(rule, rate, key, options))
-    question = _question(book, rules, who, cost, force)
-    decision = decide.decide(question, "force" if force else "hit", _waited(who))
-    if decision.parts and not decision.allowed:
-        run(candidates.judge_refused(decision, _waited(who)))
-    decision = _keep(who, decision)
+    book, rules = _find(rule, who, code_rates.of_call(rule, rate, key, options))
+    decision = _keep(who, decide.decide(_question(book, rules, who, cost, force), "force" if force else "hit"))
     if not decision.allowed and _is_request(who):
         refusal.announce(original(who), decision)
     return _admitted(decision, raise_exception)
@@ -74,14 +68,14 @@ def peek(
     rule: str, who: Who, cost: int = 1, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]
 ) -> Decision:
     """What `hit` would decide; charges nothing, locks nobody out, and is not counted in reports."""
-    return run(_peek(rule, who, cost, rate_argument.of_call(rule, rate, key, options)))
+    return run(_peek(rule, who, cost, code_rates.of_call(rule, rate, key, options)))
 
 
 def refund(
     rule: str, who: Who, cost: int = 1, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]
 ) -> None:
     """Refund units: the oldest that count, never more than were charged. While Redis is away nothing is refunded."""
-    run(_refund(rule, who, cost, rate_argument.of_call(rule, rate, key, options)))
+    run(_refund(rule, who, cost, code_rates.of_call(rule, rate, key, options)))
 
 
 def reset(rule: str, who: Who, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]) -> None:
@@ -89,7 +83,7 @@ def reset(rule: str, who: Who, rate: Rate | None = None, key: Key | None = None,
 
     Raises RedisError or OSError while Redis is away: whoever releases a client must know that it was not done.
     """
-    run(_reset(rule, who, rate_argument.of_call(rule, rate, key, options)))
+    run(_reset(rule, who, code_rates.of_call(rule, rate, key, options)))
 
 
 def acquire(
@@ -106,7 +100,7 @@ def acquire(
 
     Only the last decision is shown by the request and counted in reports.
     """
-    return run(_acquire(rule, who, cost, timeout, rate_argument.of_call(rule, rate, key, options)))
+    return run(_acquire(rule, who, cost, timeout, code_rates.of_call(rule, rate, key, options)))
 
 
 async def ahit(
@@ -120,12 +114,8 @@ async def ahit(
     **options: Unpack[CallOptions],
 ) -> Decision:
     """`hit`, awaited."""
-    book, rules = await _afind(rule, who, rate_argument.of_call(rule, rate, key, options))
-    question = _question(book, rules, who, cost, force)
-    decision = await decide.adecide(question, "force" if force else "hit", _waited(who))
-    if decision.parts and not decision.allowed:
-        await arun(candidates.judge_refused(decision, _waited(who)))
-    decision = _keep(who, decision)
+    book, rules = await _afind(rule, who, code_rates.of_call(rule, rate, key, options))
+    decision = _keep(who, await decide.adecide(_question(book, rules, who, cost, force), "force" if force else "hit"))
     if not decision.allowed and _is_request(who):
         await refusal.aannounce(original(who), decision)
     return _admitted(decision, raise_exception)
@@ -135,19 +125,19 @@ async def apeek(
     rule: str, who: Who, cost: int = 1, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]
 ) -> Decision:
     """`peek`, awaited."""
-    return await arun(_peek(rule, who, cost, rate_argument.of_call(rule, rate, key, options)))
+    return await arun(_peek(rule, who, cost, code_rates.of_call(rule, rate, key, options)))
 
 
 async def arefund(
     rule: str, who: Who, cost: int = 1, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]
 ) -> None:
     """`refund`, awaited."""
-    await arun(_refund(rule, who, cost, rate_argument.of_call(rule, rate, key, options)))
+    await arun(_refund(rule, who, cost, code_rates.of_call(rule, rate, key, options)))
 
 
 async def areset(rule: str, who: Who, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]) -> None:
     """`reset`, awaited."""
-    await arun(_reset(rule, who, rate_argument.of_call(rule, rate, key, options)))
+    await arun(_reset(rule, who, code_rates.of_call(rule, rate, key, options)))
 
 
 async def aacquire(
@@ -161,39 +151,35 @@ async def aacquire(
     **options: Unpack[CallOptions],
 ) -> Decision:
     """`acquire`, awaited."""
-    return await arun(_acquire(rule, who, cost, timeout, rate_argument.of_call(rule, rate, key, options)))
+    return await arun(_acquire(rule, who, cost, timeout, code_rates.of_call(rule, rate, key, options)))
 
 
-def _peek(name: str, who: Who, cost: int, given: Given | None) -> Steps[Decision]:
+def _peek(name: str, who: Who, cost: int, given: GivenRate | None) -> Steps[Decision]:
     book, rules = yield _find, _afind, name, who, given
-    question = _question(book, rules, who, cost)
-    return _of_the_rule((yield decide.decide, decide.adecide, question, "peek", _waited(who)))
+    return _of_the_rule((yield decide.decide, decide.adecide, _question(book, rules, who, cost), "peek"))
 
 
-def _refund(name: str, who: Who, cost: int, given: Given | None) -> Steps[None]:
+def _refund(name: str, who: Who, cost: int, given: GivenRate | None) -> Steps[None]:
     book, rules = yield _find, _afind, name, who, given
     checks = _counted(book, rules, who, cost).checks
     if checks:
-        yield from charge_later.refund([(check, [None] * len(check.windows)) for check in checks], _waited(who))
+        yield from visit.refund([(check, [None] * len(check.windows)) for check in checks], _met(who))
 
 
-def _reset(name: str, who: Who, given: Given | None) -> Steps[None]:
+def _reset(name: str, who: Who, given: GivenRate | None) -> Steps[None]:
     book, rules = yield _find, _afind, name, who, given
     if keys := _states(book, rules, who):
         yield _remove, _aremove, keys
         outage.refusals.forget()
 
 
-def _acquire(name: str, who: Who, cost: int, timeout: str | timedelta, given: Given | None) -> Steps[Decision]:
+def _acquire(name: str, who: Who, cost: int, timeout: str | timedelta, given: GivenRate | None) -> Steps[Decision]:
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
     while True:
         book, rules = yield _find, _afind, name, who, given
-        question = _question(book, rules, who, cost)
-        decision: Decision = yield decide.decide, decide.adecide, question, "hit", _waited(who)
+        decision: Decision = yield decide.decide, decide.adecide, _question(book, rules, who, cost), "hit"
         wait_s = decision.retry_after
         if decision.allowed or wait_s is None or time.monotonic() + wait_s > deadline_s:
-            if not decision.allowed:
-                yield from candidates.judge_refused(decision, _waited(who))
             decision = _keep(who, decision)
             if not decision.allowed and _is_request(who):
                 yield refusal.announce, refusal.aannounce, original(who), decision
@@ -209,17 +195,16 @@ async def _aremove(keys: list[str]) -> None:
     await stores.answered((await stores.astore()).reset(keys))
 
 
-def _find(name: str, who: Who, given: Given | None) -> tuple[Rulebook, Sequence[Rule]]:
+def _find(name: str, who: Who, given: GivenRate | None) -> tuple[Rulebook, Sequence[Rule]]:
     """The rules in force, and those of that name."""
-    book = current.rulebook()
-    if given is None:
-        return book, _rules(book, name, None if book.alone else code_rates.rule(name))
-    if given.is_async:
+    if given is not None and given.is_async:
         raise TypeError(f"the rate of {name} is given by an async function: await ahit(), or give a plain function")
-    return book, _rules(book, name, None if book.alone else given.rule(name, who))
+    book = current.rulebook()
+    code = None if book.alone else code_rates.rule(name) if given is None else given.rule(name, who)
+    return book, _rules(book, name, code)
 
 
-async def _afind(name: str, who: Who, given: Given | None) -> tuple[Rulebook, Sequence[Rule]]:
+async def _afind(name: str, who: Who, given: GivenRate | None) -> tuple[Rulebook, Sequence[Rule]]:
     """`_find`, once what the request's identity is made of has been fetched from the database."""
     book = await current.arulebook()
     rules = _rules(book, name, None if book.alone else code_rates.rule(name) if given is None else await given.arule(name, who))
@@ -237,26 +222,15 @@ def _question(book: Rulebook, rules: Sequence[Rule], who: Who, cost: int, force:
         rules, settled = judge(_rulings(book.overrides, who), rules, force)
         if settled:
             return Question([], settled, ())
-    if not rules:
-        return _nothing(who)
-    question = _ask(who, rules, cost)
+    question = _ask(who, rules, cost).after(_met(who))
     return question._replace(checks=[payable(check) for check in question.checks]) if force else question
 
 
 def _counted(book: Rulebook, rules: Sequence[Rule], who: Who, cost: int) -> Question:
     """Where the rules count this client, even one that is blocked or exempt now: perhaps by another rate."""
-    if not rules:
-        return _nothing(who)
     if book.overrides is not None:
         rules = adapted(_rulings(book.overrides, who), rules)
     return _ask(who, rules, cost)
-
-
-def _nothing(who: Who) -> Question:
-    """No rule holds. A bad identity is an error nevertheless, as it would be once a rule holds."""
-    if not _is_request(who):
-        parse_identity(cast("str | tuple[str, ...]", who))
-    return NOTHING
 
 
 def _rulings(overrides: Overrides, who: Who) -> list[Ruling]:
@@ -270,8 +244,7 @@ def _rulings(overrides: Overrides, who: Who) -> list[Ruling]:
 def _ask(who: Who, rules: Sequence[Rule], cost: int) -> Question:
     if _is_request(who):
         return ask(who, rules, cost, conf.current())
-    rule, *more = rules
-    return ask_about(cast("str | tuple[str, ...]", who), rule, cost, *more)
+    return ask_about(cast("str | tuple[str, ...]", who), rules, cost)
 
 
 def _is_request(who: Any) -> TypeGuard[HttpRequest]:
@@ -293,9 +266,9 @@ def _rules(book: Rulebook, name: str, code: Rule | None) -> Sequence[Rule]:
     return [rule if rule.count_when is None else rule.unconditional for rule in rules]
 
 
-def _waited(who: Who) -> str:
-    """Why this request has waited for Redis without an answer, if it has."""
-    return visit.of(original(who)).waited if _is_request(who) else ""
+def _met(who: Who) -> Decision:
+    """What this request has met already."""
+    return visit.of(original(who)).decision if _is_request(who) else visit.NOTHING_MET
 
 
 def _keep(who: Who, decision: Decision) -> Decision:
@@ -305,10 +278,10 @@ def _keep(who: Who, decision: Decision) -> Decision:
         if known.is_open:
             known.replace(decision)
         else:
-            counters.record(candidates.compared(decision.decisions), conf.current().stats, request)
+            counters.record(decision.decisions, conf.current().stats, request)
     else:  # the report has the identity from the check, unless a block or an outage has refused it
         about = parse_identity(cast("str | tuple[str, ...]", who)) if decision.reason else None
-        counters.record(candidates.compared(decision.decisions), conf.current().stats, about)
+        counters.record(decision.decisions, conf.current().stats, about)
     return _of_the_rule(decision)
 
 
@@ -327,5 +300,5 @@ def _of_the_rule(decision: Decision) -> Decision:
 
 def _states(book: Rulebook, rules: Sequence[Rule], who: Who) -> list[str]:
     """Where the rules count this client, by their own limits and by another rate, and where they lock it out."""
-    checks = [*(_ask(who, rules, 0) if rules else NOTHING).checks, *_counted(book, rules, who, 0).checks]
+    checks = [*_ask(who, rules, 0).checks, *_counted(book, rules, who, 0).checks]
     return list(dict.fromkeys(key for check in checks for key in (*check.keys, *filter(None, [check.lock]))))

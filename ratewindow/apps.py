@@ -5,7 +5,7 @@ import logging
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.conf.in_escapes import escape_values
+from ratewindow.conf.in_words import escape_values
 
 
 class RateWindowConfig(AppConfig):

@@ -5,11 +5,9 @@ It also takes the arguments of django-ratelimit, so that a site migrates by chan
 
 import sys
 from collections.abc import Callable, Iterable
-from datetime import timedelta
 from functools import wraps
-from pathlib import Path
 from types import MethodType
-from typing import Any, Never, ParamSpec, Protocol, TypeVar, Unpack, cast
+from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, cast
 from weakref import WeakKeyDictionary
 
 from django.http import HttpRequest
@@ -17,23 +15,29 @@ from django.http import HttpRequest
 from ratewindow import api
 from ratewindow.api import Who
 from ratewindow.conf import site_functions
-from ratewindow.identity import key_argument, recipe
-from ratewindow.identity.key_argument import Key
+from ratewindow.identity import custom_keys, recipe
+from ratewindow.identity.custom_keys import Key
+from ratewindow.limiter.arguments import check_cost
 from ratewindow.limiter.keys import digest
-from ratewindow.limiter.limiter import check_cost
 from ratewindow.limiter.types import Decision
-from ratewindow.request import handlers
-from ratewindow.request.doors import with_door
+from ratewindow.request.doors import (
+    ViewDoor,
+    check_view,
+    is_async,
+    made_name,
+    must_be_async,
+    name_of,
+    named_by,
+    place_of,
+    with_door,
+)
 from ratewindow.request.guard import guarded
 from ratewindow.request.prepare import Cost
-from ratewindow.request.view_door import AwaitingDoor, ViewDoor, must_be_async
-from ratewindow.rules import code_rates
-from ratewindow.rules import decorated_methods as methods_of
-from ratewindow.rules.code_rates import CodeRate, Declared
-from ratewindow.rules.decorated_methods import Place
-from ratewindow.rules.rate_argument import DeclaredRate, GivenRate, Rate
+from ratewindow.rules import code_rates, site_routes
+from ratewindow.rules.code_rates import CodeRate, DeclaredRate, GivenRate, Rate
 from ratewindow.rules.rate_options import ViewOptions, parse_options
 from ratewindow.rules.rule import check_methods, check_name
+from ratewindow.rules.site_routes import Place
 
 View = TypeVar("View", bound=Callable[..., Any])
 Given = ParamSpec("Given")
@@ -64,7 +68,7 @@ def _with_methods(function: Callable[Given, Made]) -> _WithMethods[Given, Made]:
 def ratelimit(
     name: str | None = None,
     rate: Rate | None = _UNSAID,
-    *misplaced: Never,
+    *,
     key: Key = "ip",
     methods: Methods | None = None,
     cost: Cost = 1,
@@ -86,18 +90,14 @@ def ratelimit(
     as the fields of a rule in the admin: ``burst=20``, ``mode="shadow"``, ``penalty="15m"``; `ViewOptions` lists them. A bad
     value raises ValueError at import; an unknown option, and what is not a view, TypeError.
     """
-    if misplaced:
-        raise TypeError(
-            "ratelimit() takes the name and the rate by position, then names: ratelimit(group=..., key=..., rate=...)"
-        )
     if callable(name):
-        raise TypeError(f"@ratelimit needs its parentheses: write @ratelimit(rate='5/m') above {handlers.place_of(name)}")
+        raise TypeError(f"@ratelimit needs its parentheses: write @ratelimit(rate='5/m') above {place_of(name)}")
     called = _one_of("name", name, "group", group)
     if called is None and rate is _UNSAID:
         raise ValueError('ratelimit() needs a rule\'s name, a rate, or both: @ratelimit("login") or @ratelimit(rate="5/m")')
     if called is not None:
         check_name(called)
-    key = key_argument.as_text(key, called or "")
+    key = custom_keys.as_text(key, called or "")
     recipe(key, normalise)
     allowed_methods = _methods(_one_of("methods", methods, "method", method))
     if not callable(cost):
@@ -109,12 +109,7 @@ def ratelimit(
         given: GivenRate = DeclaredRate(called, key, allowed_methods, normalise)
     else:
         given = GivenRate(rate, key, allowed_methods, normalise, of_rate)
-    arguments = _Arguments(called, given, cost, block)
-
-    def decorate(view: View) -> View:
-        return cast("View", arguments.around(view))
-
-    return decorate
+    return _Arguments(called, given, cost, block).around
 
 
 def limit(
@@ -132,14 +127,14 @@ def limit(
     names a bad value, and a second declaration that says something else.
     """
     check_name(name)
-    given = GivenRate(rate, key_argument.as_text(key, name), _methods(methods), normalise, parse_options(options, "limit()"))
+    given = GivenRate(rate, custom_keys.as_text(key, name), _methods(methods), normalise, parse_options(options, "limit()"))
     if given.registered is None:
         raise ValueError(f"limit {name!r} has no rate: write for example 5/m")
     recipe(given.key, normalise)
-    in_code = Declared(given, _as_it_stands(rate), _as_it_stands(key))
-    place = _place_of_caller(sys._getframe(1))
+    frame = sys._getframe(1)
+    place = f"{frame.f_globals.get('__name__', '')}:{frame.f_lineno}"
     code_rates.declare(
-        CodeRate(name, given.registered, given.key, given.methods, place, normalise, options=given.options, declared=in_code)
+        CodeRate(name, given.registered, given.key, given.methods, place, normalise, options=given.options, declared=given)
     )
     return DeclaredLimit(name, given)
 
@@ -169,50 +164,13 @@ class DeclaredLimit:
     def peek(self, who: Who, cost: int = 1, rate: Rate | None = None) -> Decision:
         return api.peek(self.name, who, cost, rate)
 
-    def refund(self, who: Who, cost: int = 1, rate: Rate | None = None) -> None:
-        api.refund(self.name, who, cost, rate)
-
     def reset(self, who: Who, rate: Rate | None = None) -> None:
         api.reset(self.name, who, rate)
-
-    def acquire(self, who: Who, cost: int = 1, *, timeout: str | timedelta, rate: Rate | None = None) -> Decision:
-        return api.acquire(self.name, who, cost, timeout=timeout, rate=rate)
 
     async def ahit(
         self, who: Who, cost: int = 1, force: bool = False, raise_exception: bool = False, rate: Rate | None = None
     ) -> Decision:
         return await api.ahit(self.name, who, cost, force, raise_exception, rate)
-
-    async def apeek(self, who: Who, cost: int = 1, rate: Rate | None = None) -> Decision:
-        return await api.apeek(self.name, who, cost, rate)
-
-    async def arefund(self, who: Who, cost: int = 1, rate: Rate | None = None) -> None:
-        await api.arefund(self.name, who, cost, rate)
-
-    async def areset(self, who: Who, rate: Rate | None = None) -> None:
-        await api.areset(self.name, who, rate)
-
-    async def aacquire(
-        self,
-        who: Who,
-        cost: int = 1,
-        *,
-        timeout: str | timedelta,  # noqa: ASYNC109  as `acquire`
-        rate: Rate | None = None,
-    ) -> Decision:
-        return await api.aacquire(self.name, who, cost, timeout=timeout, rate=rate)
-
-
-def _as_it_stands(value: Any) -> str:
-    """A rate or key as it stands in the code: of a function its place, which is the same when its module is imported again."""
-    return key_argument.line_of(value) if callable(value) else str(value)
-
-
-def _place_of_caller(frame: Any) -> str:
-    """``shop/limits.py:12``"""
-    path = Path(frame.f_code.co_filename)
-    depth = str(frame.f_globals.get("__name__", "")).count(".") + (2 if path.stem == "__init__" else 1)
-    return f"{'/'.join(path.parts[-depth:])}:{frame.f_lineno}"
 
 
 class _Arguments:
@@ -224,61 +182,54 @@ class _Arguments:
         # The same for each of the decorators that a decorator of the site's makes, one at each request.
         methods, options = sorted(given.methods), given.options.words
         arguments = (called, given.registered, given.key, methods, given.normalise, options, cost, block)
-        self._mark = methods_of.MARK + digest(repr(arguments), 12)
+        self._mark = site_routes.MARK + digest(repr(arguments), 12)
         self._doors: WeakKeyDictionary[type, ViewDoor] = WeakKeyDictionary()  # of classes whose methods are limited
 
     def around(self, view: Any) -> Any:
         """The view, limited; of a class all its methods."""
-        if (owner := methods_of.owner(view)) is not None:
+        if (owner := site_routes.owner(view)) is not None:
             return _guarded(view, self.door_of(owner, view))
-        handlers.check(view)
-        if methods_of.is_dummy(view):
+        check_view(view)
+        if site_routes.is_dummy(view):
             if self._called:
                 self._register(self._called, code_rates.SOME_METHOD)
             setattr(view, self._mark, self)
             return view
         if self._async and _is_sync(view):
-            raise ValueError(must_be_async(self._async, handlers.place_of(view)))
+            raise ValueError(must_be_async(self._async, place_of(view)))
         door = self._door(self._called or _name_of(view))
-        self._register(door.name, handlers.place_of(view), view)
+        self._register(door.name, place_of(view))
         return _guard_class(view, door) if isinstance(view, type) else _guarded(view, door)
 
     def door_of(self, owner: type, view: Any) -> ViewDoor:
         """The door of a class's method, which each request brings bound to another view of the class."""
         if (door := self._doors.get(owner)) is None:
-            name, place = self._called, methods_of.place(owner, self._mark)
-            if name is None and place is not None:
+            name = self._called
+            if name is None:  # without a place: decorators that are made for each request, or hide what they decorate
+                position = getattr(view, "_ratewindow_doors", 0) + 1
+                place = site_routes.place(owner, self._mark) or Place(owner, view.__name__, position)
                 name = _name_at(place)
                 self.register_at(place)
-            elif name is None:  # decorators that are made for each request, or hide what they decorate
-                position = getattr(view, "_ratewindow_doors", 0) + 1
-                name = _name_at(Place(owner, view.__name__, position))
-                self._register(name, f"{owner.__module__}.{owner.__qualname__}", owner)
             door = self._doors[owner] = self._door(name)
         return door
 
     def _door(self, name: str) -> ViewDoor:
-        given, cost, block = self._given, self._cost, self._block
-        warn = bool(self._called) and given.registered is None
-        if self._async or given.may_be_async or isinstance(given, DeclaredRate):  # an async one may be declared later
-            return AwaitingDoor(name, given, cost, block, warn, self._async)
-        return ViewDoor(name, given.rule, cost, block, warn)
+        warn = bool(self._called) and self._given.registered is None
+        return ViewDoor(name, self._given, self._cost, self._block, warn, self._async)
 
     def register_at(self, place: Place) -> None:
         where = f"{place.view.__module__}.{place.view.__qualname__}.{place.method}"
-        self._register(self._called or _name_at(place), where, place.view)
+        self._register(self._called or _name_at(place), where)
 
-    def _register(self, name: str, place: str, view: Any = None) -> None:
-        if self._given.registered is None and not self._called:
-            return  # it limits nobody, and needs no rule
+    def _register(self, name: str, place: str) -> None:
         given = self._given
-        made_of = id(view) if view is not None and not self._called else None
-        of_rate = (given.registered, given.key, given.methods, place, given.normalise)
-        code_rates.register(CodeRate(name, *of_rate, made_of=made_of, options=given.options))
+        if given.registered is not None or self._called:  # else it limits nobody, and needs no rule
+            of_rate = (given.registered, given.key, given.methods, place, given.normalise)
+            code_rates.register(CodeRate(name, *of_rate, options=given.options))
 
 
 def _register_methods() -> None:
-    for place, arguments in methods_of.of_site():
+    for place, arguments in site_routes.limited_methods():
         arguments.register_at(place)
 
 
@@ -289,14 +240,14 @@ def _guarded(view: Any, door: ViewDoor) -> Any:
     wrapped: Any = guarded(view, door)
     if not hasattr(view, "__name__"):  # Django names a route without a name after its view
         for each in ("__module__", "__name__", "__qualname__"):
-            setattr(wrapped, each, getattr(handlers.called(view), each))
+            setattr(wrapped, each, getattr(named_by(view), each))
     wrapped._ratewindow_doors = getattr(view, "_ratewindow_doors", 0) + 1
     return wrapped
 
 
 def _async_ones(given: GivenRate, cost: Cost) -> str:
     """Which arguments are async: ``rate and cost``, or empty."""
-    found = {"rate": given.is_async, "key": key_argument.is_async(given.key), "cost": site_functions.is_async(cost)}
+    found = {"rate": given.is_async, "key": custom_keys.is_async(given.key), "cost": site_functions.is_async(cost)}
     return " and ".join(name for name, is_async in found.items() if is_async)
 
 
@@ -305,7 +256,7 @@ def _is_sync(view: Any) -> bool:
     if isinstance(view, type):
         named = getattr(view, "http_method_names", ())
         return any(hasattr(view, each) for each in named if each != "options") and not getattr(view, "view_is_async", False)
-    return not handlers.is_async(view)
+    return not is_async(view)
 
 
 def _guard_class(view: Any, door: ViewDoor) -> Any:
@@ -338,11 +289,11 @@ def _methods(methods: Methods | None) -> frozenset[str]:
 def _name_at(place: Place) -> str:
     """A rule name for a place in a class: the class's own where its `dispatch` is limited, and so all its methods."""
     method = "" if place.method in ("dispatch", "__call__") else f".{place.method}"
-    return handlers.made_name(place.view.__module__, place.view.__qualname__ + method, place.position)
+    return made_name(place.view.__module__, place.view.__qualname__ + method, place.position)
 
 
 def _name_of(view: Any) -> str:
     """A rule name from the view's own and its place in a stack of decorators: ``shop.views.search``, ``...-2``."""
-    stack = [view] if (behind := handlers.called(view)) is view else [view, behind]  # a class may have decorators itself
+    stack = [view] if (behind := named_by(view)) is view else [view, behind]  # a class may have decorators itself
     doors = sum(getattr(each, "__dict__", {}).get("_ratewindow_doors", 0) for each in stack)  # not a base class's
-    return handlers.name_of(view, doors + 1)
+    return name_of(view, doors + 1)

@@ -7,10 +7,9 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from ratewindow.exceptions import RateLimited
-from ratewindow.limiter.types import Decision
 from ratewindow.request import guard, refusal, visit
+from ratewindow.request.decide import run
 from ratewindow.request.doors import PathDoor
-from ratewindow.request.steps import Steps, run
 
 
 class RateWindowMiddleware(PathDoor):
@@ -33,14 +32,9 @@ class RateWindowMiddleware(PathDoor):
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | HttpResponse | None:
         if not isinstance(exception, RateLimited):
             return None
-        return run(_refused(request, exception.decision))
-
-
-def _refused(request: HttpRequest, decision: Decision) -> Steps[HttpResponseBase]:
-    known = visit.of(request)
-    if refunds := known.refuse():
-        yield from known.refund(refunds)
-    met = known.decision.decisions
-    if not any(part is each for part in decision.decisions for each in met):  # else it has been announced
-        refusal.announce(request, decision)
-    return refusal.refusal(request, decision, known.blocking())
+        known, decision = visit.of(request), exception.decision
+        if refunds := known.refuse():
+            run(known.refund(refunds))
+        if not any(part is each for part in decision.decisions for each in known.decision.decisions):  # else it was announced
+            refusal.announce(request, decision)
+        return refusal.refusal(request, decision)

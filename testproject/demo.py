@@ -37,9 +37,8 @@ Try
        for i in 1 2 3 4 5 6; do curl -s -o /dev/null -w '%{{http_code}} ' {site}/limited/; done; echo
        curl -i {site}/limited/
   2. Raise the limit of the rule demo.limited to 8 in the admin: a second later three more pass.
-  3. The access log of any site, each of its clients as an address of its own, at 60 times its pace:
-       {python} manage.py ratewindow replay access.log --url {site} --speed 60
-     The rule site, in shadow, shows whom 10 a second would refuse.
+  3. What 10 a second would have refused of any site's access log:
+       {python} manage.py ratewindow backtest access.log --rates 10/s
   4. The report, which counts all of that as it happens.
   5. Commands: while the demo runs, manage.py here uses its database and its Redis.
        {python} manage.py ratewindow rules
@@ -111,7 +110,7 @@ def _environment(redis_url: str, folder: Path) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "testproject.settings",
         "PYTHONPATH": str(CHECKOUT),
         "RATEWINDOW_REDIS_URL": redis_url,
-        "RATEWINDOW_TRUSTED_PROXIES": "127.0.0.1/32",  # so that replayed clients keep their addresses
+        "RATEWINDOW_TRUSTED_PROXIES": "127.0.0.1/32",  # so that clients can be named by X-Forwarded-For
         "TESTPROJECT_DATABASE": str(folder / "db.sqlite3"),
     }
 

@@ -24,7 +24,7 @@ def main() -> None:
         rule.mode, rule.message = "enforce", "Too many wrong passwords."
         rule.save()
     define("search", "10/m", path="/search/", description="In shadow: watch the report before enforcing it.")
-    define("site", "10/s", applies_to="all", description="In shadow, on every path: what a replayed log would run into.")
+    define("site", "10/s", applies_to="all", description="In shadow, on every path: what all traffic would run into.")
     Override.objects.block("ip:2001:db8:bad::/48", duration="2h", reason="Scraping. Try to end this block.")
     Override.objects.rate("ip:198.51.100.30", "20/m", rule="demo.limited", duration="30d", reason="A partner.")
 

@@ -1,7 +1,7 @@
-"""``python -m testproject.messages``: bring the catalogs in ratewindow/locale in step with the sources, and compile them.
+"""``python -m testproject.messages``: bring the catalogs in step with the sources, and compile them.
 
-A message that is new has an empty translation, one that is gone is removed; what a person has to translate or correct is
-printed.
+The core has one for each language, and so has each room, which takes it along when it is deleted. A message that is new has an
+empty translation, one that is gone is removed; what a person has to translate or correct is printed.
 """
 
 import ast
@@ -22,7 +22,6 @@ LANGUAGES = {"ru": "ru", "zh_Hans": "zh_Hans"}  # folders, and what Babel calls 
 KEYWORDS = {
     "Problem": None,
     "LogError": None,
-    "SeveralUsers": None,
     "TooManyWindows": None,
     "Unreadable": None,
     "translatable": None,
@@ -40,12 +39,19 @@ _DIRECTIVE = re.compile(r"%[(.\w]")  # Babel also takes the "% o" of "10 % of" f
 HEADER = "# Messages of ratewindow, as the source has them: `make messages` keeps them in step."
 
 
-def sources() -> Iterator[tuple[Path, str]]:
-    """Each file of the package that may have messages, as Python."""
-    for path in sorted(PACKAGE.rglob("*.py")):
+def places() -> list[Path]:
+    """The folders that have catalogs: of the core and of each room."""
+    return [PACKAGE, *(path.parent for path in sorted(PACKAGE.glob("contrib/*/apps.py")))]
+
+
+def sources(place: Path) -> Iterator[tuple[Path, str]]:
+    """Each file below that may have messages, as Python."""
+    rooms = [room for room in places() if room != place and room.is_relative_to(place)]
+    paths = [path for path in sorted(place.rglob("*")) if not any(map(path.is_relative_to, rooms))]
+    for path in (path for path in paths if path.suffix == ".py"):
         text = path.read_text("utf-8")
         yield path, "\n".join([text, *_in_f_strings(text)])
-    for path in sorted(PACKAGE.rglob("*.html")):
+    for path in (path for path in paths if path.suffix == ".html"):
         lines = templatize(path.read_text("utf-8")).splitlines()
         yield path, "\n".join(line.strip() for line in lines)  # a template's indentation means nothing to Python
 
@@ -57,21 +63,25 @@ def _in_f_strings(text: str) -> Iterator[str]:
             yield ast.unparse(each.value)
 
 
-def extracted() -> Catalog:
-    """Every message of the sources."""
+def extracted(place: Path) -> Catalog:
+    """Every message of the sources below."""
     catalog = Catalog(project="ratewindow", header_comment=HEADER)
-    for path, text in sources():
-        place = path.relative_to(PACKAGE).as_posix()
+    for path, text in sources(place):
+        location = path.relative_to(place).as_posix()
         for _, message, comments, context in extract(
             "python", io.BytesIO(text.encode()), KEYWORDS, comment_tags=("Translators:",), options={"encoding": "utf-8"}
         ):
-            catalog.add(message, locations=[(place, 0)], auto_comments=comments, context=context)
+            catalog.add(message, locations=[(location, 0)], auto_comments=comments, context=context)
     return catalog
 
 
-def read(language: str) -> Catalog:
+def folder_of(place: Path, language: str) -> Path:
+    return place / "locale" / language / "LC_MESSAGES"
+
+
+def read(place: Path, language: str) -> Catalog:
     """The catalog of a language; an empty one if it has none yet."""
-    path = PACKAGE / "locale" / language / "LC_MESSAGES" / "django.po"
+    path = folder_of(place, language) / "django.po"
     if not path.exists():
         return Catalog(locale=LANGUAGES[language])
     with path.open("rb") as file:
@@ -122,25 +132,27 @@ def _shown(message: Message) -> str:
 
 
 def main() -> int:
-    template, wrong = extracted(), 0
-    for language in LANGUAGES:
-        catalog, folder = read(language), PACKAGE / "locale" / language / "LC_MESSAGES"
-        template.creation_date = catalog.creation_date  # a run that changes nothing leaves the files as they are
-        catalog.update(template, no_fuzzy_matching=True)
-        catalog.obsolete.clear()
-        catalog.header_comment = HEADER
-        for message in catalog:
-            if not any(map(_DIRECTIVE.search, _forms(message.id))):
-                message.flags.discard("python-format")
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / "django.po").open("wb") as file:
-            write_po(file, catalog, width=120, sort_output=True, omit_header=False, include_lineno=False)
-        with (folder / "django.mo").open("wb") as file:
-            write_mo(file, catalog)
-        found = list(problems(catalog, template))
-        print(f"{language}: {len(catalog)} messages, {len(found)} to translate or correct", *found, sep="\n  ")
-        wrong += len(found)
-    return int(bool(wrong))
+    return sum(update(place, language) for place in places() for language in LANGUAGES) and 1
+
+
+def update(place: Path, language: str) -> int:
+    """Bring one catalog in step; returns how many messages are to be translated or corrected."""
+    template, catalog, folder = extracted(place), read(place, language), folder_of(place, language)
+    template.creation_date = catalog.creation_date  # a run that changes nothing leaves the files as they are
+    catalog.update(template, no_fuzzy_matching=True)
+    catalog.obsolete.clear()
+    catalog.header_comment = HEADER
+    for message in catalog:
+        if not any(map(_DIRECTIVE.search, _forms(message.id))):
+            message.flags.discard("python-format")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "django.po").open("wb") as file:
+        write_po(file, catalog, width=120, sort_output=True, omit_header=False, include_lineno=False)
+    with (folder / "django.mo").open("wb") as file:
+        write_mo(file, catalog)
+    wrong = list(problems(catalog, template))
+    print(f"{place.name}, {language}: {len(catalog)} messages, {len(wrong)} to translate or correct", *wrong, sep="\n  ")
+    return len(wrong)
 
 
 def _forms(string: str | tuple[str, ...] | list[str] | None) -> tuple[str, ...]:

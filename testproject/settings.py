@@ -5,6 +5,7 @@ from pathlib import Path
 
 import django
 
+from ratewindow import rooms
 from ratewindow.schedule import BEAT_SCHEDULE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -20,6 +21,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "ratewindow",
+    *rooms.names(),
     "testproject",
 ]
 MIDDLEWARE = [

@@ -1,4 +1,4 @@
-"""URLconf of the demo site; the last pattern matches everything else, so that a log of any site can be replayed."""
+"""URLconf of the demo site; the last pattern matches everything else."""
 
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView

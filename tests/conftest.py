@@ -16,20 +16,33 @@ from django.urls import get_resolver
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
-from ratewindow import background, process
+from ratewindow import background
 from ratewindow.limiter.redis.connections import Server
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from testproject.redis_server import redis_server
+from tests.serving.fixtures import served, served_place, servers, site_database
 from tests.support.demo import start_demo
 from tests.support.flushes import keep_rows_of_migrations
-from tests.support.recorder import recorder
+from tests.support.fresh_process import reset_process
 from tests.support.servers import cluster, cluster_ports, cluster_url, watched, watched_session
 
-__all__ = ["cluster", "cluster_ports", "cluster_url", "recorder", "start_demo", "watched", "watched_session"]
+__all__ = [
+    "cluster",
+    "cluster_ports",
+    "cluster_url",
+    "served",
+    "served_place",
+    "servers",
+    "site_database",
+    "start_demo",
+    "watched",
+    "watched_session",
+]
 
 TAKE_LONG = ("slow", "long", "conformance", "browser")  # marks
+OWN_TARGETS = ("fakeredis", "pace", "serving")  # marks of tests that `make test` leaves to targets of their own
 QUICK = "django.contrib.auth.hashers.MD5PasswordHasher"  # the usual one takes longer than most tests
 
 # Every run tries the same examples, so that no change is refused for one of them by luck; CONTRIBUTING.md says how to try others.
@@ -41,8 +54,15 @@ logging.getLogger("ratewindow").addHandler(logging.NullHandler())
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take long: processors that share the files are then busy until the end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what has a target of its own, unless its mark is asked for, as by ``-m serving``.
+
+    Begin with the files that take long: processors that share the files are then busy until the end.
+    """
+    elsewhere = [mark for mark in OWN_TARGETS if mark not in config.option.markexpr]
+    left_out = {item for item in items if any(map(item.get_closest_marker, elsewhere))}
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
     last = {item.path for item in items} - {item.path for item in items if any(map(item.get_closest_marker, TAKE_LONG))}
     items.sort(key=lambda item: item.path in last)
 
@@ -85,7 +105,7 @@ def _no_housekeeping() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _like_a_new_process(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """No rules, no names in code, no counts and no bad memories of Redis from earlier tests."""
-    process.reset()
+    reset_process()
     current.hold(Rulebook(()), 0)
     current.stop_waiting()
     _ = get_resolver().url_patterns  # what the site's views give stays; what tests give goes with them

@@ -48,7 +48,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "It refuses nobody, and the report counts how many requests it would have refused.": (
         "admin/rules/test_rule_admin.py::test_a_new_rule_is_in_shadow_until_somebody_says_otherwise",
         f"{_DOORS}::test_shadow_rules_refuse_nobody_and_send_no_headers",
-        "reporting/test_report.py::test_what_a_rule_in_shadow_would_refuse_is_named_when_it_is_much",
+        "report/test_sentence.py::test_what_a_rule_in_shadow_would_refuse_is_named_when_it_is_much",
     ),
     "Blocks and exemptions refuse or exempt an address, network, user, group or any other identity": (
         "overrides/test_lookup.py::test_a_request_finds_networks_users_groups_and_other_identities",
@@ -89,10 +89,10 @@ PROMISES: dict[str, tuple[str, ...]] = {
         "test_api.py::test_acquire_does_not_wait_for_a_turn_that_comes_too_late",
     ),
     "The report shows the last minutes without a collector": (
-        "reporting/test_report.py::test_open_minutes_are_reported_without_a_collector",
+        "report/test_report.py::test_open_minutes_are_reported_without_a_collector",
     ),
     "run manage.py ratewindow collect every minute and manage.py ratewindow clean every hour": (
-        "reporting/test_collecting.py::test_collecting_twice_changes_nothing",
+        "counting/test_collecting.py::test_collecting_twice_changes_nothing",
         "test_tasks.py::test_a_worker_collects_cleans_and_sends_its_last_counts",
     ),
     "REDIS must be set unless the default cache is on Redis": (

@@ -5,14 +5,12 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 import pytest
 import redis
 from django.db import OperationalError
-from django.test import override_settings
 
-from ratewindow import background, conf
+from ratewindow import background
 from ratewindow.background import Chore
 from ratewindow.store import outage as known_outages
 from ratewindow.store.breaker import FAILURES_TO_OPEN
@@ -46,27 +44,12 @@ def test_a_database_that_is_away_is_told_in_one_line(caplog: pytest.LogCaptureFi
     assert not record.exc_info
 
 
-def test_a_chore_whose_server_a_test_has_changed_under_it_fails_in_silence(caplog: pytest.LogCaptureFixture) -> None:
-    tests = []
-
-    def chore() -> None:
-        tests.append(override_settings(RATEWINDOW={"REDIS": "memory://"}))
-        tests[-1].enable()
-        raise OSError("the connection was closed meanwhile")
-
-    try:
-        background._attempt(Chore(chore, lambda: 1.0))
-    finally:
-        tests[0].disable()
-    assert not caplog.records
-
-
 class Outage:
-    """A server that does not answer three chores, for as long as it is `on`."""
+    """A server that does not answer a chore, for as long as it is `on`."""
 
     def __init__(self) -> None:
         self.on = True
-        self.chores = [Chore(self.ask, lambda: 1.0) for _ in range(3)]
+        self.chores = [Chore(self.ask, lambda: 1.0)]
 
     def ask(self) -> None:
         if self.on:
@@ -79,7 +62,6 @@ class Outage:
 
 @pytest.fixture
 def outage(monkeypatch: pytest.MonkeyPatch) -> Outage:
-    monkeypatch.setattr(background, "_logged", set())
     return Outage()
 
 
@@ -113,24 +95,20 @@ def test_where_no_decision_met_it_the_chores_say_so_in_one_line_for_each_time(
             outage.pass_by()
         outage.on = False
         outage.pass_by()
-    assert [record.getMessage() for record in caplog.records] == [
-        "ratewindow: Outage.ask fails, and is retried: ConnectionError: refused"
-    ] * 2
+    assert [record.getMessage() for record in caplog.records] == ["ratewindow: Outage.ask fails, and is retried: refused"] * 2
     assert not any(record.exc_info for record in caplog.records)
 
 
 @pytest.fixture
 def own_chores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process without chores; the threads of those that a test assigns end with it."""
-    monkeypatch.setattr(background, "_threads", [])
+    monkeypatch.setattr(background, "_chores", [])
     monkeypatch.setattr(background, "_outage_is_known", background._outage_is_known)
-    monkeypatch.setattr(background, "_logged", set())
     monkeypatch.setattr(background, "running_in", 0)
     yield
-    for thread in background._threads:
-        waiting = thread.hurry
-        thread.renew()
-        waiting.set()
+    waiting = background._wake
+    background.renew()
+    waiting.set()
     for running in own_threads():
         running.join(10)
     assert not own_threads()
@@ -234,13 +212,12 @@ def test_a_thread_that_is_ended_while_it_waits_is_started_again_by_a_request(mon
     worked = threading.Semaphore(0)
     monkeypatch.setattr(threading, "excepthook", lambda told: None)
     assign(Chore(worked.release, never_s))
-    (thread,) = background._threads
     with monkeypatch.context() as patch:
-        patch.setattr(thread, "_rest_s", lambda: sys.exit("as a greenlet that is killed"))
+        patch.setattr(background, "_rest_s", lambda now_s: sys.exit("as a greenlet that is killed"))
         start_threads()
         assert worked.acquire(timeout=10) and ended("ratewindow-housekeeping")
     assert background.running_in == 0
-    thread.chores[0].due_s = 0.0
+    background._chores[0].due_s = 0.0
     start_threads()
     assert worked.acquire(timeout=10)
 
@@ -279,7 +256,7 @@ class Odd(BaseException):
 
 
 @pytest.mark.parametrize("error", [RuntimeError("one"), SystemExit(), KeyboardInterrupt(), GeneratorExit(), Odd()], ids=repr)
-@pytest.mark.parametrize("place", ["run", "interval_s", "is_needed", "conf.current", "logging"])
+@pytest.mark.parametrize("place", ["run", "interval_s", "is_needed", "logging"])
 @pytest.mark.parametrize("name", [background.ALWAYS, "other"])
 @pytest.mark.usefixtures("own_chores")
 def test_no_error_ends_a_thread(error: BaseException, place: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,9 +277,6 @@ def test_no_error_ends_a_thread(error: BaseException, place: str, name: str, mon
     def interval_s() -> float:
         return 0.01 if place != "interval_s" or fail() else 0.0
 
-    if place == "conf.current":
-        settings = conf.current()
-        monkeypatch.setattr(conf, "current", lambda: settings if fail() else None)
     if place == "logging":
         monkeypatch.setattr(background.logger, "error", lambda *_, **__: fail())
     assign(Chore(run, interval_s, name, fail if place == "is_needed" else lambda: True))
@@ -378,36 +352,24 @@ def test_in_a_child_that_a_chore_has_forked_the_thread_does_not_go_on_and_reques
     forked = threading.Event()
 
     def fork() -> None:
+        if os.getpid() != parent:
+            return  # else each child's thread would fork another one, without end
         child = os.fork()
         if child:
             ended_with.append(os.waitpid(child, 0)[1])
             forked.set()
 
-    def go_on(thread: background._Thread, hurry: threading.Event) -> bool:
-        goes_on = usual(thread, hurry)
+    def take_turn(name: str) -> None:
+        usual(name)
         if os.getpid() != parent:
+            running_in = background.running_in
             start_threads()
-            os._exit(0 if not goes_on and background.running_in == os.getpid() else 1)
-        return goes_on
+            os._exit(0 if not running_in and background.running_in == os.getpid() else 1)
 
-    parent, usual = os.getpid(), background._Thread._goes_on
+    parent, usual = os.getpid(), background._take_turn
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(background._Thread, "_goes_on", go_on)
+        patch.setattr(background, "_take_turn", take_turn)
         assign(Chore(fork, never_s))
         start_threads()
         assert forked.wait(20)
     assert ended_with == [0]
-
-
-@pytest.mark.parametrize(
-    "options, told",
-    [({"master": True, b"processes": b"2"}, 1), ({"enable-threads": True}, 0), ({b"threads": b"4"}, 0), (None, 0)],
-)
-@pytest.mark.usefixtures("own_chores")
-def test_a_uwsgi_that_runs_no_threads_is_told_once_in_each_process(
-    options: object, told: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setitem(sys.modules, "uwsgi", SimpleNamespace(opt=options))
-    start_threads()
-    start_threads()
-    assert [record.getMessage().count("--enable-threads") for record in caplog.records] == [1] * told

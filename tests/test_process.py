@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,21 +14,21 @@ from django.conf import settings
 from django.test import override_settings
 
 from ratewindow import background, conf, process
-from ratewindow.health import outage_signals, processes
-from ratewindow.limiter.types import Check, Decision, Window
+from ratewindow.counting.counters import counters
+from ratewindow.health import processes
+from ratewindow.limiter.types import Decision
 from ratewindow.models import Override, RateRule
-from ratewindow.operations import shared_prefix
-from ratewindow.reporting import counters
-from ratewindow.rulebook import announce, current, edits, reading
+from ratewindow.rulebook import current, edits, reading
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
-from ratewindow.store import clients, leasing, outage, process_clients, stores
+from ratewindow.store import clients, outage, process_clients, shared_prefix, stores
 from ratewindow.store.breaker import FAILURES_TO_OPEN
+from tests.support.fresh_process import reset_process
 
 
 def test_receivers_of_signals_and_the_database_delay_no_other_chore() -> None:
     threads = {chore.run: chore.thread for chore in process.CHORES}
-    assert {run for run, thread in threads.items() if thread == "signals"} == {announce.send_waiting, outage_signals.send}
+    assert {run for run, thread in threads.items() if thread == "signals"} == {reading.send_changes_apart, processes.send_turns}
     of_rules = {edits.reread, edits.reread_switch, shared_prefix.announce_unless_tested}
     assert {run for run, thread in threads.items() if thread == "rules"} == of_rules
     assert threads[edits.check_redis] == threads[processes.beat] == background.ALWAYS
@@ -35,14 +36,16 @@ def test_receivers_of_signals_and_the_database_delay_no_other_chore() -> None:
 
 def has_work() -> set[str]:
     """The threads that have something to do now, apart from the one that always runs."""
-    return {chore.thread for chore in process.CHORES if chore.thread != background.ALWAYS and chore.has_work}
+    now_s = time.monotonic()
+    needed = [chore for chore in process.CHORES if chore.has_work and (chore.is_needed or chore.due_s <= now_s)]
+    return {chore.thread for chore in needed if chore.thread != background.ALWAYS}
 
 
 @pytest.fixture
 def _idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that has read its rules and announced its site a moment ago."""
-    monkeypatch.setattr(announce, "_changes", announce.Changes())
-    outage_signals.send()
+    reading.forget_changes()
+    processes.send_turns()
     for chore in process.CHORES:
         monkeypatch.setattr(chore, "due_s", float("inf"))
     edits.check_redis()
@@ -60,14 +63,14 @@ def test_an_idle_process_needs_one_thread_and_others_while_they_have_something_t
     edits._state.edited = True
     assert has_work() == {"rules"}
     edits._state.edited = False
-    announce._changes.add(["login"])
+    reading._changed.append("login")
     assert has_work() == {"signals"}
-    announce.send()
+    reading.send_changes()
     stores.shards.failed("127.0.0.1:1", TimeoutError())
     for _ in range(FAILURES_TO_OPEN):
         outage.breaker.failed(TimeoutError())
     assert has_work() == {"probes", "signals"}
-    outage_signals.send()
+    processes.send_turns()
     outage.breaker.look()
     assert not outage.breaker.open and has_work() == {"probes"}  # it is on trial
     outage.reset()
@@ -83,24 +86,24 @@ def test_what_an_idle_process_asks_of_redis_in_a_minute(redis_client: Any) -> No
 
     asked = {"commands": 0.0, "calls": 0.0}
     for chore in (each for each in process.CHORES if each.thread == background.ALWAYS):
-        chore.run()  # which may connect, or tidy
+        chore.run()  # which may connect
         before = commands()
         chore.run()
         asked["commands"] += (commands() - before) * 60 / chore.interval_s()
         asked["calls"] += (commands() > before) * 60 / chore.interval_s()
-    assert asked == {"commands": 120 + 2 * 24, "calls": 120 + 24}
+    assert asked == {"commands": 120 + 4 * 24, "calls": 120 + 24}
 
 
 @pytest.mark.django_db(transaction=True)
 def test_what_an_idle_process_asks_of_the_database_twice_a_minute(django_assert_num_queries: Any) -> None:
     reading.reload()
-    with django_assert_num_queries(4):  # rules, overrides, the switch, recordings
+    with django_assert_num_queries(3):  # rules, overrides, the switch
         reading.reload()
     RateRule.objects.define("login", "5/m; 20/h")
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(4):
         reading.reload()
     Override.objects.block("ip:203.0.113.9")
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         reading.reload()
 
 
@@ -176,7 +179,7 @@ def port_of(store: Any) -> int:
 
 
 @pytest.mark.parametrize(
-    "module, name", [(conf, "read"), (clients, "connect"), (process_clients, "client"), (stores, "store_for")]
+    "module, name", [(conf, "read"), (clients, "connect"), (process_clients, "client"), (stores, "store_of")]
 )
 def test_what_a_thread_makes_by_settings_that_change_meanwhile_is_not_used_after_them(
     module: Any, name: str, monkeypatch: pytest.MonkeyPatch
@@ -188,7 +191,7 @@ def test_what_a_thread_makes_by_settings_that_change_meanwhile_is_not_used_after
         assert port_of(stores.store()) == 1
 
 
-@pytest.mark.parametrize("module, name", [(conf, "read"), (clients, "aconnect"), (stores, "astore_for")])
+@pytest.mark.parametrize("module, name", [(conf, "read"), (clients, "aconnect"), (stores, "store_of")])
 def test_nor_is_what_an_event_loop_makes(module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ports = []
 
@@ -200,15 +203,9 @@ def test_nor_is_what_an_event_loop_makes(module: Any, name: str, monkeypatch: py
         assert ports == [1]
 
 
-def test_nor_is_a_lease_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    check = Check("hot", (Window(1000, 60_000),), ("rw:s:hot",), lease=100, enforce=True)
-    with interrupted(lambda: leasing.run(stores.store(), [check]), leasing.Leases, "plan", monkeypatch):
-        assert not leasing.leases._held
-
-
 def test_a_test_resets_all_of_it_at_once() -> None:
     current.hold(Rulebook([Rule("login", ())]), 0)
     counters.record([Decision(rule="login")])
-    outage.failures.add("store:timeout", "login")
-    process.reset()
-    assert current.is_empty() and not counters.held() and not outage.failures.by_cause()
+    outage._failures.append((time.monotonic(), "store:timeout", "login"))
+    reset_process()
+    assert current.read_at_s() is None and not counters.held() and not outage.failures_by_cause()

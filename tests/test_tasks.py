@@ -6,13 +6,11 @@ import sys
 import time
 
 import pytest
-from celery import shared_task
 
 from ratewindow import tasks
+from ratewindow.counting import minutes
+from ratewindow.counting.sums import Sums
 from ratewindow.limiter.types import Window
-from ratewindow.models import Edit, RateRule
-from ratewindow.reporting import minutes
-from ratewindow.reporting.sums import Sums
 from ratewindow.schedule import BEAT_SCHEDULE
 from ratewindow.store import state_keys
 from tests.support.demo import CHECKOUT
@@ -71,20 +69,3 @@ def test_only_the_tasks_import_celery():
     environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=CHECKOUT, env=environment)
     assert told.stdout.strip() == "False", told.stderr
-
-
-@pytest.mark.django_db(transaction=True)
-def test_what_a_task_of_the_site_edits_is_known_by_its_name() -> None:
-    @shared_task(name="shop.tighten")
-    def tighten() -> None:
-        RateRule.objects.define("login", "5/m")
-
-    @shared_task(name="shop.nightly")
-    def nightly() -> None:
-        tighten.apply()
-        RateRule.objects.define("search", "9/m")
-
-    nightly.apply()
-    RateRule.objects.define("api", "1/s")
-    found = Edit.objects.order_by("at").values_list("subject", "way", "by")
-    assert list(found) == [("login", "task", "shop.tighten"), ("search", "task", "shop.nightly"), ("api", "define", "")]

@@ -43,8 +43,8 @@ def measure() -> Section:
     return Section(
         "A backtest of a million lines",
         f"`manage.py ratewindow backtest` on a day's log of {LINES:,} lines in the combined format, with whole seconds, so each "
-        f"request is decided twice. Some of the clients come very often, most of them rarely. Seconds of processor time with "
-        f"everything that the command does, and the most memory; the aims are {AIM_S} s and {AIM_MB} MB.\n\n{table}",
+        "request is decided twice. Seconds of processor time for the whole command, and the most memory; the aims are "
+        f"{AIM_S} s and {AIM_MB} MB.\n\n{table}",
     )
 
 

@@ -52,4 +52,5 @@ def measure() -> Section:
             "Cost of a decision by clients",
             curves({name: (CLIENTS, each) for name, each in ratios.items()}, "clients", "server CPU, times return 1"),
         ),
+        is_drawn=True,
     )

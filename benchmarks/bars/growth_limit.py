@@ -46,6 +46,7 @@ def measure() -> Section:
             "Cost of a decision by limit",
             curves({name: (LIMITS, each) for name, each in ratios.items()}, "limit", "server CPU, times return 1"),
         ),
+        is_drawn=True,
     )
 
 

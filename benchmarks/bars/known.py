@@ -1,7 +1,6 @@
 """A refusal that this process already knows of: no round trip, so a small part of one."""
 
-from benchmarks.floor import NAME as FLOOR
-from benchmarks.floor import floor
+from benchmarks.floor import NAME as FLOOR, floor
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import Contestant, side_by_side
 from ratewindow.limiter import Limiter, RedisStore
@@ -32,11 +31,11 @@ def measure() -> Section:
     )
     return Section(
         "A refusal already known",
-        "A client that was refused asks again within the second for which a process believes that.",
+        "A client that was refused asks again within the second for which a process caches it.",
         [Timed(name, (), AT_MOST if name == KNOWN else None, times[name], times[FLOOR]) for name in times],
         why=(
             f"Why more: it is all Python, {times[KNOWN].median_us:.1f} µs: {times[NAME].median_us:.1f} for the client's digest, "
-            f"{times[DECISION].median_us:.1f} for a `Decision` of what was answered, with a code for people to read out, and the "
-            "rest for the names of keys, the clock, and finding the answer with its times as they are now."
+            f"{times[DECISION].median_us:.1f} for a `Decision`, and the rest for names of keys, the clock and "
+            "the times of the answer."
         ),
     )

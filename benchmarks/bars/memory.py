@@ -32,11 +32,11 @@ CASES = (
     Case(Window(60, HOUR_MS), "one request", (1,), 400, calls=1),
     Case(Window(60, HOUR_MS), "60 an hour", (1,), 400, calls=120),
     Case(Window(100, HOUR_MS), "100 an hour", (1,), 400, calls=200),
-    Case(Window(10**9, HOUR_MS), "of a high limit, one request", (1,), 400, calls=1),
-    Case(Window(10**9, HOUR_MS), "of a high limit, in every bucket, costs of 1 and 2", SMALL, 400),
-    Case(Window(10**9, HOUR_MS), "of a high limit, in every bucket, costs of 1 and a million", LARGE, 400),
+    Case(Window(10**9, HOUR_MS), "high limit, one request", (1,), 400, calls=1),
+    Case(Window(10**9, HOUR_MS), "high limit, full, costs of 1 and 2", SMALL, 400),
+    Case(Window(10**9, HOUR_MS), "high limit, full, costs of 1 and a million", LARGE, 400),
     *(
-        Case(window, "all the time, costs of 1 and a million", LARGE, 120)
+        Case(window, "full, costs of 1 and a million", LARGE, 120)
         for window in (
             Window(10**9, HOUR_MS, "sliding_estimate"),
             Window(10**9, HOUR_MS, "fixed_window"),
@@ -45,7 +45,7 @@ CASES = (
         )
     ),
     *(
-        Case(Window(each, HOUR_MS, "sliding_log"), f"{each:,} requests, by event", (1,), 16, each, 200_000 // each, each // 2)
+        Case(Window(each, HOUR_MS, "sliding_log"), f"{each:,} requests, each", (1,), 16, each, 200_000 // each, each // 2)
         for each in (100, 1000, 5000)
     ),
 )

@@ -2,8 +2,7 @@
 
 from benchmarks.contenders import CONTENDERS, rest_framework
 from benchmarks.crowd import REQUESTS, THREADS, admitted
-from benchmarks.floor import NAME as FLOOR
-from benchmarks.floor import floor
+from benchmarks.floor import NAME as FLOOR, floor
 from benchmarks.plots import Picture, bars
 from benchmarks.site import requests
 from benchmarks.tables import TIMES, Section, Timed

@@ -8,19 +8,18 @@ from typing import Any
 import redis
 
 from benchmarks.bars.windows import FIVE
-from benchmarks.floor import NAME as FLOOR
-from benchmarks.floor import floor
+from benchmarks.floor import NAME as FLOOR, floor
 from benchmarks.site import CLIENTS, requests, view
 from benchmarks.stopwatch import Step, timing
 from benchmarks.tables import Row, Section
 from benchmarks.timing import Contestant, Times, turn_us
 from ratewindow import ratelimit
+from ratewindow.counting.counters import Counters
 from ratewindow.limiter import Limiter, RedisStore, Window, limiter
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.redis import connections, store
 from ratewindow.limiter.redis.commands import decide_call, packed
 from ratewindow.limiter.types import Check
-from ratewindow.reporting import counters
 from ratewindow.request import decide, guard, headers, prepare
 from ratewindow.store import process_clients
 
@@ -47,7 +46,7 @@ STEPS = (
     Step("the `Decision`", decide, "decision_of"),
     Step("the `Decision`", limiter, "decision"),
     Step("the headers", headers, "write"),
-    Step("counts for the report", counters, "record"),
+    Step("counts for the report", Counters, "record"),
 )
 
 
@@ -72,11 +71,11 @@ def measure() -> Section:
     return Section(
         "Where the time goes",
         "Microseconds of each step of a request through a decorator with one rule of 1000/m, and of `Limiter.hit` with one "
-        f"window and five ({FIVE}): medians, each step by a stopwatch around its functions that stops while another one runs. "
-        "The first two lines are measured over a socket that does nothing else; amid other work the same takes longer, since "
-        "kernel, server and Python find the processor's caches cold. The floor is a client's call, whose layers take the rest.",
+        f"window and five ({FIVE}): medians, each by a stopwatch that stops while another step runs. The first two "
+        "lines are measured over a socket that does nothing else; amid other work the same takes longer.",
         rows,
         ("", *columns),
+        is_printed=True,
     )
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from benchmarks.tables import Row, Section
 from benchmarks.timing import Contestant, side_by_side
-from ratewindow.health import metrics
-from ratewindow.reporting.sums import NUMBERS
-from ratewindow.store import process_clients, state_keys
+from ratewindow.contrib.metrics import totals, views
+from ratewindow.counting.sums import NUMBERS
+from ratewindow.store import process_clients
 
 RULES, AT_MOST_MS = (10, 1000), 20.0
 
@@ -30,17 +30,18 @@ def measure() -> Section:
     rows = []
     for rules in RULES:
         _fill(rules)
-        times = side_by_side({"scrape": Contestant(lambda _: metrics.text())}, rounds=20, calls=5)["scrape"]
+        times = side_by_side({"scrape": Contestant(lambda _: views.text())}, rounds=20, calls=5)["scrape"]
         rows.append(Scrape(f"{rules:,} rules", (), AT_MOST_MS if rules == RULES[-1] else None, times.median_us / 1000))
-    process_clients.client().unlink(state_keys.totals())
+    process_clients.client().unlink(totals.key())
     return Section(
         "A scrape of the metrics",
-        "`ratewindow.health.metrics.view`: the totals of each rule and one reason of it, read from Redis and written as text.",
+        "The view of `ratewindow.contrib.metrics`: the totals of each rule and one reason of it, read from Redis and written as "
+        "text.",
         rows,
-        ("", "ms", "bar"),
+        ("", "ms", "at most"),
     )
 
 
 def _fill(rules: int) -> None:
     fields = [f"{name}|rule-{number:04}" for number in range(rules) for name in (*NUMBERS, "reason:limit")]
-    process_clients.client().hset(state_keys.totals(), mapping=dict.fromkeys(fields, 123_456))
+    process_clients.client().hset(totals.key(), mapping=dict.fromkeys(fields, 123_456))

@@ -55,9 +55,8 @@ def measure() -> Section:
     }
     return Section(
         title,
-        "The structures of other limiters, corrected (atomic, refused requests not recorded, an expiry with every write), beside "
-        f"ours: the server's CPU time of a decision ({CLIENTS} clients, admitted; one client at {LIMITS[0]} a minute, refused), "
-        "and the memory of a client that has used its limit, beyond the key's name. Theirs answer yes or no for one window; ours "
+        "The structures of other limiters, corrected (atomic, refused requests not recorded, an expiry with every write). Bytes "
+        "are those of a client that has used its limit, beyond the key's name. Theirs answer yes or no for one window; ours "
         "decides any number of rules, and answers what remains, how long to wait, and what to refund.",
         rows,
         COLUMNS,

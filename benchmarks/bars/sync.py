@@ -1,8 +1,7 @@
 """What a decorated view and the middleware cost a request, with one rule each."""
 
 from benchmarks.commands import hit, teach
-from benchmarks.floor import NAME as FLOOR
-from benchmarks.floor import floor
+from benchmarks.floor import NAME as FLOOR, floor
 from benchmarks.site import CLIENTS, requests, view
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import Contestant, side_by_side
@@ -44,13 +43,12 @@ def measure() -> Section:
     us = {name: each.median_us for name, each in times.items()}
     return Section(
         "One rule, sync",
-        f"A request through one rule of {RATE}, before a view that takes no time, against a redis-py call that does nothing, on "
-        f"the limiter's own client. The requests come from {CLIENTS} addresses in turn.",
+        f"A request through one rule of {RATE}, before a view that takes no time, against a redis-py call that does nothing. "
+        f"The requests come from {CLIENTS} addresses in turn.",
         [Timed(name, (), AT_MOST if name in (DECORATOR, ROW, MIDDLEWARE) else None, times[name], times[FLOOR]) for name in times],
         why=(
             f"Why more: `Limiter.hit`, whose store leaves out what a client does around a call, takes {us[LIMITER]:.0f} µs, "
             f"most of it the way to the server and back and the script, which redis-py sends in {us[SCRIPT]:.0f}. A request adds "
-            f"{us[DECORATOR] - us[LIMITER]:.0f} µs of Python: which rule, who asks, the headers, the counts for the report. The "
-            "profile below has each step."
+            f"{us[DECORATOR] - us[LIMITER]:.0f} µs of Python: which rule, who asks, the headers, the counts for the report."
         ),
     )

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks import cpu
-from benchmarks.floor import NAME as FLOOR
-from benchmarks.floor import floor
+from benchmarks.floor import NAME as FLOOR, floor
 from benchmarks.pipelined import RANDOM
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import Contestant, in_turns, side_by_side
@@ -43,7 +42,7 @@ def measure() -> Section:
     )
     return Section(
         "Five windows in one call",
-        f"`Limiter.hit` with {FIVE}, against one window; the ratio is to one window, and so is that of redis-py's own call.",
+        f"`Limiter.hit` with {FIVE}. Ratios are to one window.",
         [Timed(name, (), AT_MOST if name == SEVERAL else None, each, times[ONE]) for name, each in times.items()],
         why=_why(times[SEVERAL].median_us - times[ONE].median_us, times[SEVERAL].ratio(times[FLOOR]), one, five),
     )
@@ -61,10 +60,8 @@ def _why(more_us: float, of_floor: float, one: Sequence[Window], five: Sequence[
     us = {name: each.median_us for name, each in in_turns(measures, 3).items()}
     return (
         f"Why more: four more windows take {more_us:.0f} µs, of which {us[SEVERAL] - us[ONE]:.0f} are the server's CPU time. "
-        f"{us[f'{SEVERAL}, least'] - us[f'{ONE}, least']:.0f} of these no script can leave out that reads four more keys, writes "
-        "them, and answers four numbers of each; the others decide. The rest is a longer command and reply, as the profile "
-        f"below shows. And one window takes little: five take {of_floor:.2f} times what redis-py takes for a call that does "
-        "nothing, so that a client around the call, which takes as long whatever is asked, would hide them."
+        f"{us[f'{SEVERAL}, least'] - us[f'{ONE}, least']:.0f} of these are needed to read, write and answer as much without "
+        f"deciding. Five windows take {of_floor:.2f} times what redis-py takes for a call that does nothing."
     )
 
 

@@ -10,8 +10,8 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from benchmarks.overrides import action, subject
-from ratewindow.models import Edit, OffenderStat, Override, RateRule, RuleWindow, ThrottleStat, TotalStat
-from ratewindow.reporting.offender_rows import EVERY_RULE
+from ratewindow.contrib.history.models import Edit
+from ratewindow.models import OffenderStat, Override, RateRule, RuleWindow, ThrottleStat
 
 REASONS = ("scraping", "password guessing", "asked by support", "spam in comments", "a partner")
 STAFF = 20
@@ -39,7 +39,6 @@ def fill(size: Size, now: datetime) -> None:
         _store(Override, _overrides(size, now))
         _store(Edit, _edits(size, now))
         _store(ThrottleStat, _stats(size, now))
-        _store(TotalStat, _totals(size, now))
         _store(OffenderStat, _offenders(size, now))
 
 
@@ -80,7 +79,6 @@ def _overrides(size: Size, now: datetime) -> Iterator[dict[str, Any]]:
             "reason": REASONS[n % len(REASONS)],
             "source": "admin",
             "created_at": made,
-            "changed_at": made,
         }
 
 
@@ -113,11 +111,6 @@ def _stats(size: Size, now: datetime) -> Iterator[dict[str, Any]]:
             yield {"rule": rule(n), "resolution": resolution, "start": start, **_counts(minutes, [n])}
 
 
-def _totals(size: Size, now: datetime) -> Iterator[dict[str, Any]]:
-    for resolution, start, minutes, rules in _spans(size, now):
-        yield {"resolution": resolution, "start": start, **_counts(minutes, rules)}
-
-
 def _counts(minutes: int, numbers: Sequence[int]) -> dict[str, Any]:
     """Of the rules with these numbers together: hours and days are the sums of their minutes."""
     each, refused = minutes * len(numbers), minutes * sum(n % 30 for n in numbers)
@@ -127,18 +120,15 @@ def _counts(minutes: int, numbers: Sequence[int]) -> dict[str, Any]:
 
 
 def _offenders(size: Size, now: datetime) -> Iterator[dict[str, Any]]:
-    """Of each busy rule, as in calm times: all, two clients, a network, a route and a user agent; and of all rules together."""
-    values = {"client": "ip:203.0.113.{}", "network": "ip:198.51.{}.0/24", "route": "part-{}", "agent": "Robot {}"}
-    kinds = (("all", ""), ("client", "user:{}"), *values.items())
-    for number, (resolution, start, *_) in enumerate(_spans(size, now)):
+    """Of each busy rule, as in calm times: all, two clients and a network."""
+    kinds = (("all", ""), ("client", "user:{}"), ("client", "ip:203.0.113.{}"), ("network", "ip:198.51.{}.0/24"))
+    for resolution, start, *_ in _spans(size, now):
         rules = [(rule(n), n) for n in range(size.busy)]
-        if resolution == "day" and number > size.minutes + size.hours:  # a day that is over
-            rules += [(EVERY_RULE, n) for n in range(min(size.busy, 20))]
         for name, n in rules:
-            for kind, value in kinds if name or not n else kinds[1:]:
-                counted = {"refused": n % 30, "would_refuse": 0, "met": 95 + n % 30 if kind in ("all", "client") else 0}
+            for kind, value in kinds:
+                counted = {"refused": n % 30, "would_refuse": 0, "met": 95 + n % 30 if kind == "all" else 0}
                 row = {"rule": name, "resolution": resolution, "start": start, "kind": kind, **counted}
-                yield {**row, "value": value.format((n + start.day) % 250), "signed_in": False, "network": "", "distinct": "{}"}
+                yield {**row, "value": value.format((n + start.day) % 250), "distinct": "{}"}
 
 
 def _store(model: type[Model], rows: Iterable[dict[str, Any]]) -> None:

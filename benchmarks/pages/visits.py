@@ -10,7 +10,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import path, reverse
 
-from ratewindow.models import Edit, Override, RateRule
+from ratewindow.contrib.history.models import Edit
+from ratewindow.models import Override, RateRule
 
 LISTS = {  # a query string and what it shows
     "override": {
@@ -23,15 +24,14 @@ LISTS = {  # a query string and what it shows
         "o=2": "blocks, sorted by who",
     },
     "raterule": {"": "rules, first page", "mode__exact=shadow": "rules, filtered by mode"},
-    "edit": {
+    "history_edit": {
         "": "history, first page",
         "p=PAGE": "history, a page in the middle",
         "q=rule-0007": "history, of a rule",
         "q=zzznothing": "history, a search that finds nothing",
-        "by=staff-3": "history, filtered by person",
+        "kind__exact=rule": "history, filtered by kind",
     },
 }
-OURS_ALONE = {"override": {"state=now": "blocks, filtered by state"}}
 PERIODS = ("15m", "24h", "7d", "30d", "1y")
 
 
@@ -67,14 +67,12 @@ urlpatterns = [path("plain/", plain.urls), path("admin/", admin.site.urls)]
 def addresses(overrides: int) -> dict[str, tuple[str, str]]:
     """By what is shown: the address, and that of the plain list, or empty."""
     found = {}
-    middle = {"override": overrides // 200, "edit": overrides // 100}
+    middle = {"override": overrides // 200, "history_edit": overrides // 100}
     for model, queries in LISTS.items():
         ours, theirs = (reverse(f"{site}:ratewindow_{model}_changelist") for site in ("admin", "plain"))
         for query, name in queries.items():
             query = query.replace("PAGE", str(middle.get(model)))
             found[name] = f"{ours}?{query}", f"{theirs}?{query}"
-        for query, name in OURS_ALONE.get(model, {}).items():
-            found[name] = f"{ours}?{query}", ""
     rule, block = RateRule.objects.get(name="rule-0007"), Override.objects.get_queryset().earliest("pk")
     edit, report = Edit.objects.earliest("pk"), reverse("admin:ratewindow_report")
     for name, page, of in (
@@ -82,8 +80,7 @@ def addresses(overrides: int) -> dict[str, tuple[str, str]]:
         ("the history of a rule", "raterule_history", [rule.pk]),
         ("a block", "override_change", [block.pk]),
         ("the history of a block", "override_history", [block.pk]),
-        ("an edit", "edit_change", [edit.pk]),
-        ("Coverage", "coverage", []),
+        ("an edit", "history_edit_change", [edit.pk]),
         ("State", "state", []),
     ):
         found[name] = reverse(f"admin:ratewindow_{page}", args=of), ""

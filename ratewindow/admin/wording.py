@@ -1,25 +1,24 @@
-"""Rules, rates in code and times as short sentences and phrases, in the reader's language."""
+"""Rules, rates in code, times and reasons as short sentences and phrases, in the reader's language."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
+from django.contrib import admin
 from django.utils.formats import date_format
-from django.utils.text import Truncator
-from django.utils.translation import gettext, ngettext, pgettext, pgettext_lazy
-from django.utils.translation import gettext_lazy as _
+from django.utils.timesince import timesince, timeuntil
+from django.utils.translation import gettext, gettext_lazy as _, pgettext, pgettext_lazy
 
 from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import duration, one_of
-from ratewindow.conf.translation import translated
+from ratewindow.conf.in_words import duration, listed, number, one_of, translated
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override, RateRule, RuleWindow
-from ratewindow.reporting.summary import number
 from ratewindow.rules.code_rates import CodeRate
-from ratewindow.rules.count_when import LOGIN_FAILED, counts_always, written
+from ratewindow.rules.rule import LOGIN_FAILED, counts_always, written
 
+ALWAYS_THERE = {"ip", "user_or_ip", "global", "path", "method"}  # parts of a key that no request lacks
 DEFAULT_ALGORITHM = RuleWindow._meta.get_field("algorithm").default
 _KEYS = {  # after "Each"; other keys are shown as they are
     "ip": pgettext_lazy("each", "address"),
@@ -44,29 +43,26 @@ _FIELDS = {
 
 def sentence(rule: RateRule, windows: Sequence[Window] | None = None) -> str:
     """``Each address: at most 5 in 1 minute and 20 in 1 hour, on POST /login/.`` With these windows, or those saved."""
-    return _sentence([_gist(rule, windows), *_details(rule)])
+    return _sentence([_gist(rule, _amount(rule, windows)), *_details(rule)])
 
 
 def short_sentence(rule: RateRule, windows: Sequence[Window] | None = None) -> str:
     """The same for lists: of what differs from an ordinary rule only which requests count."""
-    return _sentence([_gist(rule, windows), *filter(None, [_counts(rule.count_when, hold=False)])])
+    return _sentence([_gist(rule, _amount(rule, windows)), *filter(None, [_counts(rule.count_when)])])
 
 
-def _gist(rule: RateRule, windows: Sequence[Window] | None) -> str:
-    values = {"clients": _clients(rule.key), "amount": _amount(rule, windows), "requests": _requests(rule)}
+def _gist(rule: RateRule, amount: str) -> str:
+    values = {"clients": _clients(rule.key), "amount": amount, "requests": _requests(rule)}
     return gettext("%(clients)s: %(amount)s, %(requests)s") % values
 
 
 def sentence_in_code(use: CodeRate) -> str:
     """The sentence of a rate in code: ``Each address: at most 5 in 1 minute, where code names it.``"""
+    methods = ",".join(sorted(use.methods))
+    rule = RateRule(name=use.name, key=use.key, methods=methods, normalise=use.normalise, **use.options.of_rule)
     amount = _limits(use.options.windows(use.rate)) if isinstance(use.rate, str) else gettext("a rate by a function")
-    values = {"clients": _clients(use.key), "amount": amount, "methods": gettext(" or ").join(sorted(use.methods))}
-    first = gettext("%(clients)s: %(amount)s, where code names it")
-    if use.methods:
-        first = gettext("%(clients)s: %(amount)s, on %(methods)s where code names it")
-    details = _details(RateRule(name=use.name, key=use.key, normalise=use.normalise, **use.options.of_rule))
     shadow = [gettext("in shadow: counts, and refuses nobody")] if use.options.mode == "shadow" else []
-    return _sentence([first % values, *details, *shadow])
+    return _sentence([_gist(rule, amount), *_details(rule), *shadow])
 
 
 def _sentence(clauses: Sequence[str]) -> str:
@@ -76,16 +72,16 @@ def _sentence(clauses: Sequence[str]) -> str:
 def _details(rule: RateRule) -> list[str]:
     """What differs from an ordinary rule."""
     more = [
-        _counts(rule.count_when, rule.hold),
-        _missing(rule.key, rule.on_missing),
-        _normalised(rule.normalise),
-        _costs(rule.cost),
+        _counts(rule.count_when),
+        gettext("charged first and refunded after") if rule.hold else "",
+        str(_MISSING.get(rule.on_missing, "")) if not ALWAYS_THERE.issuperset(rule.key.split("+")) else "",
+        gettext("capital letters and blanks make no difference") if rule.normalise else "",
+        gettext("each request costs %s") % number(rule.cost) if rule.cost != 1 else "",
         gettext("refused requests also count") if rule.count_refused else "",
-        gettext("a refusal locks the client out for %s") % _period(rule.penalty) if rule.penalty else "",
-        gettext("a process may take %s units at once") % number(rule.lease) if rule.lease > 1 else "",
-        str(_AWAY.get(rule.on_error, "")),
+        gettext("a refusal locks the client out for %s") % duration(parse_duration(rule.penalty)) if rule.penalty else "",
+        str(_UNAVAILABLE.get(rule.on_error, "")),
         gettext("refused with status %d") % rule.response_status if rule.response_status != 429 else "",
-        gettext("refused clients read “%s”") % Truncator(rule.message.rstrip(".。")).chars(80) if rule.message else "",
+        gettext("refused clients read “%s”") % rule.message.rstrip(".。") if rule.message else "",
         gettext("enforced for %d %% of clients") % rule.enforce_percent if _is_partial(rule) else "",
     ]
     return [*filter(None, more)]
@@ -102,21 +98,13 @@ def _is_partial(rule: RateRule) -> bool:
     return rule.mode == "enforce" and rule.enforce_percent < 100
 
 
-def _counts(count_when: str, hold: bool) -> str:
+def _counts(count_when: str) -> str:
     """Which requests count, unless all do: ``only failed logins count``."""
-    statuses = list(filter(None, written(count_when).split(",")))
-    if not statuses or counts_always(count_when):
+    if not count_when or counts_always(count_when):
         return ""
-    if statuses == [LOGIN_FAILED]:
-        if hold:
-            return gettext("only failed logins count: an attempt counts at once, and is taken off again if the login succeeds")
+    if count_when == LOGIN_FAILED:
         return gettext("only failed logins count")
-    if hold:
-        text = gettext(
-            "only answers with status %s count: a request counts at once, and is taken off again if its answer has another one"
-        )
-        return text % one_of(statuses)
-    return gettext("only answers with status %s count") % one_of(statuses)
+    return gettext("only answers with status %s count") % one_of(written(count_when).split(","))
 
 
 def local_time(at: datetime | None) -> str:
@@ -124,38 +112,26 @@ def local_time(at: datetime | None) -> str:
 
 
 def until(override: Override) -> str:
-    """``ends in 2 h``, ``ended 5 min ago``, ``begins in 3 d``, or ``no end``."""
-    now = time_zone.now()
-    match override.state_at(now):
+    """``ends in 2 hours``, ``ended 5 minutes ago``, ``begins in 3 days``, or ``no end``."""
+    match override.state:
         case "waiting":
-            return gettext("begins in %s") % rounded(override.starts_at - now) if override.starts_at else ""
+            return gettext("begins in %s") % timeuntil(override.starts_at, depth=1)
         case "ended":
-            return gettext("ended %s") % ago(override.expires_at, now) if override.expires_at else ""
-    return gettext("ends in %s") % rounded(override.expires_at - now) if override.expires_at else gettext("no end")
+            return gettext("ended %s") % ago(override.expires_at)
+    return gettext("ends in %s") % timeuntil(override.expires_at, depth=1) if override.expires_at else gettext("no end")
 
 
-def origin(override: Override) -> str:
-    """``by boss, in the admin`` or ``by a command``."""
+@admin.display(description=_("made"))
+def made_by(override: Override) -> str:
+    """``by boss, in the admin, 5 minutes ago``."""
     places = {"admin": gettext("in the admin"), "command": gettext("by a command"), "code": gettext("by code")}
-    place = places.get(override.source, override.source)
-    if not override.created_by:
-        return place
-    return gettext("by %(person)s, %(place)s") % {"person": override.created_by.get_username(), "place": place}
+    person = gettext("by %s") % override.created_by.get_username() if override.created_by else ""
+    return listed(filter(None, [person, places.get(override.source, override.source), ago(override.created_at)]))
 
 
-def ago(then: datetime, now: datetime | None = None) -> str:
-    """``5 min ago``."""
-    passed = (now or time_zone.now()) - then
-    return gettext("just now") if passed < timedelta(seconds=60) else gettext("%s ago") % rounded(passed)
-
-
-def rounded(duration: timedelta) -> str:
-    """A duration in the largest unit of which it has at least two: ``90 min``, ``2 h``."""
-    seconds = max(0.0, duration.total_seconds())
-    for unit_s, text in ((86_400, gettext("%d d")), (3600, gettext("%d h")), (60, gettext("%d min"))):
-        if seconds > 1.99 * unit_s:
-            return text % round(seconds / unit_s)
-    return gettext("%d s") % round(seconds)
+def ago(then: Any) -> str:
+    """``5 minutes ago``."""
+    return gettext("%s ago") % timesince(then, depth=1)
 
 
 def _amount(rule: RateRule, windows: Sequence[Window] | None) -> str:
@@ -174,22 +150,16 @@ def _limits(windows: Sequence[Window]) -> str:
 
 
 def limit_in_words(window: Window) -> str:
-    """``5 in 1 minute``, ``5 in each day by the clock (UTC)``, ``20 at once and then 5 in 1 minute``, or another algorithm than
-    the usual one after it: ``5 in 1 minute (sliding log)``."""
-    values: dict[str, Any] = {"limit": number(window.limit), "zone": window.timezone, "buckets": window.buckets}
+    """``5 in 1 minute``, ``20 at once and then 5 in 1 minute``, ``5 in each day by the clock (UTC)``, or with another algorithm
+    than the usual one after it: ``5 in 1 minute (sliding log)``."""
+    label = gettext(algorithm(window.algorithm).label).lower()
+    values: dict[str, Any] = {"limit": number(window.limit), "period": duration(window.period_ms), "algorithm": label}
     if window.aligned_to:
-        return str(_BY_THE_CLOCK[window.aligned_to]) % values
-    chosen = algorithm(window.algorithm)
-    values |= {"period": duration(window.period_ms), "algorithm": gettext(chosen.label).lower()}
+        return str(_BY_THE_CLOCK[window.aligned_to]) % {**values, "zone": window.timezone}
     if window.burst is not None:
         return gettext("%(burst)s at once and then %(limit)s in %(period)s") % {**values, "burst": number(window.burst)}
     if window.algorithm != DEFAULT_ALGORITHM:
         return gettext("%(limit)s in %(period)s (%(algorithm)s)") % values
-    if window.buckets != chosen.default_buckets:
-        buckets = ngettext(
-            "%(limit)s in %(period)s (%(buckets)d bucket)", "%(limit)s in %(period)s (%(buckets)d buckets)", window.buckets or 0
-        )
-        return buckets % values
     return gettext("%(limit)s in %(period)s") % values
 
 
@@ -199,49 +169,16 @@ _BY_THE_CLOCK = {
     "day": _("%(limit)s in each day by the clock (%(zone)s)"),
     "week": _("%(limit)s in each week by the clock (%(zone)s)"),
 }
-
-
-def _period(period: timedelta | str) -> str:
-    return duration(parse_duration(period))
-
-
-_ALWAYS_THERE = {"ip", "user_or_ip", "global", "path", "method"}  # parts of a key that no request lacks
 _MISSING = {
-    "ip": _("requests without %s are counted by their address"),
-    "allow": _("requests without %s pass uncounted"),
-    "refuse": _("requests without %s are refused"),
+    "ip": _("requests without the key are counted by their address"),
+    "allow": _("requests without the key pass uncounted"),
+    "refuse": _("requests without the key are refused"),
 }
-_LACKED = {
-    "user": pgettext_lazy("requests without", "a logged-in user"),
-    "session": pgettext_lazy("requests without", "a session"),
+_UNAVAILABLE = {
+    "allow": _("while Redis is unavailable, requests pass uncounted"),
+    "refuse": _("while Redis is unavailable, requests are refused"),
+    "local": _("while Redis is unavailable, each process counts its share"),
 }
-
-
-def _missing(key: str, on_missing: str) -> str:
-    """What happens to requests without the key, if there may be any: ``requests without username are refused``."""
-    parts = [part.strip() for part in key.split("+")]
-    lacked = [str(_LACKED.get(part, part.partition(":")[2] or part)) for part in parts if part not in _ALWAYS_THERE]
-    if not lacked or on_missing not in _MISSING:
-        return ""
-    return str(_MISSING[on_missing]) % one_of(lacked)
-
-
-def _normalised(normalise: bool) -> str:
-    return gettext("capital letters and blanks make no difference") if normalise else ""
-
-
-_AWAY = {
-    "allow": _("while Redis is away, requests pass uncounted"),
-    "refuse": _("while Redis is away, requests are refused"),
-    "local": _("while Redis is away, each process counts its share"),
-}
-
-
-def _costs(cost: int) -> str:
-    """The cost of a request, unless it is 1."""
-    if cost == 1:
-        return ""
-    return gettext("each request costs %s") % number(cost) if cost else gettext("requests cost nothing and are only checked")
 
 
 def _clients(key: str) -> str:
@@ -272,3 +209,49 @@ _WHERE = {  # of all methods, and of some
     "regex": (_("on paths that match %(pattern)s"), _("on %(methods)s to paths that match %(pattern)s")),
     "route": (_("on the route %(pattern)s"), _("on %(methods)s to the route %(pattern)s")),
 }
+
+
+LIMIT_OR_BLOCK = "limit_or_block"  # for readers who may not know of blocks
+REFUSED = {
+    "limit": _("Over the limit"),
+    "penalty": _("Locked out by a penalty"),
+    "block": _("Blocked"),
+    LIMIT_OR_BLOCK: _("Over the limit, or blocked"),
+    "cost": _("Costs more than the limit"),
+    "missing": _("No such user, header or field"),
+    "store": _("Redis did not answer, and the rule refuses then"),
+}
+FAILED = {
+    "store:timeout": _("Redis did not answer in time"),
+    "store:connection": _("Redis could not be reached"),
+    "store:loading": _("Redis was loading its data"),
+    "store:busy": _("Redis was busy with a script"),
+    "store:oom": _("Redis was out of memory"),
+    "store:readonly": _("Redis was read-only, such as a replica"),
+    "store:auth": _("Redis refused the password"),
+    "store:noperm": _("Redis did not permit a command"),
+    "store:misconf": _("Redis could not save its data, and refused writes"),
+    "store:noreplicas": _("Redis had too few replicas, and refused writes"),
+    "store:masterdown": _("Redis had lost its master"),
+    "store:maxclients": _("Redis had too many clients"),
+    "store:pool": _("No connection was free"),
+    "store:denied": _("Redis refuses connections from this host (protected mode)"),
+    "store:unsupported": _("Redis does not support a command"),
+    "store:database": _("Redis has no database with that number"),
+    "store:error": _("Redis, or a proxy before it, answered with an error: see the log"),
+    "store:cluster": _("A part of the cluster was not reachable"),
+    "store:sentinel": _("The Sentinels named no master"),
+    "store:protocol": _("The answer did not come from a Redis server"),
+    "store:wrongtype": _("Another program has written to a key of the limiter"),
+    "store:script": _("Redis refused the script"),
+    "store:toomany": _("A request met more limits than one decision may have: see the log"),
+    "store:internal": _("An error in the limiter: see the log"),
+    "function:cost": _("The site's function for a cost failed"),
+    "function:rate": _("The site's function for a rate failed"),
+    "function:key": _("The site's function for a key failed"),
+}
+
+
+def cause_in_words(cause: str) -> str:
+    """A cause in words: ``store:timeout`` is ``Redis did not answer in time``."""
+    return str(FAILED.get(cause, cause))

@@ -1,57 +1,53 @@
-"""Checks of the rules in the database."""
+"""Checks of the rules in the database, and of the Redis server."""
 
 import difflib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from contextlib import suppress
 
-from django.apps import AppConfig
+import redis
 from django.conf import settings
-from django.core import checks
 from django.db import Error as DatabaseError
 
-from ratewindow.checks.code import import_views, places_of
-from ratewindow.checks.messages import Messages, error, warning
-from ratewindow.checks.settings import MIDDLEWARE
-from ratewindow.conf.translation import in_english
-from ratewindow.rulebook import rule_rows
+from ratewindow.checks.site import MIDDLEWARE, Messages, error, import_views, places_of, warning
+from ratewindow.conf.in_words import in_english
+from ratewindow.rulebook import reading
 from ratewindow.rules import code_rates
-from ratewindow.rules.coverage import coverage
-from ratewindow.rules.doubts import doubts
 from ratewindow.rules.matching import TOO_MANY, without_room
 from ratewindow.rules.rule import Rule
+from ratewindow.rules.site_routes import doubts
+from ratewindow.store import process_clients, server_info
+from ratewindow.store.shared_prefix import other_site, remedy
 
 # The client chooses these values: with another value in each request it is never limited.
 _CHOSEN = ("header:", "cookie:", "query:", "get:", "post:", "json:", "body:")
 
 
-@checks.register(checks.Tags.database)  # not TAG too: Django 6.1 would then read rows for `check --tag ratewindow`
-def check_rules(app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any) -> Messages:
-    """W001, W002, E004, W007, W014, W015, W018, W019, W021: problems of rules."""
-    if not databases:
-        return []
+def check_rules() -> Messages:
+    """W002, E004, W007, and those below: problems of rules."""
     import_views()
     try:
-        readings = list(rule_rows.readings())
+        readings = list(reading.readings())
     except DatabaseError as problem:
-        if sys.argv[1:2] == ["migrate"]:  # runs the checks before it creates the table
-            return []
-        return [warning(2, f"The rules cannot be read: {problem}", "Run manage.py migrate.")]
+        if sys.argv[1:2] != ["migrate"]:  # which runs the checks before it creates the table
+            yield warning(2, f"The rules cannot be read: {problem}", "Run manage.py migrate.")
+        return
     rules = [rule for _, rule in readings if isinstance(rule, Rule) and rule.mode != "off"]
     wrong = [(row.name, str(problem)) for row, problem in readings if isinstance(problem, Exception)]
-    wrong += [(rule.name, TOO_MANY) for rule in without_room(rules)]
-    return [
-        *_undefined({row.name for row, _ in readings}),
-        *_left_out(wrong),
-        *_without_middleware(rules),
-        *_doubtful(rules),
-        *_by_choice_alone([rule for rule in rules if rule.mode == "enforce"]),
-        *_seeing_others(rules),
-        *_by_sessions_without_keys(rules),
-    ]
+    yield from _undefined({row.name for row, _ in readings})
+    for name, why in [*wrong, *((rule.name, TOO_MANY) for rule in without_room(rules))]:
+        yield error(4, f"Rule {name!r} cannot be enforced: {why}.", "Correct it in the admin.")
+    placed = [rule.name for rule in rules if rule.applies_to != "named"]
+    if placed and not any(name.endswith("RateWindowMiddleware") for name in settings.MIDDLEWARE or ()):
+        rules_apply = f"{len(placed)} rules apply" if len(placed) > 1 else "1 rule applies"
+        message = f"{rules_apply} by path or route, such as {placed[0]!r}, but the middleware is missing."
+        yield warning(7, message, f"Add {MIDDLEWARE!r} to MIDDLEWARE, after AuthenticationMiddleware.")
+    yield from _doubtful(rules)
+    yield from _by_choice_alone([rule for rule in rules if rule.mode == "enforce"])
 
 
-def _undefined(rows: set[str]) -> Iterator[checks.CheckMessage]:
+def _undefined(rows: set[str]) -> Messages:
+    """W001: names in code without a rule or rate."""
     known = code_rates.uses()
     defined = rows | {name for name, uses in known.items() if any(use.rate is not None for use in uses)}
     for name in sorted(known.keys() - defined):
@@ -64,44 +60,18 @@ def _undefined(rows: set[str]) -> Iterator[checks.CheckMessage]:
         )
 
 
-def _left_out(wrong: Iterable[tuple[str, str]]) -> Iterator[checks.CheckMessage]:
-    for name, problem in wrong:
-        yield error(4, f"Rule {name!r} cannot be enforced: {problem}.", "Correct it in the admin.")
-
-
-def _without_middleware(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
-    placed = [rule.name for rule in rules if rule.applies_to != "named"]
-    if placed and not any(_is_ours(name) for name in getattr(settings, "MIDDLEWARE", None) or ()):
-        rules_apply = f"{len(placed)} rules apply" if len(placed) > 1 else "1 rule applies"
-        message = f"{rules_apply} by path or route, such as {placed[0]!r}, but the middleware is missing."
-        yield warning(7, message, f"Add {MIDDLEWARE!r} to MIDDLEWARE, after AuthenticationMiddleware.")
-
-
-def _is_ours(name: str) -> bool:
-    """Whether this is the dotted path of our middleware, or of a subclass."""
-    from django.utils.module_loading import import_string
-
-    from ratewindow.middleware import RateWindowMiddleware
-
-    try:
-        found = import_string(name)
-    except ImportError:
-        return False
-    return isinstance(found, type) and issubclass(found, RateWindowMiddleware)
-
-
-def _doubtful(rules: Sequence[Rule]) -> Iterator[checks.CheckMessage]:
-    """W014: rules for a path, a route or methods that the site does not have. W021: rules that refuse all by their cost."""
+def _doubtful(rules: Sequence[Rule]) -> Messages:
+    """W014: rules for a path or route that the site does not have. W021: rules that refuse all by their cost."""
     with in_english():
-        found = [doubt for _, doubt in doubts(rules, coverage(rules))]
-    for doubt in found:  # calls of hit may name a rule, and a limit of 0 may be intended
-        if doubt.kind in ("nowhere", "method"):
+        all_doubts = [doubt for rule in rules for doubt in doubts(rule)]
+    for doubt in all_doubts:  # calls of hit may name a rule, and a limit of 0 may be intended
+        if doubt.kind == "nowhere":
             yield warning(14, doubt.text, doubt.remedy)
         elif doubt.kind == "cost":
             yield warning(21, doubt.text, doubt.remedy)
 
 
-def _by_choice_alone(rules: Sequence[Rule]) -> Iterator[checks.CheckMessage]:
+def _by_choice_alone(rules: Sequence[Rule]) -> Messages:
     """W015: rules by values that the client chooses, with no other rule for the same requests by what it cannot choose."""
     for rule in rules:
         chosen = [part for part in rule.key.replace(" ", "").split("+") if part.startswith(_CHOSEN)]
@@ -115,44 +85,26 @@ def _by_choice_alone(rules: Sequence[Rule]) -> Iterator[checks.CheckMessage]:
 
 
 def _backs(other: Rule, rule: Rule) -> bool:
-    """Whether the other rule meets all requests of this one, by a key that clients cannot choose."""
-    counts = not any(part.startswith(_CHOSEN) for part in other.key.replace(" ", "").split("+"))
-    if not counts or other.name == rule.name or (other.methods and not rule.methods <= other.methods):
-        return False
-    match other.applies_to:
-        case "all":
-            return True
-        case "prefix":
-            return rule.applies_to in ("path", "prefix") and rule.pattern.startswith(other.pattern)
-        case "named":
-            return rule.applies_to == "named"  # perhaps at the same view: only code knows
-        case _:
-            return (rule.applies_to, rule.pattern) == (other.applies_to, other.pattern)
+    """Whether the other rule seems to meet the requests of this one, by a key that clients cannot choose."""
+    chosen = any(part.startswith(_CHOSEN) for part in other.key.replace(" ", "").split("+"))
+    as_wide = other.applies_to in ("prefix", rule.applies_to) and rule.pattern.startswith(other.pattern)
+    return not chosen and (other.applies_to == "all" or as_wide)
 
 
-def _by_sessions_without_keys(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
-    """W019: rules by session, although sessions in signed cookies have no key."""
-    if not settings.SESSION_ENGINE.endswith(".signed_cookies"):
+def check_server() -> Messages:
+    """W013: the server evicts keys when its memory is full. W022: another site uses our prefix. `ratewindow check` reports a
+    server that does not answer."""
+    if process_clients.in_memory():
         return
-    for rule in rules:
-        if "session" in rule.key.replace(" ", "").split("+"):
+    with suppress(redis.RedisError, OSError, ValueError):
+        if other := other_site():
+            ours = "its edits and its counts for rules of the same name are ours, too, and its kill switch replaces ours in Redis"
+            yield warning(22, f"{other}: {ours}.", f"{remedy()}.")
+        store = server_info.ask(process_clients.patient_client())
+        if server_info.evicts(store):
             yield warning(
-                19,
-                f"Rule {rule.name!r} counts by session, and sessions in signed cookies have no key: each change makes another "
-                "cookie, and the old ones stay valid. So the key is always missing.",
-                "Count by user_or_ip, or store sessions on the server.",
-            )
-
-
-def _seeing_others(rules: Iterable[Rule]) -> Iterator[checks.CheckMessage]:
-    """W018: rules that replace a rate in code, but count by another key, such as the default one."""
-    known = code_rates.uses()
-    for rule in rules:
-        uses = {use for use in known.get(rule.name, ()) if use.rate is not None}
-        keys = sorted({use.key for use in uses})
-        if keys and rule.key not in keys:
-            yield warning(
-                18,
-                f"Rule {rule.name!r} counts per {rule.key}, and the rate in code that it replaces per {' or '.join(keys)}.",
-                f"Choose the same key in the admin, or, if this is intended, change the code: {places_of(uses)}.",
+                13,
+                f"Redis evicts keys when its memory is full ({store['eviction_policy']}): a client whose counts are evicted may "
+                "use its whole limit again.",
+                "Give the limiter a Redis of its own with maxmemory-policy noeviction.",
             )

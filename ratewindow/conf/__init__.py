@@ -1,16 +1,18 @@
 """The one setting, ``RATEWINDOW``: what it may say, its defaults, and what is wrong with it."""
 
 import difflib
+import ipaddress
 import logging
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings as django_settings
 from django.core import mail
 
-from ratewindow.conf import readers
+from ratewindow.limiter.durations import parse_duration
 
 logger = logging.getLogger("ratewindow")
 
@@ -18,6 +20,18 @@ SETTING = "RATEWINDOW"
 MEMORY = "memory://"  # as REDIS: this process counts for itself
 ON_ERROR = ("allow", "refuse", "local")
 ANONYMIZE = ("none", "secrets", "all")
+USUAL_HEADERS = ("ratelimit", "x-ratelimit")
+HEADER_FAMILIES = (*USUAL_HEADERS, "ratelimit-draft-6", "ratelimit-draft-7")
+LEAST_PEPPER = 16  # characters of a key
+MOST_KEPT_DAYS = 10_000  # dates overflow far beyond it, and timeouts beyond a day
+RETENTION = {"minute": timedelta(days=2), "hour": timedelta(days=60), "day": timedelta(days=730)}
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# IPv4 addresses in the last 32 bits of IPv6 addresses, which would otherwise all belong to one /64.
+# Mapped; translated by SIIT; by NAT64 with the well-known prefix; by NAT64 with the local one.
+_OF_IPV4 = ("::ffff:0:0", "::ffff:0:0:0", "64:ff9b::", "64:ff9b:1::")
+_FIRST_96_BITS = frozenset(int(ipaddress.IPv6Address(network)) >> 32 for network in _OF_IPV4)
 
 
 @dataclass(frozen=True)
@@ -30,50 +44,155 @@ class Conf:
     timeout_s: float = 0.1  # for one decision, connecting included
     on_error: str = "allow"  # what happens while Redis is down: allow, refuse, local; a rule may differ
     local_processes: int = 1  # how many processes share a limit that is counted locally
-    trusted_proxies: tuple[readers.Network, ...] | int = ()  # whose X-Forwarded-For is trusted, or a number of hops
+    trusted_proxies: tuple[Network, ...] | int = ()  # whose X-Forwarded-For is trusted, or a number of hops
     ipv4_prefix: int = 32  # how much of an address is one client
     ipv6_prefix: int = 64
-    headers: tuple[str, ...] = readers.USUAL_HEADERS  # header families of responses
+    headers: tuple[str, ...] = USUAL_HEADERS  # header families of responses
     refresh_s: float = 1.0  # how soon a rule edit acts in every process
-    jwt: readers.Jwt | None = None  # how bearer tokens are verified that the site has not verified itself
     anonymize: str = "secrets"  # identities that are stored only as a keyed hash: none, secrets, all
     pepper: tuple[str, ...] = ()  # the keys of these hashes, newest first; empty: SECRET_KEY and its fallbacks
     scope: str | Callable[[Any], Any] | None = None  # a function of the request whose value separates identities
     stats: bool = True  # count for the reports
     retention: Mapping[str, timedelta] = field(  # how long statistics of each resolution are kept
-        default_factory=lambda: {**readers.RETENTION}
+        default_factory=lambda: {**RETENTION}
     )
 
 
+# Each reads a value of the setting: a ValueError says what is wrong with it, and what to write instead.
+
+
+def _one(is_good: Callable[[Any], Any], wrong: str) -> Callable[[Any], Any]:
+    """A reader of values that are used as they are."""
+
+    def read(value: Any) -> Any:
+        if not is_good(value):
+            raise ValueError(f"{value!r} is {wrong}")
+        return value
+
+    return read
+
+
+def _number(most: int) -> Callable[[Any], Any]:
+    return _one(lambda value: type(value) is int and 1 <= value <= most, f"not a whole number from 1 to {most}")
+
+
+def _choice(known: tuple[str, ...]) -> Callable[[Any], Any]:
+    return _one(lambda value: value in known, f"unknown: choose from {', '.join(known)}")
+
+
+def _is_prefix(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9._-]{1,16}", value) is not None
+
+
+def _is_scope(value: Any) -> bool:
+    is_path = isinstance(value, str) and "." in value and all(step.isidentifier() for step in value.split("."))
+    return value is None or callable(value) or is_path
+
+
+def seconds(value: Any) -> float:
+    return _at_most(value, 1) / 1000
+
+
+def proxies(value: Any) -> tuple[Network, ...] | int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 0:
+            raise ValueError(f"{value!r} hops: write 0 or more")
+        return value
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{value!r} is neither a list of networks nor a number of hops")
+    return tuple(map(_network, value))
+
+
+def _network(item: Any) -> Network:
+    try:
+        network = ipaddress.ip_network(item if isinstance(item, str | Network) else "", strict=False)  # 1 would be 0.0.0.1
+    except ValueError:
+        raise ValueError(f"{item!r} is not a network: write for example '10.0.0.0/8' or '::1'") from None
+    if network.version == 6 and network.prefixlen >= 96 and (first := ipv4_in(int(network.network_address))) is not None:
+        return ipaddress.IPv4Network((first, network.prefixlen - 96))  # as clients' addresses are compared
+    return network
+
+
+def pepper(value: Any) -> tuple[str, ...]:
+    # The messages are without the value, which is secret.
+    if not isinstance(value, list | tuple) or not value or not all(isinstance(each, str) for each in value):
+        raise ValueError("it is not a list of texts: write ['the newest key', 'the one before']")
+    for number, each in enumerate(value, 1):
+        if len(each) < LEAST_PEPPER:
+            raise ValueError(f"key {number} has {len(each)} characters: write at least {LEAST_PEPPER}, so that nobody guesses it")
+    return tuple(dict.fromkeys(value))
+
+
+_family = _one(lambda item: item in HEADER_FAMILIES, f"not a header family: choose from {', '.join(HEADER_FAMILIES)}")
+
+
+def families(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{value!r} is not a list of header families")
+    for item in value:
+        _family(item)
+    if {"ratelimit", "ratelimit-draft-7"} <= set(value):
+        raise ValueError("'ratelimit' and 'ratelimit-draft-7' are two forms of the same headers: choose one of them")
+    return tuple(value)
+
+
+_resolution = _one(lambda name: name in RETENTION, f"not a resolution: choose from {', '.join(RETENTION)}")
+
+
+def retention(value: Any) -> Mapping[str, timedelta]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{value!r} is not a dict of minute, hour and day")
+    for resolution in value:
+        _resolution(resolution)
+    return {**RETENTION, **{name: timedelta(milliseconds=_at_most(text, MOST_KEPT_DAYS)) for name, text in value.items()}}
+
+
+def _at_most(value: Any, days: int) -> int:
+    """Milliseconds."""
+    milliseconds = parse_duration(value)
+    if milliseconds > days * 86_400_000:
+        raise ValueError(f"{value!r} is too long: write at most {days}d")
+    return milliseconds
+
+
+def ipv4_in(number: int) -> int | None:
+    """The IPv4 address that an IPv6 address contains, both as numbers."""
+    return number & 0xFFFFFFFF if number >> 32 in _FIRST_96_BITS else None
+
+
+_ADDRESSES = "write a URL such as redis://localhost:6379/0, or an alias in CACHES"
+_NO_SCOPE = "neither a function of the request nor the dotted path of one: write 'shop.limits.tenant'"
+_boolean = _one(lambda value: isinstance(value, bool), "neither True nor False")
 _READERS = {
-    "REDIS": ("redis", readers.redis),
-    "KEY_PREFIX": ("key_prefix", readers.prefix),
-    "ENABLED": ("enabled", readers.boolean),
-    "TIMEOUT": ("timeout_s", readers.seconds),
-    "ON_ERROR": ("on_error", readers.choice(ON_ERROR)),
-    "LOCAL_PROCESSES": ("local_processes", readers.number(100_000)),
-    "TRUSTED_PROXIES": ("trusted_proxies", readers.proxies),
-    "IPV4_PREFIX": ("ipv4_prefix", readers.number(32)),
-    "IPV6_PREFIX": ("ipv6_prefix", readers.number(128)),
-    "HEADERS": ("headers", readers.families),
-    "REFRESH": ("refresh_s", readers.seconds),
-    "JWT": ("jwt", readers.jwt),
-    "ANONYMIZE": ("anonymize", readers.choice(ANONYMIZE)),
-    "PEPPER": ("pepper", readers.pepper),
-    "SCOPE": ("scope", readers.scope),
-    "STATS": ("stats", readers.boolean),
-    "RETENTION": ("retention", readers.retention),
+    "REDIS": ("redis", _one(lambda value: value and isinstance(value, str), f"not an address of a Redis: {_ADDRESSES}")),
+    "KEY_PREFIX": ("key_prefix", _one(_is_prefix, "not 1 to 16 letters, digits, dots, dashes or underscores")),
+    "ENABLED": ("enabled", _boolean),
+    "TIMEOUT": ("timeout_s", seconds),
+    "ON_ERROR": ("on_error", _choice(ON_ERROR)),
+    "LOCAL_PROCESSES": ("local_processes", _number(100_000)),
+    "TRUSTED_PROXIES": ("trusted_proxies", proxies),
+    "IPV4_PREFIX": ("ipv4_prefix", _number(32)),
+    "IPV6_PREFIX": ("ipv6_prefix", _number(128)),
+    "HEADERS": ("headers", families),
+    "REFRESH": ("refresh_s", seconds),
+    "ANONYMIZE": ("anonymize", _choice(ANONYMIZE)),
+    "PEPPER": ("pepper", pepper),
+    "SCOPE": (
+        "scope",
+        _one(_is_scope, _NO_SCOPE),
+    ),
+    "STATS": ("stats", _boolean),
+    "RETENTION": ("retention", retention),
 }
 assert {name for name, _ in _READERS.values()} == {each.name for each in fields(Conf)}
 
 
-@dataclass(frozen=True)
-class WrongSetting:
+class WrongSetting(NamedTuple):
     """An error in the setting: the key, what is wrong, and what to write instead."""
 
     key: str
     message: str
-    hint: str | None = None
+    hint: str = ""
 
 
 def read(raw: Any) -> tuple[Conf, list[WrongSetting]]:
@@ -110,13 +229,8 @@ def current() -> Conf:
     return _held.conf or _read_into(_held)
 
 
-def is_current(settings: Conf | None) -> bool:
-    """Whether this configuration is still in force; unlike `current`, this cannot fail."""
-    return settings is _held.conf
-
-
 def _read_into(held: _Held) -> Conf:
-    found, wrong = read(getattr(django_settings, SETTING, {}))
+    found, wrong = written()
     held.conf = replace(found, redis=MEMORY) if _is_swapped_for_tests(found.redis) else found
     for problem in wrong:
         logger.error("ratewindow: %s", " ".join(filter(None, (problem.message, problem.hint))))
@@ -125,22 +239,17 @@ def _read_into(held: _Held) -> Conf:
 
 def peppers() -> tuple[str, ...]:
     """The keys of the hashes of identities: the first makes new ones, and what any of them has made is found."""
-    return current().pepper or _secret_keys()
+    return current().pepper or tuple(map(str, (django_settings.SECRET_KEY, *django_settings.SECRET_KEY_FALLBACKS)))
 
 
-def _secret_keys() -> tuple[str, ...]:
-    return tuple(map(str, (django_settings.SECRET_KEY, *django_settings.SECRET_KEY_FALLBACKS)))
-
-
-def written() -> Conf:
-    """The configuration in the settings, also while a test run uses memory instead of Redis."""
-    return read(getattr(django_settings, SETTING, {}))[0]
+def written() -> tuple[Conf, list[WrongSetting]]:
+    """What the settings say, also while a test run uses memory instead of Redis, and what is wrong with it."""
+    return read(getattr(django_settings, SETTING, {}))
 
 
 def _is_swapped_for_tests(name: str) -> bool:
     """Whether a test run has replaced the cache on Redis by one in the process; then limits are counted in memory, too."""
-    cache = django_settings.CACHES.get(name, {})
-    return cache.get("BACKEND") in _IN_PROCESS and tests_run()
+    return django_settings.CACHES.get(name, {}).get("BACKEND") in _IN_PROCESS and tests_run()
 
 
 def tests_run() -> bool:
@@ -149,11 +258,6 @@ def tests_run() -> bool:
 
 
 _IN_PROCESS = ("django.core.cache.backends.locmem.LocMemCache", "django.core.cache.backends.dummy.DummyCache")
-
-
-def problems() -> Iterator[WrongSetting]:
-    """What is wrong with the setting, for the system checks."""
-    yield from read(getattr(django_settings, SETTING, {}))[1]
 
 
 def forget() -> Conf | None:

@@ -1,10 +1,42 @@
-"""Durations and lists in words, in the language of whoever reads them."""
+"""What people read: numbers, durations and lists in words, errors in their language, and text by others, in escapes."""
 
+import json
+import logging
+import math
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
 
-from django.utils.translation import gettext, ngettext, pgettext
+from django.utils.formats import number_format
+from django.utils.translation import gettext, ngettext, ngettext_lazy, override, pgettext
 
 from ratewindow.limiter.durations import UNITS_MS, format_duration
+from ratewindow.limiter.problem import Problem, Translatable
+
+_HARMLESS = frozenset("\n\t\u00a0\u202f\u200c\u200d")  # blanks, and what joins letters
+
+
+def number(value: int) -> str:
+    return number_format(value, use_l10n=True, force_grouping=True)
+
+
+def percent(part: int, whole: int) -> str:
+    """``"38 %"``, ``"0.4 %"``; never zero if `part` is not."""
+    return gettext("%s %%") % _percentage(part, whole)
+
+
+def _percentage(part: int, whole: int) -> str:
+    if not part or not whole:
+        return "0"
+    share = 100 * part / whole
+    if share < 0.1:
+        return "< 0.1"
+    if share < 9.95:
+        return number_format(round(share, 1), 1)  # which cuts where it does not round
+    if 99 <= share < 100:
+        return number_format(math.floor(share * 10) / 10, 1)  # rounded down, so that only all is 100 %
+    return f"{share:.0f}"
 
 
 def duration(milliseconds: int) -> str:
@@ -12,8 +44,8 @@ def duration(milliseconds: int) -> str:
     for unit, size in UNITS_MS.items():
         if milliseconds >= size:
             count, rest = divmod(milliseconds, size)
-            return format_duration(milliseconds) if rest else _count(unit, count)
-    return _count("ms", 0)
+            return format_duration(milliseconds) if rest else str(_COUNTS[unit] % count)
+    return str(_COUNTS["ms"] % 0)
 
 
 def listed(parts: Iterable[str]) -> str:
@@ -42,17 +74,61 @@ def one_of(parts: Iterable[str]) -> str:
     return gettext("%(others)s or %(last)s") % {"others": listed(first), "last": last} if first else last
 
 
-def _count(unit: str, count: int) -> str:
-    match unit:
-        case "w":
-            return ngettext("%d week", "%d weeks", count) % count
-        case "d":
-            return ngettext("%d day", "%d days", count) % count
-        case "h":
-            return ngettext("%d hour", "%d hours", count) % count
-        case "m":
-            return ngettext("%d minute", "%d minutes", count) % count
-        case "s":
-            return ngettext("%d second", "%d seconds", count) % count
-        case _:
-            return ngettext("%d millisecond", "%d milliseconds", count) % count
+_COUNTS = {
+    "w": ngettext_lazy("%d week", "%d weeks"),
+    "d": ngettext_lazy("%d day", "%d days"),
+    "h": ngettext_lazy("%d hour", "%d hours"),
+    "m": ngettext_lazy("%d minute", "%d minutes"),
+    "s": ngettext_lazy("%d second", "%d seconds"),
+    "ms": ngettext_lazy("%d millisecond", "%d milliseconds"),
+}
+
+
+def translated(error: Exception) -> str:
+    """The text of a `Problem` in the active language; of any other error, its own."""
+    if not isinstance(error, Problem):
+        return str(error)
+    return gettext(error.message).format(**{name: _value(value) for name, value in error.values.items()})
+
+
+def as_sentence(error: Exception) -> str:
+    """The text of an error with a full stop, which some have already; also of one that quotes bytes that are no text."""
+    text = translated(error).encode("utf-8", "backslashreplace").decode()
+    return text if text.endswith((".", "。")) else gettext("%s.") % text
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Problem):
+        return translated(value)
+    return gettext(value) if isinstance(value, Translatable) else value
+
+
+def in_english() -> AbstractContextManager[None]:
+    """Texts stay as the source has them: for logs and records, which nobody reads in a language of their own."""
+    return override(None)
+
+
+def in_escapes(text: str) -> str:
+    """The text with ``\\u001b`` for what would move the cursor, recolour it, or turn round what follows. In the strings of
+    JSON this means the same, and in YAML in double quotes, but for what is beyond ``\\uffff``: `yaml_text` escapes that."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in _HARMLESS else json.dumps(each)[1:-1] for each in text)
+
+
+def escape_values(record: logging.LogRecord) -> bool:
+    """A filter of a logger: the names, reasons and answers of servers that others wrote stay in the line of their message."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(map(_in_one_line, record.args))
+    return True
+
+
+def _in_one_line(value: object) -> object:
+    text = str(value) if isinstance(value, str | BaseException) else ""
+    return value if text.isprintable() else in_escapes(text).replace("\n", "\\n")
+
+
+def page(name: str) -> str:
+    """The path of a page of the documentation: in a checkout or in the installed package."""
+    packaged = Path(__file__).parents[1] / "docs" / name
+    return str(packaged) if packaged.is_file() else f"docs/{name}"

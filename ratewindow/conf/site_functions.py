@@ -1,11 +1,10 @@
 """Failures of the site's own functions, such as a cost or a key: logged and counted instead of raised.
 
-The caller catches the exception, rejects an invalid value and calls `failed`; a later success calls `worked`. So the log
-has one line each time that a function begins to fail, and the report counts every failure, as ``function:cost``.
+The caller catches the exception, rejects an invalid value and calls `failed`. The log has a line of a function that fails at
+most every ten minutes, and the report counts every failure, as ``function:cost``.
 """
 
 import logging
-import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,24 +12,26 @@ from contextvars import ContextVar
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
+from django.db import DatabaseError
+from django.http import HttpRequest
+from redis.exceptions import RedisError
+
+from ratewindow.conf.news import News
+from ratewindow.limiter.problem import Problem
 
 logger = logging.getLogger("ratewindow")
 
-MOST_LOGGED = 500  # functions that fail at the same time
 LONGEST_SHOWN = 80  # characters of the error
 
-_lock = threading.Lock()
 _listeners: list[Callable[[str, str], None]] = []
-failing: set[tuple[str, str]] = set()  # check that it is not empty before calling `worked`, to save the call
-
-
+failing = News()  # what fails where
 _unreported: ContextVar[bool] = ContextVar("ratewindow_unreported", default=False)
 
 
 @contextmanager
 def unreported() -> Iterator[None]:
-    """Failures and successes meanwhile are neither logged nor counted: the functions are asked about a request that nobody
-    has sent, and may fail for what that lacks."""
+    """Failures meanwhile are neither logged nor counted: the functions are asked about a request that nobody has sent, and may
+    fail for what that lacks."""
     token = _unreported.set(True)
     try:
         yield
@@ -38,29 +39,35 @@ def unreported() -> Iterator[None]:
         _unreported.reset(token)
 
 
+@contextmanager
+def explained(request: HttpRequest) -> Iterator[None]:
+    """Raise ValueError for what the site's own code raises for this request, such as `get_throttles` of a view."""
+    try:
+        yield
+    except (DatabaseError, RedisError, OSError, ValueError):
+        raise
+    except Exception as error:
+        problem = f"{request.method} {request.path}: {type(error).__name__}: {error}"
+        raise Problem("the site's own code fails for this request: {problem}", problem=problem) from error
+
+
 def is_async(function: Any) -> bool:
     """Whether a call of this function or callable object must be awaited."""
     return iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
-def failed(what: str, where: str, error: BaseException, holds: str, rules: Iterable[str] = ()) -> str:
+def failed(what: str, where: str, error: BaseException, holds: str, rules: Iterable[str] = ()) -> None:
     """Log that the function for `what` (``cost``, ``rate``, ``key``) of `where` failed, and count it for each of `rules`.
 
-    `holds` says what happens instead. Returns the cause under which it is counted.
+    `holds` says what happens instead.
     """
-    cause = f"function:{what}"
     if _unreported.get():
-        return cause
-    for listener in _listeners:
-        for rule in dict.fromkeys(rules):
-            listener(rule, cause)
-    with _lock:
-        is_new = (what, where) not in failing and len(failing) < MOST_LOGGED
-        if is_new:
-            failing.add((what, where))
-    if is_new:
-        logger.error("ratewindow: the %s function of %s failed, %s (logged once): %s", what, where, holds, _in_a_line(error))
-    return cause
+        return
+    for rule in dict.fromkeys(rules):
+        count(what, rule)
+    if failing.is_new((what, where)):
+        message = "ratewindow: the %s function of %s failed, %s (logged every ten minutes): %s"
+        logger.error(message, what, where, holds, _in_a_line(error))
 
 
 def count(what: str, rule: str) -> None:
@@ -78,19 +85,6 @@ def _in_a_line(error: BaseException) -> str:
     return f"{message} at {frames[-1].filename}:{frames[-1].lineno}" if frames else message
 
 
-def worked(what: str, where: str) -> None:
-    """The function works again: its next failure is logged."""
-    if not _unreported.get():
-        with _lock:
-            failing.discard((what, where))
-
-
 def listen(listener: Callable[[str, str], None]) -> None:
     """Call `listener` with the rule's name and the cause whenever a function fails."""
     _listeners.append(listener)
-
-
-def renew() -> None:
-    """After a fork, in which a thread that no longer exists may hold the lock."""
-    global _lock
-    _lock = threading.Lock()

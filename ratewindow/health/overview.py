@@ -7,27 +7,26 @@ never raises. In an async view, call it by ``sync_to_async``.
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext, ngettext
 
 from ratewindow import conf
-from ratewindow.conf.in_words import listed
-from ratewindow.conf.translation import recognised
+from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import listed, translated
 from ratewindow.health import processes
-from ratewindow.health.process_record import moment
-from ratewindow.identity import proxy_warning
+from ratewindow.health.processes import moment
+from ratewindow.limiter.problem import Problem
 from ratewindow.request import without_redis
 from ratewindow.rulebook import kill_switch, reading
-from ratewindow.rules.kill_switch import clock
-from ratewindow.store import malformed, process_clients, server_info, stores
-from ratewindow.store.failures import FEW
+from ratewindow.store import process_clients, server_info
+from ratewindow.store.outage import FEW
 
 logger = logging.getLogger("ratewindow")
 
-MISSED_S = 120.0  # a process that is silent for longer is a warning, no longer a problem
+SHARE = 0.01  # of the decisions of a minute may fail without being a problem
 
 Process = dict[str, Any]
 
@@ -60,14 +59,7 @@ def _status() -> dict[str, Any]:
         "since": since,
         "summary": " ".join(problems) if problems else _all_well(found),
         "problems": problems,
-        "warnings": [
-            *server_info.warnings(store),
-            *_failing(found, serious=False),
-            *_missed(found, long=True),
-            *_sharing(found),
-            *_warnings(found),
-            *_odd(),
-        ],
+        "warnings": [*server_info.warnings(store), *_failing(found, serious=False), *_warnings(found)],
         "policy": without_redis.in_words(),
         "store": store,
         "processes": found,
@@ -122,36 +114,20 @@ def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str)
         problem = gettext("Redis does not answer here (%(error)s): %(holds)s where it does not.")
         problems.append(problem % {"error": store["error"], "holds": without_redis.in_words()})
     problems += _failing(found, serious=True)
-    problems += _missed(found, long=False)
+    problems += _missed(found)
     problems += _apart(found)
     if rules_error:
         problems.append(f"{rules_error.rstrip('.')}.")
-    if without := [each for each in found[:-1] if each.get("rules_error") and not each.get("rules_read")]:
-        problem = ngettext(
-            "%(count)d of %(all)d processes holds no rules but rates in code, since the database was away.",
-            "%(count)d of %(all)d processes hold no rules but rates in code, since the database was away.",
-            len(without),
-        )
-        problems.append(problem % {"count": len(without), "all": len(found)})
     return problems
 
 
 def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
-    """Decisions that were made without Redis although it answers.
-
-    A few without an answer, of many, are no problem; a foreign value under a client's key concerns that client; any other
-    failure will be repeated for the same request.
-    """
-    failed, decided = Counter[str](), 0
-    for each in found:
-        lately = each.get("lately") or {}  # a process of another version may not send it
-        failed.update(lately.get("failed") or {})
-        decided += lately.get("decisions") or 0
-    count, decided = failed.total(), max(failed.total(), decided)
-    lasting = sum(failed[cause] for cause in failed if cause not in (*_PASSING, *_ABOUT_ONE_CLIENT))
-    many = sum(failed[cause] for cause in _PASSING)
-    is_serious = lasting >= FEW or many >= max(FEW, decided * _SHARE)
-    if not count or is_serious is not serious:
+    """Decisions that were made without Redis although it answers. A few of many are no problem."""
+    lately = [each["lately"] for each in found if "lately" in each]
+    failed = sum((Counter(each["failed"]) for each in lately), Counter[str]())
+    count = failed.total()
+    decided = max(count, sum(each["decisions"] for each in lately))
+    if not count or (count >= max(FEW, decided * SHARE)) is not serious:
         return []
     how = listed(f"{cause.removeprefix('store:')} {number}" for cause, number in failed.most_common())
     text = ngettext(
@@ -162,15 +138,9 @@ def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
     return [text % {"count": count, "all": decided, "how": how, "holds": without_redis.in_words()}]
 
 
-_PASSING = ("store:timeout", "store:connection")
-_ABOUT_ONE_CLIENT = ("store:wrongtype",)
-_SHARE = 0.01
-
-
 def _apart(found: Sequence[Process]) -> list[str]:
     """Processes of this site with another SECRET_KEY or PEPPER, such as one that settings generate in each process."""
-    own = found[-1]
-    keys = [each["secret"] for each in found if each.get("secret") and each.get("database") == own["database"]]
+    keys = [each["secret"] for each in found if "secret" in each]
     kinds = len(set(keys))
     if kinds < 2:
         return []
@@ -181,10 +151,8 @@ def _apart(found: Sequence[Process]) -> list[str]:
     return [problem % {"count": len(keys), "kinds": kinds}]
 
 
-def _missed(found: Sequence[Process], *, long: bool) -> list[str]:
-    """Processes that are silent: a problem at first, then a warning, since one may have been killed on another machine."""
-    oldest = moment(time.time() - MISSED_S) or ""
-    silent = [each for each in found if each["breaker"] == "silent" and (each["degraded_since"] < oldest) is long]
+def _missed(found: Sequence[Process]) -> list[str]:
+    silent = [each for each in found if each["breaker"] == "silent"]
     if not silent:
         return []
     since = _clock(min(each["degraded_since"] for each in silent))
@@ -198,37 +166,20 @@ def _missed(found: Sequence[Process], *, long: bool) -> list[str]:
     return [text % {"count": len(silent), "all": len(found), "time": since, "holds": without_redis.in_words()}]
 
 
-def _sharing(found: Sequence[Process]) -> list[str]:
-    """More processes than ``LOCAL_PROCESSES``: each would admit too large a share of a limit."""
-    expected = conf.current().local_processes
-    serving = [each for each in found if each["breaker"] != "silent" and not each["kind"].startswith("manage.py ratewindow")]
-    if len(serving) <= expected or "local" not in without_redis.policies():
-        return []
-    text = gettext(
-        "%(count)d processes would count locally without Redis, each as if there were %(expected)d: set "
-        "RATEWINDOW['LOCAL_PROCESSES'] to %(count)d or more."
-    )
-    return [text % {"count": len(serving), "expected": expected}]
-
-
 def _away(away: Sequence[Process], count: int) -> str:
     """``Redis silent since 12:03 in 2 of 5 processes: requests pass uncounted.``"""
     servers = sorted({server for each in away for server in each["servers"]})
-    since = _clock(min(each["degraded_since"] for each in away))
     policies = " / ".join(sorted({gettext(each["policy"]) for each in away}))  # which processes send in English
-    others = processes.last_known()
     wrong = sorted({each["error"].removeprefix("store:") for each in away} - _SILENCE)
     if count > 1:
         silent = gettext("%(servers)s silent since %(time)s in %(away)d of %(count)d processes: %(holds)s.")
         unusable = gettext("%(servers)s unusable (%(how)s) since %(time)s in %(away)d of %(count)d processes: %(holds)s.")
-    elif others > 1:
-        silent = gettext("%(servers)s silent since %(time)s in this process, one of %(others)d: %(holds)s.")
-        unusable = gettext("%(servers)s unusable (%(how)s) since %(time)s in this process, one of %(others)d: %(holds)s.")
-    else:
+    else:  # while Redis is away nobody knows of other processes
         silent = gettext("%(servers)s silent since %(time)s: %(holds)s.")
         unusable = gettext("%(servers)s unusable (%(how)s) since %(time)s: %(holds)s.")
+    since = _clock(min(each["degraded_since"] for each in away))
     values = {"servers": listed(servers), "time": since, "holds": policies, "how": listed(wrong)}
-    return (unusable if wrong else silent) % {**values, "away": len(away), "count": count, "others": others}
+    return (unusable if wrong else silent) % {**values, "away": len(away), "count": count}
 
 
 _SILENCE = {"timeout", "connection", "sentinel", ""}  # other causes are named
@@ -240,20 +191,10 @@ def _all_well(found: Sequence[Process]) -> str:
     return gettext("All processes count on Redis.") if len(found) > 1 else gettext("This process counts on Redis.")
 
 
-def _warnings(found: Sequence[Process]) -> Iterable[str]:
-    """The warnings of all processes, which send them in English, each once: those that end alike are about the same problem."""
-    texts = {text[-60:]: text for each in found for text in each.get("warnings") or ()}.values()
-    return [recognised(text, (*proxy_warning.MESSAGES, stores.HOST_CLOCKS)) for text in texts]
-
-
-def _odd() -> list[str]:
-    count = malformed.recent()
-    text = ngettext(
-        "%d odd thing in Redis left out by this process, which its log names.",
-        "%d odd things in Redis left out by this process, which its log names.",
-        count,
-    )
-    return [text % count] if count else []
+def _warnings(found: Sequence[Process]) -> list[str]:
+    """The warnings of all processes, each once."""
+    values_by_message = {message: values for each in found for message, values in each.get("warnings", ())}
+    return [translated(Problem(message, **values)) for message, values in values_by_message.items()]
 
 
 def _switch() -> dict[str, Any]:
@@ -269,4 +210,4 @@ def _switch() -> dict[str, Any]:
 
 
 def _clock(when: str) -> str:
-    return clock(datetime.fromisoformat(when).timestamp())
+    return time_zone.in_short(datetime.fromisoformat(when))

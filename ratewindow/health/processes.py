@@ -11,27 +11,27 @@ import socket
 import sys
 import time
 from collections import deque
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from ratewindow import conf
-from ratewindow.conf.translation import in_english
-from ratewindow.health import process_record
-from ratewindow.health.process_record import moment
-from ratewindow.identity import proxy_warning
+from ratewindow import background, conf
+from ratewindow.conf import news
+from ratewindow.conf.in_words import in_english
+from ratewindow.counting.counters import counters
+from ratewindow.identity import address
 from ratewindow.limiter import forks
 from ratewindow.limiter.redis.thread_deadline import limited
-from ratewindow.reporting import counters
 from ratewindow.request import without_redis
 from ratewindow.rulebook import reading
-from ratewindow.store import malformed, outage, process_clients, state_keys, stores
-from ratewindow.store.failures import MINUTE_S
-from ratewindow.store.repair import with_repair
+from ratewindow.signals import degraded, recovered
+from ratewindow.store import outage, process_clients, state_keys
+from ratewindow.store.breaker import Breaker, State
+from ratewindow.store.outage import MINUTE_S
 
 BEAT_S = 2.5  # twice before a process is taken for silent
 SILENT_MS = 6_000  # a process without a record for so long is silent
-FORGOTTEN_S = 600  # a silent process is reported for so long
-TIDY_S = 60.0  # how often a process tidies the index, and counts the others
+FORGOTTEN_S = 120  # a silent process is reported for so long: it may have been killed on another machine
 MOST_SHOWN = 200
 
 
@@ -41,8 +41,6 @@ class _Self:
     def __init__(self) -> None:
         self.token, self.since_s = secrets.token_hex(6), time.time()
         self.has_record = False
-        self.others = 0  # as it last tidied the index
-        self.tidy_at_s = 0.0
         self._totals: deque[tuple[float, int]] = deque([(time.monotonic(), counters.total())])
 
     def decided(self) -> int:
@@ -82,16 +80,15 @@ def own() -> dict[str, Any]:
         "rules_error": held.error,
         "switch": "off" if held.off else "on",
         "fallback": counters.causes(),
-        "lately": {"decisions": _self.decided(), "failed": outage.failures.by_cause()},
-        "warnings": [*proxy_warning.address_warnings(), *stores.warnings()],
+        "lately": {"decisions": _self.decided(), "failed": outage.failures_by_cause()},
+        "warnings": [(each.message, each.values) for each in address.warnings],
         "secret": state_keys.secret_fingerprint(),
-        "database": state_keys.database_fingerprint(),
     }
 
 
-def last_known() -> int:
-    """How many processes there were, including this one, when this process last tidied the index: up to `TIDY_S` ago."""
-    return max(1, _self.others)
+def moment(moment_s: float | None) -> str | None:
+    """A time as text in ISO 8601, in UTC."""
+    return None if moment_s is None else datetime.fromtimestamp(moment_s, UTC).isoformat(timespec="seconds")
 
 
 def kind() -> str:
@@ -106,24 +103,14 @@ def beat() -> None:
     if process_clients.in_memory():
         return
     text, now_s = json.dumps(own()), time.time()
-    is_tidying = now_s >= _self.tidy_at_s
-    client = process_clients.patient_client()
-
-    def ask() -> list[int]:
-        with limited(conf.current().timeout_s), client.pipeline(transaction=False) as pipe:
-            pipe.set(state_keys.process(_self.name), text, px=SILENT_MS)
-            pipe.zadd(state_keys.processes(), {_self.name: now_s})
-            if is_tidying:
-                pipe.zremrangebyscore(state_keys.processes(), "-inf", now_s - FORGOTTEN_S)
-                pipe.expire(state_keys.processes(), FORGOTTEN_S)
-                pipe.zcard(state_keys.processes())
-            return pipe.execute()
-
-    found = with_repair(client, {state_keys.processes(): "zset"}, ask)
+    client, index = process_clients.patient_client(), state_keys.processes()
+    with limited(conf.current().timeout_s), client.pipeline(transaction=False) as pipe:
+        pipe.set(state_keys.process(_self.name), text, px=SILENT_MS)
+        pipe.zadd(index, {_self.name: now_s})
+        pipe.zremrangebyscore(index, "-inf", now_s - FORGOTTEN_S)
+        pipe.expire(index, FORGOTTEN_S)
+        pipe.execute()
     _self.has_record = True
-    if is_tidying:
-        rest_s = TIDY_S if _self.others else BEAT_S  # others may have started at the same moment
-        _self.others, _self.tidy_at_s = found[-1], now_s + rest_s
 
 
 def leave() -> None:
@@ -143,33 +130,35 @@ def leave() -> None:
 def everywhere(client: Any) -> list[dict[str, Any]]:
     """The records of all processes, in two round trips, each within ``TIMEOUT``.
 
-    A silent process has only its name and since when. A malformed record is left out.
+    A silent process has only its name and since when. What no process of this version writes is left out.
     """
-    index = with_repair(client, {state_keys.processes(): "zset"}, lambda: _index(client))
-    names = [(name.decode(errors="replace"), seen_s) for name, seen_s in index]
-    if not names:
+    with limited(conf.current().timeout_s):
+        index = client.zrange(state_keys.processes(), 0, MOST_SHOWN - 1, desc=True, withscores=True)
+    if not index:
         return []
+    names = [(name.decode(errors="replace"), seen_s) for name, seen_s in index]
     with limited(conf.current().timeout_s):
         texts = cast("list[bytes | None]", client.mget([state_keys.process(name) for name, _ in names]))
-    found = [_read(name, text, float(seen_s)) for (name, seen_s), text in zip(names, texts, strict=True)]
-    return sorted((each for each in found if each), key=lambda each: (str(each["host"]), int(each["pid"])))
-
-
-def _index(client: Any) -> list[tuple[bytes, float]]:
-    with limited(conf.current().timeout_s):
-        found = client.zrange(state_keys.processes(), 0, MOST_SHOWN - 1, desc=True, withscores=True)
-    return cast("list[tuple[bytes, float]]", found)
+    records = [_read(name, text, seen_s) for (name, seen_s), text in zip(names, texts, strict=True)]
+    return sorted((each for each in records if each), key=lambda each: (each["host"], each["pid"]))
 
 
 def _read(name: str, text: bytes | None, seen_s: float) -> dict[str, Any] | None:
-    """None for a malformed record, and for a process of this host that no longer runs."""
+    """None for what no process of this version writes, and for a process of this host that no longer runs."""
     try:
-        process = process_record.read(name, text, seen_s)
-    except Exception as error:
-        malformed.skip("process record", name, error)
+        host, pid, kind, _ = name.split("|")
+        who = {"host": host, "pid": int(pid), "kind": kind}
+        if text is None:
+            gone = host == socket.gethostname() and not _runs(int(pid))
+            silent = {**who, "breaker": "silent", "degraded_since": moment(seen_s), "servers": ["Redis"], "error": ""}
+            return None if gone else silent
+        record = json.loads(text)
+        if record.keys() != own().keys():
+            raise ValueError("fields of another version")
+        return {**record, **who}
+    except (ValueError, AttributeError, RecursionError, OverflowError) as error:
+        news.leave_out("process record", name, error)
         return None
-    gone = process["breaker"] == "silent" and process["host"] == socket.gethostname() and not _runs(process["pid"])
-    return None if gone else process
 
 
 def _runs(pid: int) -> bool:
@@ -186,3 +175,31 @@ def reset() -> None:
     """In a fork, which is another process."""
     global _self
     _self = _Self()
+
+
+_turns: deque[State] = deque(maxlen=100)  # of breakers, which `send_turns` makes signals of
+_since: datetime | None = None  # while this process is degraded
+
+
+def add_turn(state: State) -> None:
+    _turns.append(state)
+    background.hurry(send_turns)
+
+
+def has_turns() -> bool:
+    return bool(_turns)
+
+
+def send_turns() -> None:
+    """The signals `degraded` and `recovered`, once for each outage of this process: by a thread that receivers may hold up."""
+    global _since
+    while _turns:
+        state = _turns.popleft()
+        if state.open and _since is None:
+            _since = datetime.fromtimestamp(state.since_s or time.time(), UTC)
+            with in_english():
+                holds = without_redis.in_words()
+            degraded.send_robust(Breaker, since=_since, server=state.server, cause=state.cause, holds=holds)
+        elif not state.open and _since is not None and not outage.open_breakers():
+            since, _since = _since, None
+            recovered.send_robust(Breaker, since=since)

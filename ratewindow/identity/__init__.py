@@ -4,13 +4,11 @@ An identity is always typed, ``ip:203.0.113.9``: a user whose name is ``203.0.11
 """
 
 from ratewindow.identity.address import ip
-from ratewindow.identity.custom_keys import paths_in, ratekey
+from ratewindow.identity.custom_keys import paths_in, ratekey, scope, scoped
 from ratewindow.identity.privacy import Kept, forms, hashed, is_hashed, kept, shown, stored
-from ratewindow.identity.recipe import Recipe, canonical, recipe, recipe_of
+from ratewindow.identity.recipe import Recipe, canonical, parse_identity, recipe, recipe_of
 from ratewindow.identity.request_attributes import had_failure, original
-from ratewindow.identity.scope import scope, scoped
 from ratewindow.identity.typed_values import split
-from ratewindow.identity.who_argument import parse_identity
 from ratewindow.limiter.keys import joined
 
 __all__ = [

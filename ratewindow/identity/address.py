@@ -1,19 +1,30 @@
 """The client's address: REMOTE_ADDR, or what trusted proxies forward, cut to the prefix that counts as one client."""
 
 import ipaddress
+import logging
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from django.http import HttpRequest
 
 from ratewindow import conf
-from ratewindow.conf import networks as ipv4in6
-from ratewindow.identity import proxy_warning
-from ratewindow.limiter.problem import Problem
+from ratewindow.conf.in_words import page
+from ratewindow.limiter.problem import Problem, translatable
 
+logger = logging.getLogger("ratewindow")
+
+SAMPLE = 100  # requests in which the common mistake behind a proxy is looked for; later ones cost one check of `watching`
+MOSTLY = 90  # of them
+UNIX_SOCKETS = frozenset(("", "localhost", "0.0.0.0"))  # what servers give as the peer address behind a Unix socket
+FORWARDING = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
+SUPPOSED = "ratewindow.supposed"  # in META of a request that nobody has sent
+UNTRUSTED = translatable(
+    "{count} of {requests} requests came with {header}, and no proxy is trusted: all clients behind {peer} count as one; name "
+    "your proxies, or how many there are, in RATEWINDOW['TRUSTED_PROXIES'] ({page}, Addresses)"
+)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 LONGEST_CACHED = 256  # characters of REMOTE_ADDR and X-Forwarded-For: long headers are sent to fill the memory
-MOST_BEFORE = 8  # hops before the client that are looked at: a header can have thousands
 LONGEST_ADDRESS = 100  # characters, with brackets, port and zone; a longer text is no address and is not cached
 
 
@@ -29,16 +40,9 @@ def client_address(request: HttpRequest) -> str:
     if forwarded and not conf.current().trusted_proxies:
         forwarded = ""
     client = (_client if len(peer) + len(forwarded) <= LONGEST_CACHED else _client.__wrapped__)(peer, forwarded)
-    if proxy_warning.watching:
-        proxy_warning.observe(meta, client, _before_client(peer, forwarded), client == client_of(peer, ""))
+    if watching:
+        observe(meta)
     return client
-
-
-def _before_client(peer: str, forwarded: str) -> list[str]:
-    """What X-Forwarded-For names to the left of the client, the nearest few, as clients."""
-    settings = conf.current()
-    _, before = _found(peer, forwarded, settings.trusted_proxies)
-    return [_masked(parse_address(each), settings.ipv4_prefix, settings.ipv6_prefix) for each in before[-MOST_BEFORE:]]
 
 
 def client_of(peer: str, forwarded: str) -> str:
@@ -92,32 +96,22 @@ def _valid_address(text: str, address: str) -> Address:
     return parsed
 
 
-def _direct(peer: str) -> Address | None:
-    return None if peer in proxy_warning.UNIX_SOCKETS else parse_address(peer)
-
-
 def _address(peer: str, forwarded: str, trusted: Any) -> Address | None:
-    return _found(peer, forwarded, trusted)[0]
-
-
-def _found(peer: str, forwarded: str, trusted: Any) -> tuple[Address | None, list[str]]:
-    """The client, and the entries of X-Forwarded-For to its left, which nobody vouches for."""
-    direct = _direct(peer)
+    direct = None if peer in UNIX_SOCKETS else parse_address(peer)
     if not forwarded:
-        return direct, []
+        return direct
     hops = [part.strip() for part in forwarded.split(",")]
     if isinstance(trusted, int):
         # With n proxies the n-th address from the right was written by the outermost of them.
-        candidate = parse_address(hops[-trusted]) if trusted <= len(hops) else None
-        return candidate or direct, hops[:-trusted]
+        return (parse_address(hops[-trusted]) if trusted <= len(hops) else None) or direct
     # Only a proxy on this machine can write to a unix socket.
-    if peer not in proxy_warning.UNIX_SOCKETS and not _trusted(direct, trusted):
-        return direct, hops[-1:]
+    if peer not in UNIX_SOCKETS and not _trusted(direct, trusted):
+        return direct
     while hops:
         address = parse_address(hops.pop())
         if address is None or not _trusted(address, trusted):
-            return address or direct, hops
-    return address, hops  # every hop is a trusted proxy: the left-most one began the request
+            return address or direct
+    return address  # every hop is a trusted proxy: the left-most one began the request
 
 
 def _trusted(address: Address | None, networks: Any) -> bool:
@@ -135,8 +129,8 @@ def _parsed(text: str) -> Address | None:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return None
-    if address.version == 6 and ipv4in6.is_ipv4(int(address)):
-        return ipaddress.IPv4Address(ipv4in6.ipv4_of(int(address)))
+    if address.version == 6 and (inside := conf.ipv4_in(int(address))) is not None:
+        return ipaddress.IPv4Address(inside)
     return address
 
 
@@ -153,3 +147,41 @@ def _masked(address: Address | None, ipv4_prefix: int, ipv6_prefix: int) -> str:
 def clear_cache() -> None:
     """Read the addresses of clients again: the settings have changed."""
     _client.cache_clear()
+
+
+class _Sample:
+    """The first requests, and how many of them a proxy has forwarded."""
+
+    seen = forwarded = 0
+    last = "", ""  # the header and the peer of the last one
+
+
+watching = True
+_sample = _Sample()
+warnings: list[Problem] = []  # the mistake, in a sentence, if this process has seen it
+
+
+def observe(meta: Mapping[str, Any]) -> None:
+    """Add one request to the sample, and warn at its end if a proxy names its clients and is not trusted, so that all of them
+    count as one; called only while `watching`."""
+    global watching
+    if meta.get(SUPPOSED):
+        return
+    header = next((name for name in FORWARDING if name in meta), "")
+    peer = meta.get("REMOTE_ADDR") or ""
+    _sample.seen += 1
+    if header and (peer in UNIX_SOCKETS or peer not in meta[header]):  # else the server has set REMOTE_ADDR from it
+        _sample.forwarded += 1
+        _sample.last = header, peer
+    if _sample.seen >= SAMPLE:  # threads may count past it
+        watching = False
+        if _sample.forwarded >= MOSTLY and not warnings and not conf.current().trusted_proxies:
+            _warn(*_sample.last)
+
+
+def _warn(header: str, peer: str) -> None:
+    name = header.removeprefix("HTTP_").replace("_", "-").title()
+    values = {"count": _sample.forwarded, "requests": SAMPLE, "header": name, "page": page("developers/keys.md")}
+    warning = Problem(UNTRUSTED, **values, peer="a unix socket" if peer in UNIX_SOCKETS else peer)
+    warnings.append(warning)
+    logger.warning("ratewindow: %s", warning)

@@ -1,24 +1,33 @@
-"""Keys that a project adds: functions registered by `ratekey`, and functions named by their dotted path."""
+"""Keys that a project adds: functions registered by `ratekey`, named by their dotted path, or given as the ``key`` in code; and
+the function of the setting ``SCOPE``, such as the tenant, whose clients are apart from those of other scopes.
+
+A function in code that needs two arguments is called as django-ratelimit does, with group and request. The scope is the first
+part of every identity: ``scope:acme+user:1`` is user 1 of the tenant acme.
+"""
 
 import inspect
 import re
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.http import HttpRequest
 
+from ratewindow import conf
 from ratewindow.conf import site_functions
-from ratewindow.identity.normalise import Normaliser
 from ratewindow.identity.request_attributes import load_user, report_failure
-from ratewindow.identity.sent_fields import Extractor
-from ratewindow.identity.typed_values import typed
+from ratewindow.identity.typed_values import Extractor, Normaliser, as_sent, split, typed
+from ratewindow.limiter.keys import joined
 from ratewindow.limiter.problem import Problem
 
 Function = TypeVar("Function", bound=Callable[[HttpRequest], Any])
+Identified = str | int | UUID | None
+Key = str | Callable[..., Identified] | Callable[..., Awaitable[Identified]]
+SCOPE = "scope"
 RESERVED = frozenset(
     "ip user user_or_ip session global route path method header cookie query get post json jwt group scope".split()
 )
@@ -77,11 +86,26 @@ def find(name: str) -> CustomKey | None:
         return _registered[name]
     if not is_path(name):
         return None
+    if _is_to_come(name):
+        return CustomKey(name, partial(_late, name))
     function = imported(name)
     if name in _registered:  # by a view of that module
         return _registered[name]
     check(name, function)
     return CustomKey(name, function)
+
+
+def _is_to_come(path: str) -> bool:
+    """Whether the function stands further down in a module that is being imported."""
+    module, _, attribute = path.rpartition(".")
+    known = sys.modules.get(module)
+    return getattr(getattr(known, "__spec__", None), "_initializing", False) and not hasattr(known, attribute)
+
+
+def _late(path: str, request: HttpRequest) -> Any:
+    function = imported(path)
+    check(path, function)
+    return function(request)
 
 
 def is_path(name: str) -> bool:
@@ -98,19 +122,12 @@ def imported(name: str) -> Any:
     """The object at a dotted path. Raises ValueError if it cannot be imported."""
     module, _, attribute = name.rpartition(".")
     try:
-        imported_module = import_module(module)
+        return getattr(import_module(module), attribute)
     except Exception as error:  # importing a module may raise anything
+        kind = type(error).__name__
         raise Problem(
-            "{name!r} is not a key: {module} cannot be imported, {kind}: {error}",
-            name=name,
-            module=module,
-            kind=type(error).__name__,
-            error=error,
+            "{name!r} is not a key: it cannot be imported, {kind}: {error}", name=name, kind=kind, error=error
         ) from None
-    function = getattr(imported_module, attribute, None)
-    if function is None:
-        raise Problem("{name!r} is not a key: {module} has no {attribute!r}", name=name, module=module, attribute=attribute)
-    return function
 
 
 def extractor(key: CustomKey, normaliser: Normaliser) -> Extractor:
@@ -119,14 +136,10 @@ def extractor(key: CustomKey, normaliser: Normaliser) -> Extractor:
 
     def value(request: HttpRequest) -> str | None:
         try:
-            returned = function(request)
-            if returned is not None and not isinstance(returned, str):
-                returned = _as_text(returned)
+            returned = _as_text(function(request))
         except Exception as error:
             report_failure(request, where, error)
             return None
-        if site_functions.failing:
-            site_functions.worked("key", where)
         return typed(prefix, returned, normaliser)
 
     return value
@@ -140,15 +153,10 @@ def awaited(key: CustomKey, normaliser: Normaliser) -> tuple[Extractor, Callable
         if key.needs_user:
             await load_user(request)
         try:
-            returned = await key.function(request)
-            if returned is not None and not isinstance(returned, str):
-                returned = _as_text(returned)
+            returned = _as_text(await key.function(request))
         except Exception as error:
             report_failure(request, where, error)
             returned = None
-        else:
-            if site_functions.failing:
-                site_functions.worked("key", where)
         request.__dict__.setdefault(_AWAITED, {})[key.name] = returned
 
     def value(request: HttpRequest) -> str | None:
@@ -172,8 +180,10 @@ def register_key(key: CustomKey, name: str = "") -> None:
     _version += 1
 
 
-def _as_text(value: Any) -> str:
-    """Whole numbers and UUIDs only: the text of another object may differ by process or by request."""
+def _as_text(value: Any) -> str | None:
+    """Of objects whole numbers and UUIDs only: the text of another one may differ by process or by request."""
+    if value is None or isinstance(value, str):
+        return value
     if isinstance(value, int | UUID) and not isinstance(value, bool):
         return str(value)
     raise TypeError(f"it returned {type(value).__name__}: return text, a whole number, a UUID or None")
@@ -208,3 +218,80 @@ def place_of(function: Any) -> str:
     if isinstance(function, partial):
         function = function.func
     return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+
+
+def as_text(key: Key, group: str) -> str:
+    """The key as text for `recipe`; a value that is neither text nor a function is returned as it is."""
+    return _named(key, group) if callable(key) else key
+
+
+def of_call(key: Callable[..., Any], group: str) -> CustomKey:
+    """A function as the key of one call. Another function of the same place may be made for the next call, so the first one
+    alone is registered, for lists."""
+    made = _custom(key, group)
+    if made.name not in _registered:
+        register_key(made)
+    return made
+
+
+def is_async(key: str) -> bool:
+    """Whether a function that the key names must be awaited."""
+    named = filter(None, (_registered.get(part.strip()) for part in key.split("+")))
+    return any(site_functions.is_async(each.function) for each in named)
+
+
+def _named(function: Callable[..., Any], group: str) -> str:
+    """Register a function as a key, under a name made of its place."""
+    made = _custom(function, group)
+    name, number = made.name, 1  # several lambdas may stand in one line
+    while name in _registered and _unbound(_registered[name].function) != function:
+        number += 1
+        name = f"{made.name}-{number}"
+    register_key(CustomKey(name, made.function))
+    return name
+
+
+def _custom(function: Callable[..., Any], group: str) -> CustomKey:
+    name = place_of(function)
+    if "<" in name:  # a lambda or a local one: a module may have several
+        name += f"@{getattr(getattr(function, '__code__', None), 'co_firstlineno', 0)}"
+    of_request: Callable[[HttpRequest], Any] = function
+    if arguments_of(function) == 2:
+        name, of_request = f"{name}@{group}", partial(function, group)
+    check(name, of_request, may_be_async=True)
+    return CustomKey(name, of_request)
+
+
+def _unbound(function: Any) -> Any:
+    return function.func if isinstance(function, partial) else function
+
+
+def scope(request: HttpRequest) -> str | None:
+    """``scope:acme``; None without the setting, if the request has no scope, or if the site's function fails."""
+    setting = conf.current().scope
+    if setting is None:
+        return None
+    try:
+        function = _of_scope(setting)
+    except ValueError as error:  # a system check reports it, too; a server that runs no checks must still serve
+        report_failure(request, f"RATEWINDOW['SCOPE'] ({setting})", error)
+        return None
+    return function(request)
+
+
+def scoped(identity: str, scope: str) -> str:
+    """The identity in that scope; unchanged if it has the scope already."""
+    parts = split(identity)
+    return identity if parts[0] == scope else joined((scope, *parts))
+
+
+@lru_cache(maxsize=8)
+def _of_scope(setting: str | Callable[[HttpRequest], Any]) -> Extractor:
+    return extractor(CustomKey(SCOPE, scope_function(setting), needs_user=False), as_sent)
+
+
+def scope_function(setting: str | Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """The function that the setting names. Raises ValueError."""
+    function = imported(setting) if isinstance(setting, str) else setting
+    check(setting if isinstance(setting, str) else place_of(setting), function)
+    return function

@@ -9,12 +9,11 @@ from functools import lru_cache
 
 from ratewindow import conf
 from ratewindow.identity.address import is_one_client
-from ratewindow.identity.typed_values import ALIASES, kind_and_name, split
+from ratewindow.identity.typed_values import kind_and_name, split
 from ratewindow.limiter.keys import digest, joined
 
 ALWAYS_SECRET = frozenset(("session", "cookie", "jwt"))
 NEVER_SECRET = frozenset(("global", "group", "method", "route", "scope"))  # they identify no client
-_NOT_SENT = NEVER_SECRET | {"ip", "user", "user_or_ip"}
 MOST_KEPT = 255  # characters of an identity in a row
 MOST_SHOWN = 200  # characters of a value; a longer one is shown hashed
 LEAST_FOR_HINT = 12  # characters of a value; the last four of a shorter one would reveal too much
@@ -50,7 +49,8 @@ def stored(part: str) -> str:
     """A typed value that a person has written, as it may be stored: like `shown`, but a hash stays as it is, and so does a
     range of addresses, since the hash of a range matches no client's hash.
     """
-    return part if is_hashed(part) or _is_range(part) else _shown(part)
+    kind, _, value = part.partition(":")
+    return part if is_hashed(part) or (kind == "ip" and not is_one_client(value)) else _shown(part)
 
 
 def forms(part: str) -> tuple[str, ...]:
@@ -95,30 +95,13 @@ def is_secret(kind: str, name: str) -> bool:
     return kind in ALWAYS_SECRET or _looks_secret(f"HTTP_{name.replace('-', '_')}" if kind == "header" else name or kind)
 
 
-def kept_as_sent(key: str) -> list[str]:
-    """The parts of a key whose values are stored as clients send them; addresses and users are what they are."""
-    parts = [
-        ALIASES.get(kind, kind) + colon + name for kind, colon, name in (part.strip().partition(":") for part in key.split("+"))
-    ]
-    return [part for part in parts if part not in _NOT_SENT and not _is_hidden(*part.partition(":")[::2])]
-
-
-def _is_hidden(kind: str, name: str) -> bool:
-    mode = conf.current().anonymize
-    return kind not in NEVER_SECRET and (mode == "all" or (mode == "secrets" and is_secret(kind, name)))
-
-
 def _shown(part: str) -> str:
     kind, name, value = kind_and_name(part)
-    if _is_hidden(kind, name):
+    mode = conf.current().anonymize
+    if kind not in NEVER_SECRET and (mode == "all" or (mode == "secrets" and is_secret(kind, name))):
         return hashed(part)
     # Direction marks and line breaks would mislead a reader; NUL and lone surrogates break the database.
     return part if len(value) <= MOST_SHOWN and part.isprintable() and not is_hashed(part) else hashed(part)
-
-
-def _is_range(part: str) -> bool:
-    kind, _, value = part.partition(":")
-    return kind == "ip" and not is_one_client(value)
 
 
 @lru_cache(maxsize=1024)

@@ -1,22 +1,32 @@
-"""A key, ``ip+post:username``, parsed once into functions of the request."""
+"""A key, ``ip+post:username``, parsed once into functions of the request; and identities as callers write them, ``user:42``."""
 
-from collections.abc import Awaitable, Callable
+import difflib
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from django.http import HttpRequest
 
 from ratewindow.conf import site_functions
 from ratewindow.identity import address, custom_keys, request_attributes
-from ratewindow.identity.body_fields import either, in_json, post
-from ratewindow.identity.custom_keys import CustomKey
-from ratewindow.identity.jwt_claims import claim
-from ratewindow.identity.normalise import Normaliser, as_sent, normalised
-from ratewindow.identity.scope import scope
-from ratewindow.identity.sent_fields import Extractor, cookie, header, query
-from ratewindow.identity.typed_values import ALIASES, MOST_PARTS, check_number
+from ratewindow.identity.address import masked_address
+from ratewindow.identity.custom_keys import CustomKey, scope
+from ratewindow.identity.typed_values import (
+    ALIASES,
+    MOST_PARTS,
+    MOST_WITH_SCOPE,
+    TEXTS,
+    Extractor,
+    Normaliser,
+    as_sent,
+    check_number,
+    normalised,
+    scope_first,
+    typed,
+)
 from ratewindow.limiter.keys import joined
-from ratewindow.limiter.problem import Problem
+from ratewindow.limiter.problem import Problem, translatable
 
 Loader = Callable[[HttpRequest], Awaitable[None]]
 
@@ -36,17 +46,19 @@ _LOADERS: dict[str, Loader] = {
     "user_or_ip": request_attributes.load_user,
     "session": request_attributes.load_session,
 }
-_NAMED: dict[str, tuple[Callable[[str, Normaliser], Extractor], str]] = {  # and a name for example
-    "header": (header, "x-api-key"),
-    "cookie": (cookie, "basket"),
-    "query": (query, "token"),
-    "post": (post, "username"),
-    "json": (in_json, "user.email"),
-    "body": (either, "username"),
-    "jwt": (claim, "tenant"),
+_NAMED = {  # each with a name for example
+    "header": "x-api-key",
+    "cookie": "basket",
+    "query": "token",
+    "post": "username",
+    "json": "user.email",
+    "body": "username",
+    "jwt": "tenant",
 }
 _TOKEN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 MOST_NAME = 100  # characters
+_EXAMPLES = translatable("user:42 or ip:203.0.113.9")
+EXACT = frozenset(("user", "session", "route", "path", "method", "scope"))  # kinds that are never normalised
 
 
 @dataclass(frozen=True)
@@ -89,14 +101,10 @@ def recipe(key: str, normalise: bool = False) -> Recipe:
 @lru_cache(maxsize=1024)
 def _parsed(key: str, normalise: bool, version: int) -> Recipe:
     normaliser = normalised if normalise else as_sent
-    parts, loaders = [], []
     check_number(key.count("+") + 1, MOST_PARTS)
-    for part in key.split("+"):
-        extractor, loader = _extractor(part.strip(), normaliser)
-        parts.append(extractor)
-        if loader is not None and loader not in loaders:
-            loaders.append(loader)
-    return Recipe(key, tuple(parts), tuple(loaders), normaliser)
+    found = [_extractor(part.strip(), normaliser) for part in key.split("+")]
+    loaders = dict.fromkeys(loader for _, loader in found if loader is not None)
+    return Recipe(key, tuple(extractor for extractor, _ in found), tuple(loaders), normaliser)
 
 
 def _extractor(part: str, normaliser: Normaliser) -> tuple[Extractor, Loader | None]:
@@ -105,10 +113,12 @@ def _extractor(part: str, normaliser: Normaliser) -> tuple[Extractor, Loader | N
     kind, colon, name = part.partition(":")
     kind = ALIASES.get(kind, kind)
     if colon and kind in _NAMED:
-        make, example = _NAMED[kind]
         if not _is_name(kind, name):
+            example = _NAMED[kind]
             raise Problem("{part!r} has no valid name: write for example {kind}:{example}", part=part, kind=kind, example=example)
-        return make(name.lower() if kind == "header" else name, normaliser), None
+        from ratewindow.identity.sent_fields import MAKERS  # with the first such key
+
+        return MAKERS[kind](name.lower() if kind == "header" else name, normaliser), None
     key = custom_keys.find(part)
     if key is not None:
         return _extractor_of(key, normaliser)
@@ -151,3 +161,50 @@ def _is_name(kind: str, name: str) -> bool:
         return bool(name) and set(name.lower()) <= _TOKEN
     forbidden = {" "} if kind == "jwt" else {" ", ":"}  # names of claims may be URLs
     return 0 < len(name) <= MOST_NAME and name.isprintable() and not set(name) & forbidden
+
+
+def parse_identity(who: str | tuple[str, ...], normaliser: Normaliser = as_sent) -> str:
+    """The identity that requests of this client have: ``ip:2001:db8::1`` becomes its network.
+
+    `normaliser` is that of the rule's recipe. Raises ValueError.
+    """
+    parts: Sequence[Any] = scope_first(who) if isinstance(who, tuple | list) and who else [who]
+    check_number(len(parts), MOST_WITH_SCOPE)
+    values = [_parse_value(part, normaliser) for part in parts]
+    return values[0] if len(values) == 1 else joined(values)
+
+
+def _parse_value(value: str, normaliser: Normaliser) -> str:
+    kind, colon, rest = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if value == "global":
+        return value
+    if not (kind and colon and rest):
+        raise Problem(
+            "{who!r} is not an identity: write its kind and value, such as {examples}, or give the request",
+            who=value,
+            examples=_EXAMPLES,
+        )
+    if kind == "ip":
+        return f"ip:{masked_address(rest)}"
+    kind = ALIASES.get(kind, kind)
+    if kind not in TEXTS:
+        if kind not in EXACT and (near := _nearest_kind(kind)):
+            raise Problem("{who!r} is of an unknown kind: did you mean {near}:{rest}?", who=value, near=near, rest=rest)
+        return value if kind in EXACT or normaliser is as_sent else f"{kind}:{normaliser(rest)}"
+    name, _, sent = rest.partition(":")
+    part = typed(f"{kind}:{name.lower() if kind == 'header' else name}:", sent, normaliser)
+    if part is None:
+        raise Problem(
+            "{who!r} is not an identity: write kind, name and value, such as {kind}:{name}:value",
+            who=value,
+            kind=kind,
+            name=name or "name",
+        )
+    return part
+
+
+@lru_cache(maxsize=1024)
+def _nearest_kind(kind: str) -> str:
+    """The built-in kind that is one letter off; empty if there is none, or if the kind is a key of the site."""
+    near = difflib.get_close_matches(kind, ("ip", *EXACT, *TEXTS), n=1, cutoff=0.8)
+    return near[0] if near and custom_keys.find(kind) is None else ""

@@ -1,12 +1,16 @@
-"""Keys from attributes of the request: its address, user, session, route, path and method; and the key ``global``."""
+"""Keys from attributes of the request: its address, user, session, route, path and method, and the key ``global``."""
 
+from contextlib import nullcontext
 from typing import Any
 
+from django.conf import settings
+from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.http import HttpRequest
+from django.urls import Resolver404, ResolverMatch, get_resolver
+from django.utils import translation
 
 from ratewindow.conf import site_functions
 from ratewindow.identity.address import ip
-from ratewindow.identity.routes import match_of, route_of
 
 METHODS = frozenset("GET POST PUT PATCH DELETE OPTIONS TRACE CONNECT".split())
 _USER, _SESSION = "user (the site's authentication)", "session (the site's sessions)"
@@ -36,8 +40,6 @@ def user(request: HttpRequest) -> str | None:
     except Exception as error:  # the site's sessions, database and backends
         report_failure(request, _USER, error)
         return None
-    if site_functions.failing:
-        site_functions.worked("key", _USER)
     return f"user:{key}" if key is not None else None
 
 
@@ -60,8 +62,6 @@ def session(request: HttpRequest) -> str | None:
     except Exception as error:  # the site's sessions
         report_failure(request, _SESSION, error)
         return None
-    if site_functions.failing:
-        site_functions.worked("key", _SESSION)
     return f"session:{key}" if key is not None else None
 
 
@@ -73,9 +73,7 @@ def _is_in_signed_cookie(found: Any) -> bool:
 
 async def load_user(request: HttpRequest) -> None:
     """Load the user without blocking the event loop. Django REST framework has authenticated its request already."""
-    if original(request) is not request:
-        return
-    auser = getattr(request, "auser", None)
+    auser = getattr(request, "auser", None) if original(request) is request else None
     if auser is not None:
         try:
             request.user = await auser()
@@ -112,3 +110,42 @@ def method(request: HttpRequest) -> str:
     """The method; HEAD counts as GET, and all unknown methods as one."""
     sent = "GET" if request.method == "HEAD" else request.method
     return f"method:{sent}" if sent in METHODS else "method:OTHER"
+
+
+def route_of(request: HttpRequest) -> str | None:
+    """The view name of this request: ``login``, ``shop:checkout``, or ``shop.views.cart`` if the pattern has no name.
+    None if no pattern matches: a 404, or a redirect by APPEND_SLASH.
+    """
+    match = match_of(request)
+    return match.view_name if match is not None else None
+
+
+def match_of(request: HttpRequest) -> ResolverMatch | None:
+    """The match that Django has found for this request, or will find after the middlewares; None if no pattern matches."""
+    if request.resolver_match is not None:
+        return request.resolver_match
+    target = (request.path_info, getattr(request, "urlconf", None))
+    cached: tuple[Any, ResolverMatch | None] | None = getattr(request, "_ratewindow_match", None)
+    if cached is None or cached[0] != target:  # a middleware may have given the request another URLconf since
+        cached = (target, resolved(*target))
+        request._ratewindow_match = cached  # type: ignore[attr-defined]
+    return cached[1]
+
+
+def resolved(path: str, urlconf: Any) -> ResolverMatch | None:
+    """Resolved in the language of the path, which Django's LocaleMiddleware may activate only after our middleware."""
+    resolver, active = get_resolver(urlconf), translation.get_language()
+    for language in dict.fromkeys((_language_of(path, urlconf) or active, active)):
+        with nullcontext() if language in (None, active) else translation.override(language):
+            try:
+                return resolver.resolve(path)
+            except Resolver404:
+                continue
+    return None
+
+
+def _language_of(path: str, urlconf: Any) -> str | None:
+    used, default_has_prefix = is_language_prefix_patterns_used(urlconf)
+    if not used:
+        return None
+    return translation.get_language_from_path(path) or (None if default_has_prefix else settings.LANGUAGE_CODE)

@@ -1,16 +1,38 @@
-"""The parts of an identity as text: ``kind:value`` or ``kind:name:value``, made and taken apart."""
+"""The parts of an identity as text: ``kind:value`` or ``kind:name:value``, made, normalised and taken apart."""
 
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Callable, Iterable
 
-from ratewindow.identity.normalise import Normaliser, as_sent
+from django.http import HttpRequest
+
 from ratewindow.limiter.problem import Problem
 
+Extractor = Callable[[HttpRequest], str | None]
+Normaliser = Callable[[str], str]
+MOST_NORMALISED = 1024  # characters; NFKC of a longer text takes long, and no name or address is as long
 TEXTS = ("header", "cookie", "query", "post", "json", "body", "jwt")  # kinds with a name: post:username:ann
 ALIASES = {"get": "query"}
 MOST_PARTS = 6  # of a key: a row may have each part in clear or hashed, so each doubles the texts to look for
 MOST_WITH_SCOPE = MOST_PARTS + 1  # of an identity
 _LENGTH = re.compile(r"(\d{1,7}):")
+
+
+def as_sent(text: str) -> str:
+    return text
+
+
+def normalised(text: str) -> str:
+    """The text with blanks stripped and collapsed, case folded, in NFKC: ``" Ann@Example.com"`` is ``"ann@example.com"``.
+
+    A text longer than `MOST_NORMALISED` characters keeps its Unicode form.
+    """
+    text = " ".join(text.split()).casefold()
+    if text.isascii() or len(text) > MOST_NORMALISED:
+        return text
+    # Twice: NFKC may produce capitals, and folding these may leave the text in another form.
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(text.split())
 
 
 def typed(prefix: str, sent: str | None, normaliser: Normaliser) -> str | None:

@@ -1,14 +1,17 @@
-"""Arguments of the limiter in their rarer forms, an identity in several parts or one window alone; and the caller's own
-clock, for tests and replays."""
+"""What the limiter is asked, brought into form: costs, the rarer forms of an identity and of windows, the caller's own clock,
+and checks that share windows."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
+from ratewindow.limiter.algorithms import MOST_UNIT_MS, algorithm
 from ratewindow.limiter.keys import joined
-from ratewindow.limiter.types import Window
+from ratewindow.limiter.types import Check, Window
 
 Identity = str | tuple[str, ...]
 Windows = Window | Iterable[Window]
 MOST_MS = 2**47  # in the year 6429: buckets are numbered with six bytes, and calendars end before the year 10000
+MOST_COST = 1_000_000  # of what a log is charged at once, which keeps that many units and no more
+MOST_UNITS = MOST_UNIT_MS  # that can be counted at all
 
 
 def identity_of(given: object) -> str:
@@ -49,3 +52,58 @@ def whole_ms_of(clock_ms: Callable[[], float]) -> Callable[[], int]:
         return whole
 
     return now_ms
+
+
+def check_cost(cost: int, most: int = MOST_UNITS, name: str = "cost") -> int:
+    """The cost itself; ValueError when it is no whole number of units from 0 to `most`."""
+    if not isinstance(cost, int) or isinstance(cost, bool) or not 0 <= cost <= most:
+        raise ValueError(f"{name} {cost!r}: write a whole number from 0 to {most}")
+    return cost
+
+
+def payable(check: Check) -> Check:
+    """The check, with no more units than one call may charge whatever the limits are."""
+    return check._replace(cost=min(check.cost, *map(most_charge, check.windows)))
+
+
+def most_charge(window: Window) -> int:
+    """A log keeps each unit, and all else is counted exactly."""
+    keeps_each = algorithm(window.algorithm).most_limit is not None
+    return MOST_COST if keeps_each else max(MOST_COST, MOST_UNITS // window.period_ms)
+
+
+def merged(checks: list[Check]) -> list[Check]:
+    """The checks with no state key twice: one window met twice is charged once, with the larger cost.
+
+    Of two limits on one count the stricter holds. An enforcing check wins over one in shadow. A check that is left
+    without windows is answered by the one that took them, and has gone from the list.
+    """
+    keys = [key for check in checks for key in check.keys]
+    if len(keys) == 1 or len(set(keys)) == len(keys):
+        return checks
+    cost = {key: max(check.cost for check in checks if key in check.keys) for key in keys}
+    taken: set[str] = set()
+    kept = []
+    for check in sorted(checks, key=lambda check: not check.enforce):
+        met: dict[str, list[Window]] = {}
+        for window, key in zip(check.windows, check.keys, strict=True):
+            if key not in taken:
+                met.setdefault(key, []).append(window)
+        taken.update(met)
+        if met:
+            own = dict(each for key, windows in met.items() for each in _strictest(key, windows))
+            kept.append(check._replace(windows=tuple(own.values()), keys=tuple(own), cost=max(cost[key] for key in met)))
+    return kept
+
+
+def _strictest(key: str, windows: list[Window]) -> Iterator[tuple[str, Window]]:
+    """Of windows with one state the one that admits nothing which another would refuse.
+
+    Of two buckets, one with the lower limit and one with the smaller burst, neither is: one level cannot drain at two
+    rates, so each has its own.
+    """
+    least, kept = None, 0
+    for window in sorted(windows, key=lambda window: (window.limit, window.burst or 0)):
+        if least is None or (least.limit and window.burst and least.burst and window.burst < least.burst):
+            yield f"{key}:{kept}" if kept else key, window
+            least, kept = window, kept + 1

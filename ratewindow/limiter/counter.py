@@ -6,20 +6,19 @@ knows, and agrees with the limiter on what a window is.
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, cast
+from typing import cast
 
 from ratewindow.limiter.algorithms.sliding_window import width
-from ratewindow.limiter.arguments import whole_ms_of
+from ratewindow.limiter.arguments import MOST_UNITS, check_cost
 from ratewindow.limiter.durations import parse_duration, unit_ms
 from ratewindow.limiter.keys import identity_tag
-from ratewindow.limiter.limiter import AsyncStore, Store
+from ratewindow.limiter.limiter import OnStore, Store
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.redis.store_for import AnyClient, store_of
+from ratewindow.limiter.redis.store import AnyClient
 from ratewindow.limiter.reply import Reply
 from ratewindow.limiter.types import Check, What, Window
 
 FEWEST_BUCKETS, MOST_BUCKETS = 60, 1000
-MOST_UNITS = 2**52  # counted exactly, here and in Redis
 
 
 class _Boundless(Window):
@@ -29,7 +28,7 @@ class _Boundless(Window):
         Window(0, self.period_ms, buckets=self.buckets)  # names a bad period or number of buckets
 
 
-class SlidingCounter:
+class SlidingCounter(OnStore):
     """Counts what was added in the last `length` `unit`\\ s; ``SlidingCounter("1d2h3m4s")`` is as good.
 
     >>> counter = SlidingCounter(5, "seconds", name="logins")
@@ -59,7 +58,7 @@ class SlidingCounter:
         unit: str | None = None,
         *,
         name: str = "calls",
-        store: Store | AsyncStore | AnyClient | None = None,
+        store: Store | AnyClient | None = None,
         buckets: int | None = None,
         clock_ms: Callable[[], float] | None = None,
         prefix: str = "rwc",
@@ -77,8 +76,7 @@ class SlidingCounter:
         self.resolution_ms = width(window)
         key = f"{prefix}:{window.tag}:{identity_tag(name)}"
         self._check = Check(name, (window,), (key,))
-        self._store: Any = MemoryStore() if store is None else store_of(store)
-        self._clock_ms = whole_ms_of(clock_ms) if clock_ms is not None else None
+        super().__init__(MemoryStore() if store is None else store, clock_ms)
 
     def add(self, n: int = 1) -> int:
         """Count `n` more, a whole number from 0; how many it are now."""
@@ -105,24 +103,10 @@ class SlidingCounter:
         await self._answer(self._store.reset(self._check.keys))
 
     def _charge(self, n: int) -> "tuple[list[Check], What, int | None]":
-        if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n <= MOST_UNITS:
-            raise ValueError(f"n {n!r}: write a whole number from 0 to {MOST_UNITS}")
-        return [self._check._replace(cost=n)], "charge", self._now_ms()
+        return [self._check._replace(cost=check_cost(n, name="n"))], "charge", self._now_ms()
 
     def _look(self) -> "tuple[list[Check], What, int | None]":
         return [self._check._replace(cost=0)], "peek", self._now_ms()
-
-    def _now_ms(self) -> int | None:
-        return self._clock_ms() if self._clock_ms else None
-
-    def _called(self) -> Any:
-        """The store, for a caller who will not await its answers."""
-        if self._store.is_async:
-            raise TypeError("this counter has an asynchronous store: await aadd(), aget() and aclear()")
-        return self._store
-
-    async def _answer(self, answer: Any) -> Any:
-        return await answer if self._store.is_async else answer
 
 
 def _used(reply: Reply) -> int:

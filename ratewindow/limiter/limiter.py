@@ -1,73 +1,62 @@
-"""The limiter without Django: identities, windows, a store, a decision."""
+"""The limiter without Django: identities, windows, a store, a decision; and one call for one question: may this user do this
+once more?"""
 
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from ratewindow.limiter.algorithms import algorithm
-from ratewindow.limiter.algorithms.base import MOST_UNIT_MS
-from ratewindow.limiter.arguments import Identity, Windows, identity_of, whole_ms_of, windows_of
+from ratewindow.limiter.arguments import (
+    Identity,
+    Windows,
+    check_cost,
+    identity_of,
+    merged,
+    most_charge,
+    whole_ms_of,
+    windows_of,
+)
 from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.merging import merged
-from ratewindow.limiter.redis.store_for import AnyClient, store_of
-from ratewindow.limiter.refusals import BELIEVED_MS, Refusals
-from ratewindow.limiter.reply import Reply, decision
+from ratewindow.limiter.redis.store import AnyClient, store_name, store_of
+from ratewindow.limiter.reply import BELIEVED_MS, Refusals, Reply, decision
 from ratewindow.limiter.types import Check, Decision, Refunds, What, Window, check_number
-
-MOST_COST = 1_000_000  # of what a log is charged at once, which keeps that many units and no more
-MOST_UNITS = MOST_UNIT_MS  # that can be counted at all
 
 
 class Store(Protocol):
-    """Where the counts are. `run` decides all checks at once and answers as ``lua/decide.lua`` states."""
+    """Where the counts are. `run` decides all checks at once and answers as ``lua/decide.lua`` states; where the store
+    `is_async`, answers are awaited."""
 
     @property
     def is_async(self) -> bool: ...
 
-    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Reply: ...
-    def refund(self, refunds: Refunds, now_ms: int | None = None) -> None: ...
-    def reset(self, keys: Sequence[str]) -> None: ...
+    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Any: ...
+    def refund(self, refunds: Refunds, now_ms: int | None = None) -> Any: ...
+    def reset(self, keys: Sequence[str]) -> Any: ...
 
 
-class AsyncStore(Protocol):
-    """`Store` with answers that are awaited."""
+class OnStore:
+    """What asks a store of either kind, by its clock or the caller's."""
 
-    @property
-    def is_async(self) -> bool: ...
+    def __init__(self, store: Store | AnyClient, clock_ms: Callable[[], float] | None) -> None:
+        self._store: Any = store_of(store)
+        self._clock_ms = whole_ms_of(clock_ms) if clock_ms is not None else None
 
-    def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Awaitable[Reply]: ...
-    def refund(self, refunds: Refunds, now_ms: int | None = None) -> Awaitable[object]: ...
-    def reset(self, keys: Sequence[str]) -> Awaitable[None]: ...
+    def _called(self) -> Any:
+        """The store, for a caller who will not await its answers."""
+        if self._store.is_async:
+            raise TypeError(f"this {type(self).__name__} has an asynchronous store: await its methods that begin with an a")
+        return self._store
 
+    async def _answer(self, answer: Any) -> Any:
+        return await answer if self._store.is_async else answer
 
-def check_cost(cost: int, most: int = MOST_UNITS) -> int:
-    """The cost itself; ValueError when it is no whole number of units from 0 to `most`."""
-    if not isinstance(cost, int) or isinstance(cost, bool) or not 0 <= cost <= most:
-        raise ValueError(f"cost {cost!r}: write a whole number from 0 to {most}")
-    return cost
-
-
-def payable(check: Check) -> Check:
-    """The check, with no more units than one call may charge whatever the limits are."""
-    return check._replace(cost=min(check.cost, *map(_most_charge, check.windows)))
+    def _now_ms(self) -> int | None:
+        return self._clock_ms() if self._clock_ms else None
 
 
-def _most_charge(window: Window) -> int:
-    """A log keeps each unit, and all else is counted exactly."""
-    keeps_each = algorithm(window.algorithm).most_limit is not None
-    return MOST_COST if keeps_each else max(MOST_COST, MOST_UNITS // window.period_ms)
-
-
-def _check_penalty(penalty_ms: int) -> int:
-    if not isinstance(penalty_ms, int) or isinstance(penalty_ms, bool) or not 0 <= penalty_ms <= MOST_UNIT_MS:
-        raise ValueError(f"penalty_ms {penalty_ms!r}: write a whole number of milliseconds from 0 to {MOST_UNIT_MS}")
-    return penalty_ms
-
-
-class Limiter:
+class Limiter(OnStore):
     """Limits identities on a store; on an asynchronous one await `ahit`, `apeek` and so on.
 
     >>> limiter = Limiter(MemoryStore())
@@ -87,14 +76,13 @@ class Limiter:
 
     def __init__(
         self,
-        store: Store | AsyncStore | AnyClient,
+        store: Store | AnyClient,
         *,
         clock_ms: Callable[[], float] | None = None,
         prefix: str = "rwl",
         believed_ms: int = BELIEVED_MS,
     ) -> None:
-        self._store: Any = store_of(store)
-        self._clock_ms = whole_ms_of(clock_ms) if clock_ms is not None else None
+        super().__init__(store, clock_ms)
         self._prefix = prefix
         self._refusals = Refusals(0 if isinstance(self._store, MemoryStore) else believed_ms, self._clock_ms)
 
@@ -147,9 +135,7 @@ class Limiter:
     def acquire(self, identity: Identity, windows: Windows, cost: int = 1, *, timeout_s: float) -> Decision:
         """`hit`, waiting for its turn, but not beyond `timeout_s`: then, or when its turn would come later, refused."""
         deadline_s, windows = _deadline_s(timeout_s), windows_of(windows)  # an iterator is read once, but checked more often
-        while not (answer := self.hit(identity, windows, cost)):
-            if not _worth_waiting(answer, deadline_s):
-                break
+        while not (answer := self.hit(identity, windows, cost)) and _worth_waiting(answer, deadline_s):
             time.sleep(answer.retry_after or 0)
         return answer
 
@@ -199,9 +185,7 @@ class Limiter:
     async def aacquire(self, identity: Identity, windows: Windows, cost: int = 1, *, timeout_s: float) -> Decision:
         """`acquire` on an asynchronous store."""
         deadline_s, windows = _deadline_s(timeout_s), windows_of(windows)  # an iterator is read once, but checked more often
-        while not (answer := await self.ahit(identity, windows, cost)):
-            if not _worth_waiting(answer, deadline_s):
-                break
+        while not (answer := await self.ahit(identity, windows, cost)) and _worth_waiting(answer, deadline_s):  # noqa: ASYNC110
             await asyncio.sleep(answer.retry_after or 0)
         return answer
 
@@ -228,18 +212,6 @@ class Limiter:
             self._refusals.learn(checks, reply, asked_ms)
         return answer
 
-    async def _answer(self, answer: Any) -> Any:
-        return await answer if self._store.is_async else answer
-
-    def _called(self) -> Any:
-        """The store, for a caller who will not await its answers."""
-        if self._store.is_async:
-            raise TypeError("this limiter has an asynchronous store: await ahit(), apeek() and so on")
-        return self._store
-
-    def _now_ms(self) -> int | None:
-        return self._clock_ms() if self._clock_ms else None
-
     def _checks(self, identity: Any, windows: Any, cost: int, penalty_ms: int = 0, count_refused: bool = False) -> list[Check]:
         if not windows:
             raise ValueError("no windows: give at least one, such as Window(10, period_ms=1000)")
@@ -254,7 +226,7 @@ class Limiter:
             if usual == (identity, windows):
                 raise
             return self._checks(*usual, cost, penalty_ms, count_refused)
-        lock = self._lock_key(windows, who) if _check_penalty(penalty_ms) else ""
+        lock = self._lock_key(windows, who) if check_cost(penalty_ms, name="penalty_ms") else ""
         check = Check("limiter", tuple(windows), keys, check_cost(cost), True, count_refused, penalty_ms, lock)
         if len(keys) == 1:
             return [check]
@@ -281,7 +253,7 @@ class Limiter:
 def _chargeable(checks: list[Check]) -> list[Check]:
     """The checks themselves; ValueError when they cost more than may be charged without asking whether there is room."""
     for check in checks:
-        check_cost(check.cost, min(map(_most_charge, check.windows)))
+        check_cost(check.cost, min(map(most_charge, check.windows)))
     return checks
 
 
@@ -293,3 +265,49 @@ def _deadline_s(timeout_s: float) -> float:
 
 def _worth_waiting(refused: Decision, deadline_s: float) -> bool:
     return refused.retry_after is not None and time.monotonic() + refused.retry_after <= deadline_s
+
+
+_this_process = MemoryStore()
+
+
+def is_action_allowed(user_id: object, action: str, period_s: float, max_count: int, *, store: Store | None = None) -> bool:
+    """Whether the user may do the action now, and if so, counts it; at most `max_count` times in any `period_s` seconds.
+
+    >>> [is_action_allowed(42, "reply", 60, 3) for _ in range(5)]
+    [True, True, True, False, False]
+
+    Exact, by ``sliding_log``, also for many calls within a millisecond; what is refused is not counted.
+    Without a `store` the actions are counted in this process alone: give a `RedisStore` to share them, and
+    give the same one each time. Users differ by the text of `user_id`: 42 and "42" are one user. For more than
+    yes or no, such as how long to wait, see `Limiter.hit`. ValueError names a bad period or count.
+    """
+    return _limiter(store).hit(_identity(user_id, action), [_window(period_s, max_count)]).allowed
+
+
+async def ais_action_allowed(
+    user_id: object, action: str, period_s: float, max_count: int, *, store: Store | None = None
+) -> bool:
+    """`is_action_allowed`, awaited; the `store` may be an asynchronous one, such as `AsyncRedisStore`."""
+    return (await _limiter(store).ahit(_identity(user_id, action), [_window(period_s, max_count)])).allowed
+
+
+def _limiter(store: Store | None) -> Limiter:
+    if store is not None and not hasattr(store, "run"):  # a store made here would be a new one at each call
+        raise TypeError(
+            f"{type(store).__name__} is not a store: make a {store_name(store) or 'RedisStore'} of the client once, and pass that"
+        )
+    return Limiter(_this_process if store is None else store, prefix="rwa")
+
+
+def _identity(user_id: object, action: str) -> str:
+    return repr((str(user_id), action))
+
+
+def _window(period_s: float, max_count: int) -> Window:
+    try:
+        period_ms = 0 if isinstance(period_s, bool) else round(period_s * 1000)
+    except (TypeError, ValueError, OverflowError):
+        period_ms = 0
+    if period_ms <= 0:
+        raise ValueError(f"period_s {period_s!r}: write a number of seconds, such as 60 or 0.5")
+    return Window(max_count, period_ms=period_ms, algorithm="sliding_log")

@@ -6,8 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ratewindow.limiter.algorithms import algorithm
-from ratewindow.limiter.algorithms.base import Reading
+from ratewindow.limiter.algorithms import Reading, algorithm
 from ratewindow.limiter.arguments import whole_ms_of
 from ratewindow.limiter.forks import renew_lock_after_fork
 from ratewindow.limiter.reply import NO_VERDICT, Answer, Reply, tells_verdict
@@ -27,7 +26,7 @@ class MemoryStore:
 
     def __init__(self, most_keys: int = 100_000, clock_ms: Callable[[], float] | None = None) -> None:
         self.most_keys = most_keys
-        self._clock_ms = whole_ms_of(clock_ms) if clock_ms is not None else _system_ms
+        self._clock_ms = whole_ms_of(clock_ms) if clock_ms is not None else lambda: time.time_ns() // 1_000_000
         self._lock = threading.Lock()
         renew_lock_after_fork(self)
         self._states = _States()
@@ -64,21 +63,11 @@ class MemoryStore:
                         reading.refund(check.cost, charged_at_ms)
                         self._states.put(key, reading.stored)
 
-    def has_any(self, keys: Sequence[str]) -> bool:
-        """Whether there is a state of one of these keys."""
-        with self._lock:
-            return any(self._states.get(key) is not None for key in keys)
-
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these states."""
         with self._lock:
             for key in keys:
                 self._states.put(key, None)
-
-    def forget(self, is_over: Callable[[str, Any], bool]) -> None:
-        """Forget the states of which `is_over` says so, by key and state."""
-        with self._lock:
-            self._states.drop(is_over)
 
     def clear(self) -> None:
         with self._lock:
@@ -243,11 +232,6 @@ class _States:
         if key in self._ordinary:
             self._refused[key] = self._ordinary.pop(key)
 
-    def drop(self, is_over: Callable[[str, Any], bool]) -> None:
-        for states in (self._ordinary, self._refused):
-            for key in [key for key, state in states.items() if is_over(key, state)]:
-                del states[key]
-
     def shrink(self, most_keys: int) -> None:
         while len(self) > most_keys:
             crowded = len(self._refused) > most_keys // 2
@@ -265,7 +249,3 @@ class _Unchanged:
 
     def mark_refused(self, key: str) -> None:
         """Keep what there is."""
-
-
-def _system_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS, is_timezone
@@ -143,7 +143,6 @@ class Check(NamedTuple):
 
     With a penalty, a refusal by these windows locks the identity out for so long; `lock` is the key of that.
     A check that only looks refuses like any other and charges nothing: what it counts is known later.
-    With a `lease` a process may take so many units at once, and spend them by itself: see leases.py.
     """
 
     rule: str
@@ -155,13 +154,7 @@ class Check(NamedTuple):
     penalty_ms: int = 0
     lock: str = ""
     only_looks: bool = False
-    lease: int = 1
     identity: str = ""  # whose requests these are, for the caller's own counts: the limiter reads only `keys`
-
-    @property
-    def tells_verdict(self) -> bool:
-        """Whether the waits of its windows alone do not say if it refused."""
-        return self.counts_refused or self.penalty_ms > 0
 
 
 Refunds = Sequence[tuple[Check, Sequence[int | None]]]  # the cost of each check, and when each of its windows was charged
@@ -179,11 +172,6 @@ class WindowAnswer(NamedTuple):
     @property
     def refuses(self) -> bool:
         return self.wait_ms != 0
-
-    @property
-    def free_ms(self) -> int:
-        """Where nothing remains: when the cost fits or, if it did, one unit more. Not for a cost that never fits."""
-        return self.wait_ms or self.reset_ms
 
 
 class TooManyWindows(Problem):
@@ -212,17 +200,6 @@ def check_number(checks: Iterable[Check]) -> None:
         )
 
 
-class _Refunds:
-    """The lock of refunds: two of one decision at the same moment must not refund it twice."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        renew_lock_after_fork(self)
-
-
-_refunds = _Refunds()
-
-
 @dataclass(slots=True)
 class Decision:
     """What a request, or one rule of it, was answered. It is true when the request may pass.
@@ -246,16 +223,22 @@ class Decision:
     mode: str = "enforce"
     forced: bool = False  # it passed only because it was forced
     id: str = ""  # a short code of a refusal, also in the answer and the log
-    outcome: str = "passed"  # passed, would_refuse (in shadow), refused, or other: another rule refused
-    windows: tuple[WindowAnswer, ...] = ()
-    parts: tuple["Decision", ...] = ()
-    check: Check | None = None
-    refunded: int = 0  # units of the charge
-    later: tuple["Decision", ...] = ()  # what else was charged: once the cost was known, or before code asked again
-    at_s: float = 0.0  # this process's clock when the store was called
+    # What the limiter keeps for itself: what was charged, and how that came about.
+    outcome: str = field(default="passed", repr=False)  # would_refuse (in shadow), refused, or other: another rule refused
+    windows: tuple[WindowAnswer, ...] = field(default=(), repr=False)
+    parts: tuple["Decision", ...] = field(default=(), repr=False)  # of a request that meets several rules: that of each
+    check: Check | None = field(default=None, repr=False)
+    refunded: int = field(default=0, repr=False)  # units of the charge
+    # What else was charged: once the cost was known, or before code asked again.
+    later: tuple["Decision", ...] = field(default=(), repr=False)
+    at_s: float = field(default=0.0, repr=False)  # this process's clock when the store was called
     cause: str = ""  # why it was decided without the store, such as store:timeout
-    took_s: float = 0.0  # how long the store took to answer, or to fail; 0 where it was not called
-    made_by: Any = field(default=None, compare=False)  # the caller's own rule, of which `check` is what the limiter sees
+    took_s: float = field(default=0.0, repr=False)  # how long the store took to answer, or to fail; 0 where it was not called
+    # By the guard, a view, which decides itself whether to refuse, or code, which names a rule.
+    asked_by: str = field(default="guard", repr=False)
+    # The caller's own rule, of which `check` is what the limiter sees.
+    made_by: Any = field(default=None, compare=False, repr=False)
+    _lock: ClassVar[threading.Lock] = threading.Lock()  # two refunds of one at the same moment must not refund it twice
 
     def __bool__(self) -> bool:
         return self.allowed
@@ -263,14 +246,6 @@ class Decision:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied without `made_by`, which the caller may be unable to pickle."""
         return Decision, tuple(getattr(self, each.name) for each in fields(Decision) if each.name != "made_by")
-
-    def __repr__(self) -> str:
-        """What people look for, unless it is as usual: ``Decision(allowed=True, limit=5, remaining=4, rule='login')``."""
-        shown = [(name, getattr(self, name)) for name in _SHOWN]
-        usual = {"mode": "enforce", "forced": False}
-        words = [f"{name}={value!r}" for name, value in shown if value not in (None, "") and value != usual.get(name)]
-        rules = f", rules={[part.rule for part in self.parts]}" if len(self.parts) > 1 else ""
-        return f"{type(self).__name__}({', '.join(words)}{rules})"
 
     @property
     def decisions(self) -> tuple["Decision", ...]:
@@ -284,7 +259,7 @@ class Decision:
         newest charges first, without those made `later` if so wished. All refunds of one decision together are at most
         what it charged; a refusal, which may have been counted but bought nothing, has none."""
         refunds = []
-        with _refunds._lock:
+        with Decision._lock:
             for part in self.decisions:
                 left = cost
                 for charge in part._charges() if with_later else (part,):
@@ -302,7 +277,9 @@ class Decision:
     def _charges(self) -> list["Decision"]:
         """All charges that this stands for, the newest first; one that came before may have been raised since."""
         found = {id(each): each for late in (self, *reversed(self.later)) for each in (*reversed(late.later), late)}
-        return sorted(found.values(), key=_charged_at_ms, reverse=True)
+        return sorted(
+            found.values(), key=lambda charge: max((each.charged_at_ms for each in charge.windows), default=-1), reverse=True
+        )
 
     @classmethod
     def of(cls, parts: Iterable["Decision"]) -> "Decision":
@@ -336,11 +313,7 @@ class Decision:
         )
 
 
-_SHOWN = "allowed limit remaining retry_after reset_after rule window reason mode forced id cause".split()
-
-
-def _charged_at_ms(charge: Decision) -> int:
-    return max((answer.charged_at_ms for answer in charge.windows), default=-1)
+renew_lock_after_fork(Decision)
 
 
 def _wait(part: Decision) -> float:

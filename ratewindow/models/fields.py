@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.apps import apps
@@ -12,8 +12,8 @@ from django.db import migrations, models
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
-from ratewindow.conf.translation import translated
-from ratewindow.limiter.algorithms.base import DAY_MS, MOST_UNIT_MS
+from ratewindow.conf.in_words import translated
+from ratewindow.limiter.algorithms import DAY_MS, MOST_UNIT_MS
 from ratewindow.limiter.durations import EXAMPLES, format_duration, parse_duration
 from ratewindow.overrides.subjects import parse_subject, stored
 
@@ -57,25 +57,12 @@ def to_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-if TYPE_CHECKING:
-    _DurationField = models.DurationField[Any, Any]
-    _CharField = models.CharField[Any, Any]
-    _DateTimeField = models.DateTimeField[Any, Any]
-else:
-    _DurationField = models.DurationField
-    _CharField = models.CharField
-    _DateTimeField = models.DateTimeField
-
-
-class PeriodFormField(forms.CharField):
+class PeriodFormField(forms.Field):
     def prepare_value(self, value: Any) -> str:
         return to_text(value)
 
-    def to_python(self, value: Any) -> timedelta | None:  # type: ignore[override]
-        return to_timedelta(value if isinstance(value, timedelta) else super().to_python(value))
-
-    def run_validators(self, value: Any) -> None:
-        """None: those of `CharField` need text, and `to_python` has checked the timedelta."""
+    def to_python(self, value: Any) -> timedelta | None:
+        return to_timedelta(value.strip() if isinstance(value, str) else value)
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         try:
@@ -84,17 +71,14 @@ class PeriodFormField(forms.CharField):
             return True
 
 
-class PeriodField(_DurationField):
+class PeriodField(models.DurationField):  # type: ignore[type-arg]
     """A `DurationField` that reads and writes ``10s``, ``1m``, ``2h30m``; a timedelta in Python."""
 
     def to_python(self, value: Any) -> timedelta | None:
         return to_timedelta(value)
 
-    def get_prep_value(self, value: Any) -> Any:
-        return super().get_prep_value(self.to_python(value))
-
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
-        return super().get_db_prep_value(value if prepared else self.get_prep_value(value), connection, prepared)
+        return super().get_db_prep_value(self.to_python(value), connection, prepared)
 
     def value_to_string(self, obj: models.Model) -> str:
         return to_text(self.value_from_object(obj))
@@ -105,7 +89,7 @@ class PeriodField(_DurationField):
         return models.Field.formfield(self, **options)
 
 
-class MomentField(_DateTimeField):
+class MomentField(models.DateTimeField):  # type: ignore[type-arg]
     """A `DateTimeField` whose values have a time zone in Python also if ``USE_TZ`` is False.
 
     Then the column has no zone in most databases and holds UTC, in which no hour occurs twice; forms and fixtures have
@@ -116,12 +100,6 @@ class MomentField(_DateTimeField):
         """As a `DateTimeField`: the column is the same, so migrations need not import this class."""
         name, _, arguments, options = super().deconstruct()
         return name, "django.db.models.DateTimeField", arguments, options
-
-    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        if self.auto_now or (self.auto_now_add and add):
-            setattr(model_instance, self.attname, time_zone.now())
-            return getattr(model_instance, self.attname)
-        return super().pre_save(model_instance, add)
 
     def to_python(self, value: Any) -> Any:
         moment = super().to_python(value)
@@ -147,7 +125,7 @@ class MomentField(_DateTimeField):
         return value if value is None else time_zone.as_the_site_has_it(time_zone.aware(value))
 
 
-class SubjectField(_CharField):
+class SubjectField(models.CharField):  # type: ignore[type-arg]
     """Text of a `Subject`, saved and looked up in its canonical form, with a secret only as a hash."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:

@@ -39,13 +39,3 @@ def edits(way: str, *, by: str = "", user: Any = None, reason: str = "", recorde
         yield
     finally:
         _current.reset(token)
-
-
-@contextmanager
-def code_edits(way: str) -> Iterator[None]:
-    """Edits within this block have this way if nothing else is known of them."""
-    if current() is not CODE:
-        yield
-        return
-    with edits(way):
-        yield

@@ -1,27 +1,105 @@
-"""The model of blocks, exemptions and other rates for some clients."""
+"""What overrides the rules: blocks, exemptions and other rates for some clients, and the switch that turns all limits off."""
 
-from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
-from django.db import models
+from django.db import models, transaction
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
-from ratewindow.conf.translation import translated
+from ratewindow.conf.in_words import translated
+from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.problem import Problem
-from ratewindow.limiter.rates import EXAMPLES as RATES
-from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.rates import EXAMPLES as RATES, parse_rates
 from ratewindow.models.fields import MomentField, SubjectField, user_field
-from ratewindow.models.override_manager import YEARS, OverrideManager
-from ratewindow.overrides.subjects import MOST_CHARACTERS, Subject, parse_subject, stored, users_in
+from ratewindow.models.rules import RateRule
+from ratewindow.overrides.subjects import MOST_CHARACTERS, Subject, parse_subject, stored, stored_forms, users_in
 from ratewindow.overrides.users import check_user
+from ratewindow.rules import code_rates
 from ratewindow.rules.rule import NAME_PATTERN, NAME_WORDS
 
-CONTAINS_AUTHOR, HAS_PASSED = "author", "passed"  # codes of errors
+CONTAINS_AUTHOR = "author"  # the code of an error
+
+
+MOST_DURATION = timedelta(days=10_000)
+KEPT = timedelta(days=30)  # after their end overrides can still be looked up
+YEARS = range(1900, 9000)  # of a start or an end: far enough from Python's bounds for any time zone
+
+
+def after(duration: str | timedelta, begin: datetime | None = None) -> datetime:
+    """The end of an override that begins then, or now. Raises ValidationError."""
+    try:
+        lasting_ms = parse_duration(duration)
+    except ValueError as error:
+        raise ValidationError({"expires_at": f"{translated(error)}."}) from None
+    if lasting_ms > MOST_DURATION / timedelta(milliseconds=1):
+        text = _("%(duration)s is too long: write at most %(days)dd, or no end at all.")
+        raise ValidationError({"expires_at": text % {"duration": duration, "days": MOST_DURATION.days}})
+    first = begin if begin and begin.year in YEARS else time_zone.now()  # another year is reported for itself
+    return first + timedelta(milliseconds=lasting_ms)
+
+
+class OverrideQuerySet(models.QuerySet["Override"]):
+    def in_force(self, now: datetime | None = None) -> "OverrideQuerySet":
+        now = now or time_zone.now()
+        return self.not_ended(now).exclude(starts_at__gt=now)
+
+    def not_ended(self, now: datetime | None = None) -> "OverrideQuerySet":
+        return self.exclude(expires_at__lte=now or time_zone.now())
+
+    def long_ended(self) -> "OverrideQuerySet":
+        """Those that ended more than `KEPT` ago."""
+        return self.filter(expires_at__lte=time_zone.now() - KEPT)
+
+    def naming(self, subject: Subject) -> "OverrideQuerySet":
+        """Those for exactly this subject, whatever ``ANONYMIZE`` was when they were saved.
+
+        As expressions, since the field would rewrite each form into the one that is saved today.
+        """
+        return self.filter(identity__in=[models.Value(text, models.CharField()) for text in sorted(stored_forms(subject))])
+
+    def end(self) -> int:
+        """End those that have not ended, one by one so that signals announce each; returns how many."""
+        now = time_zone.now()
+        with transaction.atomic(using=self.db):
+            lasting = list(self.not_ended(now))
+            for override in lasting:
+                override.expires_at = now
+                override.save(update_fields=["expires_at"])
+        return len(lasting)
+
+
+class OverrideManager(models.Manager["Override"]):
+    """`block`, `allow` and `rate` validate as the form does, and raise ValidationError with a dict by field."""
+
+    def get_queryset(self) -> OverrideQuerySet:
+        return OverrideQuerySet(self.model, using=self._db)
+
+    def in_force(self, now: datetime | None = None) -> OverrideQuerySet:
+        return self.get_queryset().in_force(now)
+
+    def block(self, identity: str, *, duration: str | timedelta | None = None, **fields: Any) -> "Override":
+        """Refuse every request, or those that meet ``rule=``: ``block("ip:203.0.113.0/24", duration="1h", reason="...")``."""
+        return self._make("block", identity, duration, fields)
+
+    def allow(self, identity: str, *, duration: str | timedelta | None = None, **fields: Any) -> "Override":
+        """Let every request pass, whatever rules and blocks say."""
+        return self._make("allow", identity, duration, fields)
+
+    def rate(self, identity: str, rate: str, *, duration: str | timedelta | None = None, **fields: Any) -> "Override":
+        """Apply another rate than the rules': ``rate("user:42", "1000/h", rule="api")``."""
+        return self._make("rate", identity, duration, {**fields, "rate": rate})
+
+    def _make(self, action: str, identity: str, duration: str | timedelta | None, fields: dict[str, Any]) -> "Override":
+        override = self.model(action=action, identity=identity, **fields)
+        if duration is not None:
+            override.expires_at = after(duration, override.starts_at)
+        override.full_clean()
+        override.save(using=self._db)
+        return override
 
 
 class Override(models.Model):
@@ -29,7 +107,7 @@ class Override(models.Model):
 
     class Action(models.TextChoices):
         BLOCK = "block", _("Block: refuse everything")
-        ALLOW = "allow", _("Let pass: no rule applies")
+        ALLOW = "allow", _("Exempt: no rule applies")
         RATE = "rate", _("Another rate")
 
     action = models.CharField(_("action"), max_length=8, choices=Action.choices)
@@ -59,8 +137,9 @@ class Override(models.Model):
         help_text=_("Where it was created: in the admin, by a command or by code."),
     )
     created_by = user_field("created_by_id", editable=False)
-    created_at = MomentField(_("created at"), auto_now_add=True)
-    changed_at = MomentField(_("changed at"), auto_now=True, db_index=True)
+    created_at = MomentField(_("created at"), default=time_zone.now, editable=False)
+
+    named = ""  # in words, once the admin has set it for messages to its user
 
     objects = OverrideManager()
 
@@ -79,13 +158,7 @@ class Override(models.Model):
 
     def __str__(self) -> str:
         """``block 17``: Django's log of the admin has this, and readers who may know of no override."""
-        return self._words(self.pk)
-
-    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
-        """Also updates `changed_at`, by which processes read only the rows that have changed."""
-        if update_fields is not None:
-            update_fields = {*update_fields, "changed_at"}
-        super().save(*args, update_fields=update_fields, **kwargs)
+        return self.named or self._words(self.pk)
 
     def words_for(self, who: str) -> str:
         """``block ip:203.0.113.x (login)``, with its client as the reader may see it."""
@@ -96,12 +169,20 @@ class Override(models.Model):
         texts = {self.Action.BLOCK: _("block %s"), self.Action.ALLOW: _("allow %s"), self.Action.RATE: _("rate %s")}
         return str(texts[self.Action(self.action)] % who) if self.action in texts else f"{self.action} {who}"
 
+    def unknown_rule(self) -> str:
+        """That there is no rule of the name that it has, which may be a mistake; otherwise empty."""
+        if not self.rule or self.rule in code_rates.names() or RateRule.objects.filter(name=self.rule).exists():
+            return ""
+        return _("There is no rule %r yet: this applies once there is one.") % self.rule
+
+    def until(self) -> str:
+        """``until 14:20``, with the date unless it is today, or ``until somebody ends it``."""
+        return _("until %s") % time_zone.in_short(self.expires_at) if self.expires_at else str(_("until somebody ends it"))
+
     @property
     def state(self) -> str:
         """``in force``, ``waiting`` for its start, or ``ended``."""
-        return self.state_at(time_zone.now())
-
-    def state_at(self, now: datetime) -> str:
+        now = time_zone.now()
         if self.expires_at is not None and self.expires_at <= now:
             return "ended"
         return "waiting" if self.starts_at is not None and self.starts_at > now else "in force"
@@ -147,19 +228,15 @@ class Override(models.Model):
 
     def _clean_time(self, errors: dict[str, Any]) -> None:
         for field in ("starts_at", "expires_at"):
-            at = getattr(self, field)
-            if at is not None and at.year not in YEARS:
-                errors[field] = _("This is not a valid time: choose one from %(first)d to %(last)d, or leave it empty.") % {
-                    "first": YEARS.start,
-                    "last": YEARS.stop - 1,
-                }
+            if (at := getattr(self, field)) is not None and at.year not in YEARS:
+                errors[field] = _("This is not a valid time: choose another one, or leave it empty.")
                 return
         if self.expires_at is None:
             return
         if self.starts_at is not None and self.expires_at <= self.starts_at:
             errors["expires_at"] = _("The end is not after the beginning: choose a later time.")
         elif self._state.adding and self.expires_at <= time_zone.now():
-            errors["expires_at"] = ValidationError(_("This time has passed: choose a later one."), code=HAS_PASSED)
+            errors["expires_at"] = _("This time has passed: choose a later one.")
 
     def _contains_author(self, subject: Subject) -> bool:
         if self.created_by is None:
@@ -167,3 +244,21 @@ class Override(models.Model):
         if subject.group and hasattr(self.created_by, "groups"):
             return bool(self.created_by.groups.filter(name=subject.group).exists())
         return subject.everybody or subject.text == f"user:{self.created_by.pk}"
+
+
+class LimitSwitch(models.Model):
+    """One row at most: whether somebody has switched the limits off, until when, and why."""
+
+    off = models.BooleanField(_("off"), default=False)
+    until = MomentField(_("until"), null=True, blank=True)
+    reason = models.CharField(_("reason"), max_length=200, blank=True)
+    changed_by = models.CharField(_("changed by"), max_length=150, blank=True)
+    changed_at = MomentField(_("changed at"))
+
+    class Meta:
+        verbose_name = verbose_name_plural = _("switch of all limits")
+        default_permissions = ()
+        permissions = [("switch_limits", "Can switch all limits off and on")]
+
+    def __str__(self) -> str:
+        return f"limits {'off' if self.off else 'on'} since {self.changed_at:%Y-%m-%d %H:%M}"

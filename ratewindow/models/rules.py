@@ -1,32 +1,38 @@
 """The rules that staff edit: which requests they meet, what identifies a client, and what a refused client gets."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
-from django.db import models
+from django.db import models, router, transaction
+from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.conf.translation import translated
+from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import translated
 from ratewindow.identity import recipe
-from ratewindow.limiter.limiter import MOST_COST
-from ratewindow.models.fields import PeriodField
-from ratewindow.models.managers import RateRuleManager
-from ratewindow.rules.count_when import parse_count_when, written
+from ratewindow.limiter.algorithms import algorithm_choices
+from ratewindow.limiter.arguments import MOST_COST
+from ratewindow.limiter.durations import parse_duration
+from ratewindow.limiter.types import Window
+from ratewindow.models.fields import MomentField, PeriodField, to_text
+from ratewindow.rules import rate_options
 from ratewindow.rules.regex import check_room
 from ratewindow.rules.rule import (
     BLOCKS,
     NAME_PATTERN,
     NAME_WORDS,
-    check_candidate,
     check_hold,
-    check_lease,
     check_methods,
     check_name,
     check_pattern,
+    parse_count_when,
     parse_methods,
+    written,
 )
 
 
@@ -58,6 +64,120 @@ class OnError(models.TextChoices):
     LOCAL = "local", _("Count in each process, with its share of the limit")
 
 
+class RateRuleManager(models.Manager["RateRule"]):
+    use_in_migrations = True
+
+    def define(
+        self,
+        name: str,
+        rate: str,
+        *,
+        path: str | None = None,
+        prefix: str | None = None,
+        regex: str | None = None,
+        route: str | None = None,
+        overwrite: bool = False,
+        **fields: Any,
+    ) -> tuple["RateRule", bool]:
+        """Create the rule of this name unless it exists; returns ``(rule, created)``. Works in data migrations.
+
+        ``define("login", "5/m; 20/h", path="/login/", key="ip", mode="enforce")``. An existing rule is left as it is,
+        unless `overwrite`. Raises ValueError for an invalid name, rate or field.
+        """
+        windows = self.checked(name, rate, {"path": path, "prefix": prefix, "regex": regex, "route": route}, fields)
+        if fields.get("applies_to") == "regex" and (overwrite or not self.filter(name=name).exists()):
+            self.check_room(name, fields["pattern"])
+        with transaction.atomic(using=self._db or router.db_for_write(self.model)):
+            rule, created = self.get_or_create(name=name, defaults=fields)
+            if created or overwrite:
+                for field, value in fields.items():
+                    setattr(rule, field, value)
+                rule.save()
+                rule.windows.all().delete()
+                for window in windows:
+                    period = timedelta(milliseconds=window.period_ms)
+                    rule.windows.create(limit=window.limit, period=period, **rate_options.said(window))
+        return rule, created
+
+    def checked(self, name: str, rate: str, places: dict[str, str | None], fields: dict[str, Any]) -> tuple[Window, ...]:
+        """The windows of a rule defined in code; adds ``applies_to`` and ``pattern`` to `fields`. Raises ValueError."""
+        given = {kind: pattern for kind, pattern in places.items() if pattern is not None}
+        if len(given) > 1:
+            raise ValueError(f"rule {name!r}: give one of {', '.join(f'{kind}=' for kind in places)}, not {len(given)}")
+        for kind, pattern in given.items():
+            fields |= {"applies_to": kind, "pattern": pattern}
+        if "status" in fields:  # as in code
+            if "response_status" in fields:
+                raise ValueError(f"rule {name!r}: status is another name of response_status: give one of them")
+            fields["response_status"] = fields.pop("status")
+        if isinstance(fields.get("methods"), list | tuple | set | frozenset):
+            fields["methods"] = ",".join(map(str, fields["methods"]))
+        check_name(name)
+        self._check_types(name, fields)
+        windows = rate_options.windows(rate, **{each: fields.pop(each) for each in rate_options.OF_LIMITS if each in fields})
+        if not windows:
+            raise ValueError(f"rule {name!r}: an empty rate limits nothing: write for example 5/m")
+        row = self.model(name=name, **fields)
+        try:
+            row.clean_fields()
+        except ValidationError as error:
+            wrong = "; ".join(f"{field}: {' '.join(messages)}" for field, messages in error.message_dict.items())
+            raise ValueError(f"rule {name!r}: {wrong}") from None
+        for problem in problems(row).values():
+            raise problem
+        tidy(row)
+        fields |= {field: getattr(row, field) for field in ("methods", "count_when") if field in fields}
+        return windows
+
+    def _check_types(self, name: str, fields: dict[str, Any]) -> None:
+        """Raise ValueError for a value of the wrong type: a field would convert 1.5 and True to 1, and anything to text."""
+        for column in (column for column in self.model._meta.concrete_fields if column.name in fields):
+            value = fields[column.name]
+            for columns, wanted, words in _TYPES:
+                if isinstance(column, columns) and (not isinstance(value, wanted) or (wanted is int and isinstance(value, bool))):
+                    raise ValueError(f"rule {name!r}: {column.name} {value!r} has the wrong type: write {words}")
+
+    def check_room(self, name: str, pattern: str) -> None:
+        """Raise ValueError unless an expression has room beside those of all other rules, also those that are off."""
+        stored = dict(self.filter(applies_to="regex").values_list("name", "pattern"))
+        if stored.pop(name, None) != pattern:
+            check_room(pattern, stored.values())
+
+
+_TYPES: tuple[tuple[Any, Any, str], ...] = (
+    ((models.CharField, models.TextField), (str, Promise), "text"),
+    (models.BooleanField, bool, "True or False"),
+    (models.IntegerField, int, "a whole number"),
+)
+
+
+def problems(row: Any) -> dict[str, ValueError]:
+    """What is wrong with the values of a rule, by field. Also of a row of a migration, whose class has no `clean`."""
+    checks: dict[str, Callable[[], object]] = {
+        "name": lambda: check_name(row.name) if row.name == BLOCKS else None,  # the field's validator checks the rest
+        "key": lambda: recipe(row.key),
+        "pattern": lambda: check_pattern(row.applies_to, row.pattern),
+        "methods": lambda: check_methods(row.methods),
+        "count_when": lambda: parse_count_when(row.count_when),
+        "hold": lambda: check_hold(row.hold, row.count_when),
+    }
+    found: dict[str, ValueError] = {}
+    for field, check in checks.items():
+        if getattr(row, field) is None or (field == "hold" and (row.count_when is None or "count_when" in found)):
+            continue  # reported by the field, or before
+        try:
+            check()
+        except ValueError as error:
+            found[field] = error
+    return found
+
+
+def tidy(row: Any) -> None:
+    """Write the values of a valid rule in one form."""
+    row.methods = ",".join(sorted(parse_methods(row.methods)))
+    row.count_when = written(row.count_when)
+
+
 class RateRule(models.Model):
     """One rule: which requests it meets, what identifies a client, and, as windows, how much it allows."""
 
@@ -78,6 +198,7 @@ class RateRule(models.Model):
             "The percentage of clients for whom the rule is enforced, always the same ones. For the others it stays in shadow."
         ),
     )
+    mode_since = MomentField(default=time_zone.now, editable=False)  # when mode or percentage last changed
     applies_to = models.CharField(_("applies to"), max_length=8, choices=AppliesTo.choices, default=AppliesTo.NAMED)
     pattern = models.CharField(
         _("pattern"),
@@ -145,24 +266,6 @@ class RateRule(models.Model):
         help_text=_("How long a client that has exceeded the limit is refused, for example 15m. Leave empty for no penalty."),
     )
 
-    candidate = models.CharField(
-        _("limits to try"),
-        max_length=200,
-        blank=True,
-        help_text=_(
-            "Other limits for the same requests, such as 200/m; 5000/h, judged in shadow beside those that are enforced. "
-            "Leave empty to try none."
-        ),
-    )
-    lease = models.PositiveIntegerField(
-        _("lease"),
-        default=1,
-        validators=[MinValueValidator(1), MaxValueValidator(MOST_COST)],
-        help_text=_(
-            "For very busy clients: how many units a process takes from Redis at a time. Each process may admit that many "
-            "more in a period. With 1 Redis is asked for every request."
-        ),
-    )
     on_error = models.CharField(
         _("while Redis is away"), max_length=8, choices=OnError.choices, blank=True, default=OnError.DEFAULT
     )
@@ -190,50 +293,93 @@ class RateRule(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def natural_key(self) -> tuple[str]:
-        return (self.name,)
+    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **options: Any) -> None:
+        """A rule whose mode or percentage changes has its new mode from now on."""
+        before = type(self).objects.filter(pk=self.pk).values_list("mode", "enforce_percent").first() if self.pk else None
+        if before is not None and before != (self.mode, self.enforce_percent):
+            self.mode_since = time_zone.now()
+            update_fields = None if update_fields is None else {*update_fields, "mode_since"}
+        super().save(*args, update_fields=update_fields, **options)
 
     def clean(self) -> None:
-        errors: dict[str, Any] = {
-            field: _("None is not text: write an empty text.") for field in _MAY_BE_EMPTY if getattr(self, field) is None
-        }
-        checks: dict[str, Callable[[], object]] = {
-            "name": lambda: check_name(self.name) if self.name == BLOCKS else None,  # the field's validator checks the rest
-            "key": lambda: recipe(self.key),
-            "pattern": lambda: check_pattern(self.applies_to, self.pattern),
-            "methods": lambda: check_methods(self.methods),
-            "count_when": lambda: parse_count_when(self.count_when),
-            "candidate": lambda: check_candidate(self.candidate, self.count_refused),
-            "hold": lambda: check_hold(self.hold, self.count_when),
-            "lease": lambda: check_lease(self.lease, bool(self.penalty), self.count_refused, self.count_when),
-        }
-        for field, check in checks.items():
-            needed = (field, "count_when") if field in ("hold", "lease") else (field,)
-            if any(getattr(self, each) is None or each in errors for each in needed):
-                continue  # reported above or by the field
-            try:
-                check()
-            except ValueError as error:
-                errors[field] = f"{translated(error)}."
+        for field in ("description", "pattern", "methods", "on_error", "message"):  # text columns, which are NOT NULL
+            setattr(self, field, getattr(self, field) or "")
+        errors: dict[str, Any] = {field: f"{translated(problem)}." for field, problem in problems(self).items()}
         if self.pk and not type(self).objects.filter(pk=self.pk, name=self.name).exists():
             errors["name"] = _("A rule cannot be renamed: counts and history are stored by name. Add a new rule instead.")
         if errors:
             raise ValidationError(errors)
-        self.methods = ",".join(sorted(parse_methods(self.methods)))
         if self.count_when is not None:
-            self.count_when = written(self.count_when)
+            tidy(self)
 
     def validate_unique(self, exclude: Collection[str] | None = None) -> None:
-        """An expression also needs room beside those of all other rules, of which some may be off and be switched on."""
+        """An expression also needs room beside those of all other rules."""
         super().validate_unique(exclude)
-        if self.applies_to != AppliesTo.REGEX or "pattern" in (exclude or ()):
-            return
-        stored = dict(type(self).objects.filter(applies_to=AppliesTo.REGEX).values_list("name", "pattern"))
-        if stored.pop(self.name, None) != self.pattern:
+        if self.applies_to == AppliesTo.REGEX and "pattern" not in (exclude or ()):
             try:
-                check_room(self.pattern, stored.values())
+                type(self).objects.check_room(self.name, self.pattern)
             except ValueError as error:
                 raise ValidationError({"pattern": f"{translated(error)}."}) from None
 
 
-_MAY_BE_EMPTY = ("description", "pattern", "methods", "candidate", "on_error", "message")  # text columns, which are NOT NULL
+class RuleWindow(models.Model):
+    """One limit of a rule: at most `limit` requests in any `period`."""
+
+    rule = models.ForeignKey(RateRule, models.CASCADE, related_name="windows")
+    limit = models.PositiveBigIntegerField(_("limit"), help_text=_("How many requests are allowed in a period. 0 refuses all."))
+    period = PeriodField(_("period"))
+    algorithm = models.CharField(_("algorithm"), max_length=32, choices=algorithm_choices, default="sliding_window")
+    buckets = models.PositiveIntegerField(
+        _("buckets"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("Sliding window only: how many parts a period is divided into. Leave empty for the default."),
+    )
+
+    burst = models.PositiveIntegerField(
+        _("burst"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("Token bucket and leaky bucket only: how many requests may come at once. Leave empty for the default."),
+    )
+    aligned_to = models.CharField(
+        _("aligned to"),
+        max_length=8,
+        blank=True,
+        choices=[("minute", _("Minute")), ("hour", _("Hour")), ("day", _("Day")), ("week", _("Week"))],
+        help_text=_("Fixed windows only: begin with the clock instead of with the first request."),
+    )
+
+    class Meta:
+        verbose_name = _("limit")
+        verbose_name_plural = _("limits")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["rule", "period", "algorithm"],
+                name="ratewindow_one_limit_per_period",
+                violation_error_message=_("This rule already has a limit for this period: change that one instead."),
+            )
+        ]
+        ordering = ["rule", "period"]
+
+    def __str__(self) -> str:
+        return _("%(limit)s in %(period)s") % {"limit": self.limit, "period": to_text(self.period)}
+
+    def clean(self) -> None:
+        if not isinstance(self.limit, int) or not isinstance(self.period, timedelta):
+            return  # reported by the field
+        try:
+            self.freeze()
+        except ValueError as error:
+            field = str(error).partition(" ")[0]  # the limiter's messages begin with the field
+            if field in ("limit", "period", "buckets", "burst", "aligned_to"):  # the fields report any other error
+                raise ValidationError({field: f"{translated(error)}."}) from None
+
+    def freeze(self) -> Window:
+        """This row as the limiter's value. Raises ValueError if it is out of bounds."""
+        timezone = settings.TIME_ZONE if self.aligned_to else "UTC"
+        return Window(
+            self.limit, parse_duration(self.period), self.algorithm, self.buckets, self.burst, self.aligned_to, timezone
+        )

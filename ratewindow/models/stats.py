@@ -1,4 +1,4 @@
-"""The models of collected statistics, which the report shows: what rules did, and for whom."""
+"""The models of collected statistics, which the report shows: what rules did, and whom they refused."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -6,14 +6,20 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow.models.fields import MomentField
 
 
-class Counts(models.Model):
-    """The columns of what was counted in one minute, hour or day."""
+class Resolution(models.TextChoices):
+    """Of statistics: the span of time that a row is about."""
 
-    class Resolution(models.TextChoices):
-        MINUTE = "minute", _("Minute")
-        HOUR = "hour", _("Hour")
-        DAY = "day", _("Day")
+    MINUTE = "minute", _("Minute")
+    HOUR = "hour", _("Hour")
+    DAY = "day", _("Day")
 
+
+class ThrottleStat(models.Model):
+    """What one rule did in one minute, hour or day. A request counts once in passed, refused or other."""
+
+    rule = models.CharField(
+        _("rule"), max_length=64, help_text=_("The name of the rule. Its history remains when the rule is deleted.")
+    )
     resolution = models.CharField(_("resolution"), max_length=8, choices=Resolution.choices)
     start = MomentField(_("start"))
     passed = models.PositiveBigIntegerField(_("passed"), default=0)
@@ -32,17 +38,6 @@ class Counts(models.Model):
     )
 
     class Meta:
-        abstract = True
-
-
-class ThrottleStat(Counts):
-    """What one rule did in one minute, hour or day. A request counts once in passed, refused or other."""
-
-    rule = models.CharField(
-        _("rule"), max_length=64, help_text=_("The name of the rule. Its history remains when the rule is deleted.")
-    )
-
-    class Meta:
         verbose_name = _("report")
         verbose_name_plural = _("report")
         indexes = [models.Index(fields=["rule", "resolution", "start"], name="ratewindow_stat_of_rule")]
@@ -53,24 +48,8 @@ class ThrottleStat(Counts):
         return f"{self.rule} {self.resolution} {self.start:%Y-%m-%d %H:%M}"
 
 
-class TotalStat(Counts):
-    """What all rules together did in one minute, hour or day: their rows of ThrottleStat, added up."""
-
-    class Meta:
-        verbose_name = _("total of the report")
-        verbose_name_plural = _("totals of the report")
-        default_permissions = ()  # the report shows it
-        constraints = [models.UniqueConstraint(fields=["resolution", "start"], name="ratewindow_one_total_per_start")]
-
-    def __str__(self) -> str:
-        return f"{self.resolution} {self.start:%Y-%m-%d %H:%M}"
-
-
 class OffenderStat(models.Model):
-    """A client that one rule met in one minute, hour or day: one of those most refused, or of the busiest. Also a network, a
-    route or a user agent of refused requests.
-
-    Of a day that is over the rows of rule ``""`` have all rules together.
+    """A client that one rule refused in one minute, hour or day, or would have, or a network of such clients: those most refused.
 
     Counts are never too large. The row of a kind without a value says by how much they may be too small, and how much a
     value may have that has no row; without that row they are exact. The row of kind ``all`` counts all requests.
@@ -80,26 +59,20 @@ class OffenderStat(models.Model):
         ALL = "all", _("All")
         CLIENT = "client", _("Client")
         NETWORK = "network", _("Network")
-        ROUTE = "route", _("Route")
-        AGENT = "agent", _("User agent")
 
     rule = models.CharField(_("rule"), max_length=64)
-    resolution = models.CharField(_("resolution"), max_length=8, choices=Counts.Resolution.choices)
+    resolution = models.CharField(_("resolution"), max_length=8, choices=Resolution.choices)
     start = MomentField(_("start"))
     kind = models.CharField(_("kind"), max_length=8, choices=Kind.choices)
     value = models.CharField(
         _("value"),
         max_length=255,
         blank=True,
-        help_text=_("An identity as ANONYMIZE says it is stored, a route, or a user agent's family."),
+        help_text=_("An identity as ANONYMIZE says it is stored, or a network."),
     )
     refused = models.PositiveBigIntegerField(_("refused"), default=0)
     would_refuse = models.PositiveBigIntegerField(_("would refuse"), default=0)
-    met = models.PositiveBigIntegerField(
-        _("requests"), default=0, help_text=_("All requests that met the rule, of clients alone.")
-    )
-    signed_in = models.BooleanField(_("signed in"), default=False, help_text=_("A client that is known to have been signed in."))
-    network = models.CharField(_("network"), max_length=255, blank=True, help_text=_("That of a client with an address."))
+    met = models.PositiveBigIntegerField(_("requests"), default=0, help_text=_("Of all: how many met the rule."))
     distinct = models.JSONField(
         _("distinct"), default=dict, help_text=_("Of all: from which the number of different clients is estimated.")
     )

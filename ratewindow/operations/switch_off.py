@@ -1,143 +1,94 @@
-"""Switch all limits off and on again: in the database, in Redis and in this process."""
+"""Switch all limits off and on again: in Redis, in the database and in this process."""
 
 import contextlib
-import logging
+import json
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import cast
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import Error as DatabaseError
-from django.db import router, transaction
+from django.db import Error as DatabaseError, router, transaction
 from django.utils.translation import gettext
 from redis.exceptions import RedisError
 
-from ratewindow.conf.translation import in_english
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.models import LimitSwitch
-from ratewindow.rulebook import edits, kill_switch, rule_rows
-from ratewindow.rules.kill_switch import MOST, ON, Switch
+from ratewindow.rulebook import edits, kill_switch, reading
+from ratewindow.rulebook.kill_switch import MOST_DAYS, Switch
 from ratewindow.store import process_clients, state_keys
 
-logger = logging.getLogger("ratewindow")
-
-THE_ROW = 1
+REMEMBERED_S = 86_400  # how long Redis has a turn after its end
 REDIS_S = 1.0  # the time limit for Redis, which comes before the database
-_NO_DATABASE = (DatabaseError, ImproperlyConfigured)
-
-
-@dataclass(frozen=True)
-class Turned:
-    """The result. `unreached` has a sentence for each place that could not be reached; with two, nothing was done."""
-
-    switch: Switch
-    unreached: list[str]
-
-    @property
-    def done(self) -> bool:
-        return len(self.unreached) < 2
+_AWAY = (DatabaseError, ImproperlyConfigured, RedisError, OSError)
 
 
 def seconds_of(duration: str) -> float:
     """A duration for `turn_off` in seconds; ValueError says what to write instead."""
     for_s = parse_duration(duration) / 1000
-    if for_s > MOST.total_seconds():
-        raise Problem("{duration!r} is too long: write at most {days}d, or no end at all", duration=duration, days=MOST.days)
+    if for_s > MOST_DAYS * 86_400:
+        raise Problem("{duration!r} is too long: write at most {days}d, or no end at all", duration=duration, days=MOST_DAYS)
     return for_s
 
 
-def turn_off(for_s: float | None = None, reason: str = "", by: str = "") -> Turned:
-    """Switch all limits off in all processes, for `for_s` seconds or until `turn_on`. ValueError if that is too long."""
-    if for_s is not None and not 0 < for_s <= MOST.total_seconds():  # before anything is written
-        raise ValueError(f"for_s {for_s!r}: write more than 0 seconds, and at most {MOST.days} days, or None")
-    now_s = time.time()
-    return _turn(Switch(True, None if for_s is None else now_s + for_s, _line(reason), by[:150], now_s))
+def turn_off(for_s: float | None = None, reason: str = "", by: str = "") -> list[str]:
+    """Switch all limits off in all processes, for `for_s` seconds or until `turn_on`."""
+    return turn(Switch(True, None if for_s is None else time.time() + for_s, reason, by))
 
 
-def turn_on(reason: str = "", by: str = "") -> Turned:
+def turn_on(reason: str = "", by: str = "") -> list[str]:
     """Switch the limits on again."""
-    return _turn(Switch(False, None, _line(reason), by[:150], time.time()))
+    return turn(Switch(False, None, reason, by))
 
 
-def _line(reason: str) -> str:
-    return " ".join(reason.splitlines())[:200]
-
-
-def turn_on_commit(switch: Switch) -> None:
-    """Save the switch, dated now, in the transaction of the caller; Redis and this process follow if that is committed."""
-    switch = _later(replace(switch, at_s=time.time()), than=current())
-    _save(switch)
-    transaction.on_commit(lambda: _follow(switch), using=router.db_for_write(LimitSwitch))
-
-
-def _follow(switch: Switch) -> None:
-    with in_english():
-        for sentence in _write_redis(switch):
-            logger.warning("ratewindow: %s", sentence)
+def turn(switch: Switch) -> list[str]:
+    """Date and store a turn, in Redis first, since the database may take long to fail. Returns a sentence if one of them was
+    not reached, and raises OSError, with nothing done, if neither was."""
+    edits.check_redis()
+    at_s = max(time.time(), kill_switch.turned.at_s + 0.001)  # the last turn may be dated by a clock ahead of ours
+    reason = " ".join(switch.reason.splitlines())[:200]
+    switch = replace(switch, reason=reason, by=switch.by[:150], at_s=at_s)
+    to_redis = gettext(
+        "Redis was not reached (%(error)s): processes that do not reach it either learn of it within %(alone)d s, those that "
+        "reach it within %(others)d s."
+    )
+    to_redis %= {"error": "%s", "alone": reading.REREAD_ALONE_S, "others": reading.REREAD_S}
+    unreached = _try(_write_redis, switch, to_redis)
+    with contextlib.suppress(*_AWAY):
+        row = reading.read_switch()  # Redis has perhaps lost that turn, which others know
+        if row is not None and row.at_s >= switch.at_s:
+            switch = replace(switch, at_s=row.at_s + 0.001)
+            unreached = _try(_write_redis, switch, to_redis)
+    unreached += _try(_save, switch, gettext("The database was not reached (%s): processes follow Redis."))
+    if len(unreached) == 2:
+        raise OSError(gettext("Neither Redis nor the database was reached. Nothing has changed."))
     kill_switch.learn(switch)
-    logger.warning("ratewindow: limits are switched %s", switch.words())
+    return unreached
 
 
 def current() -> Switch:
-    """The newest of what the database, Redis and this process know."""
-    return max(_in_redis() or ON, _in_database(), kill_switch.turned, key=_at_s)
+    """The newest turn that Redis, the database or this process knows of."""
+    edits.check_redis()
+    with contextlib.suppress(*_AWAY):
+        kill_switch.learn(reading.read_switch())
+    return kill_switch.turned
 
 
-def _turn(switch: Switch) -> Turned:
-    """Write to Redis, then to the database, which may take long to fail.
-
-    If Redis has just not answered, the database comes first, since the row acts while Redis is away.
-    """
-    known = _in_redis()
-    switch = _later(switch, than=max(known or ON, kill_switch.turned, key=_at_s))
-    is_in_redis = known is not None and not _write_redis(switch)
-    row = _in_database()
-    if row.at_s >= switch.at_s:
-        switch, is_in_redis = _later(switch, than=row), False
-    of_database = _write_database(switch)
-    turned = Turned(switch, [*([] if is_in_redis else _write_redis(switch)), *of_database])
-    if turned.done:
-        kill_switch.learn(switch)
-        logger.warning("ratewindow: limits are switched %s", switch.words())
-    return turned
-
-
-def _later(switch: Switch, than: Switch) -> Switch:
-    """The switch, dated later than the one that it replaces, even if that was dated by a clock ahead of ours."""
-    return replace(switch, at_s=max(switch.at_s, than.at_s + 0.001))
-
-
-def _at_s(switch: Switch) -> float:
-    return switch.at_s
-
-
-def _in_redis() -> Switch | None:
-    """The switch in Redis; None if Redis does not answer."""
-    if process_clients.in_memory():
-        return ON
+def _try(write: Callable[[Switch], None], switch: Switch, sentence: str) -> list[str]:
     try:
-        with limited(REDIS_S):
-            text = cast("bytes | None", process_clients.patient_client().get(state_keys.switch()))
-            return kill_switch.from_redis(text) or ON
-    except (RedisError, OSError):
-        return None
-
-
-def _in_database() -> Switch:
-    with contextlib.suppress(*_NO_DATABASE):
-        return rule_rows.read_switch() or ON
-    return ON
-
-
-def _write_database(switch: Switch) -> list[str]:
-    try:
-        _save(switch)
-    except _NO_DATABASE as error:
-        return [gettext("The database was not reached (%s): processes that do not reach Redis do not learn of it.") % error]
+        write(switch)
+    except _AWAY as error:
+        return [sentence % error]
     return []
+
+
+def _write_redis(switch: Switch) -> None:
+    if not process_clients.in_memory():
+        ended_ms = None if switch.until_s is None else int((switch.until_s + REMEMBERED_S) * 1000)
+        with limited(REDIS_S):
+            process_clients.patient_client().set(state_keys.switch(), json.dumps(asdict(switch)), pxat=ended_ms)
 
 
 def _save(switch: Switch) -> None:
@@ -149,20 +100,4 @@ def _save(switch: Switch) -> None:
         "changed_at": datetime.fromtimestamp(switch.at_s, UTC),
     }
     with transaction.atomic(using=router.db_for_write(LimitSwitch)):
-        LimitSwitch.objects.update_or_create(pk=THE_ROW, defaults=fields)
-
-
-def _write_redis(switch: Switch) -> list[str]:
-    if process_clients.in_memory():
-        return []
-    try:
-        with limited(REDIS_S):
-            text = kill_switch.to_redis(switch)
-            process_clients.patient_client().set(state_keys.switch(), text, pxat=switch.kept_until_ms)
-    except (RedisError, OSError) as error:
-        sentence = gettext(
-            "Redis was not reached (%(error)s): processes that do not reach it either learn of it within %(alone)d s, those that "
-            "reach it within %(others)d s."
-        )
-        return [sentence % {"error": error, "alone": edits.REREAD_ALONE_S, "others": edits.REREAD_S}]
-    return []
+        LimitSwitch.objects.update_or_create(pk=1, defaults=fields)

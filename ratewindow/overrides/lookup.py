@@ -1,25 +1,23 @@
 """Overrides as frozen values, indexed so that a request finds its own among a hundred thousand.
 
 Networks are in tables by prefix length, all others in one table by identity, in which a user also has the overrides of
-their groups. A request costs one look-up for each prefix length and each key in use. `request.overrides` applies what is
-found. Rows edited since the last full reading are in a second, small layer above it.
+their groups. A request costs one look-up for each prefix length and each key in use. `request.prepare` applies what is
+found.
 """
 
 import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from ratewindow.identity import forms, joined, parse_identity, recipe, scope, split
+from ratewindow.identity import parse_identity, recipe, scope
 from ratewindow.identity.address import whole_address
-from ratewindow.identity.scope import holds_in, scope_of
+from ratewindow.identity.custom_keys import SCOPE
 from ratewindow.identity.typed_values import scope_first
 from ratewindow.limiter.types import Window
-from ratewindow.overrides.networks import Networks
-from ratewindow.overrides.subjects import Subject, network_of
+from ratewindow.overrides.subjects import BITS, Network, Subject, network_of, texts_of
 
 ACTIONS = ALLOW, BLOCK, RATE = "allow", "block", "rate"
 
@@ -39,11 +37,30 @@ class Ruling:
         return self.starts_s <= now_s < self.expires_s
 
 
+class Networks:
+    """Immutable table of values by network, found by any address in the network."""
+
+    def __init__(self, entries: Iterable[tuple[Network, Ruling]]) -> None:
+        tables: dict[int, dict[int, dict[int, tuple[Ruling, ...]]]] = {4: {}, 6: {}}
+        for (version, number, length), value in entries:
+            free = BITS[version] - length
+            table = tables[version].setdefault(free, {})
+            number >>= free
+            table[number] = (*table[number], value) if number in table else (value,)
+        self._tables = {version: tuple(sorted(found.items())) for version, found in tables.items()}
+
+    def __bool__(self) -> bool:
+        return any(self._tables.values())
+
+    def containing(self, version: int, number: int, length: int = 128) -> Iterator[Ruling]:
+        """The values of every network that contains this address, or all of this network; the narrowest first."""
+        own = max(0, BITS[version] - length)
+        for free, table in self._tables[version]:
+            if free >= own and (found := table.get(number >> free)) is not None:
+                yield from found
+
+
 Members = Callable[[Collection[str]], Mapping[str, tuple[str, ...]]]  # groups -> each user's groups among these, by identity
-
-
-def _no_members(groups: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-    return {}
 
 
 class Overrides:
@@ -52,9 +69,7 @@ class Overrides:
     `members` returns the users, ``user:42``, of the groups that rows name, with the groups of each.
     """
 
-    def __init__(self, entries: Iterable[tuple[Subject, Ruling]], members: Members = _no_members) -> None:
-        self._below: Overrides | None = None
-        self._replaced: Collection[int] = ()  # rows of the layer below that have been edited or deleted since
+    def __init__(self, entries: Iterable[tuple[Subject, Ruling]], members: Members | None = None) -> None:
         by_network, by_group = [], dict[str, tuple[Ruling, ...]]()
         by_identity: dict[str, tuple[Ruling, ...]] = {}
         keys: dict[str, bool] = {}  # whether some identities of this key are stored as hashes
@@ -72,7 +87,7 @@ class Overrides:
                 by_identity[subject.text] = by_identity[subject.text] + one if subject.text in by_identity else one
             else:
                 self.everybody += one
-        if by_group:
+        if by_group and members is not None:
             keys.setdefault("user", False)
             by_groups: dict[tuple[str, ...], tuple[Ruling, ...]] = {}  # users in the same groups share one tuple
             for user, groups in members(by_group).items():
@@ -84,28 +99,20 @@ class Overrides:
         self._by_identity = by_identity
         self._recipes = tuple((recipe(key), hashed) for key, hashed in sorted(keys.items()))
 
-    def above(self, below: "Overrides", replaced: Collection[int]) -> "Overrides":
-        """These and those below, without the rows that have been replaced here or deleted."""
-        layered = copy(self)
-        layered._below, layered._replaced = below, replaced
-        layered.count = self.count + below.count - len(replaced)
-        return layered
-
     def of_request(self, request: HttpRequest) -> list[Ruling]:
         """The overrides in force now for the client of this request."""
         return _in_force(self._of_request(request))
 
     def _of_request(self, request: HttpRequest) -> list[Ruling]:
-        found = self._unreplaced(self._below._of_request(request)) if self._below is not None else []
-        found += self.everybody
+        found = [*self.everybody]
         if self._networks and (address := whole_address(request)) is not None:
             found += self._networks.containing(address.version, int(address))
         within = scope(request) if self._recipes else None
         for each, hashed in self._recipes:
-            identity = each.identity(request) if holds_in(each.text, within) else None
+            identity = each.identity(request) if _holds_in(each.text, within) else None
             if identity is None:
                 continue
-            for text in _stored_forms(identity) if hashed else (identity,):
+            for text in texts_of(identity) if hashed else (identity,):
                 found += self._by_identity.get(text, ())
         return found
 
@@ -114,28 +121,27 @@ class Overrides:
         for each, _ in self._recipes:
             if each.loaders:
                 await each.load(request)
-        if self._below is not None:
-            await self._below.load(request)
 
     def of_identity(self, who: str | tuple[str, ...]) -> list[Ruling]:
         """The overrides in force now for an identity, given as one typed value or several."""
         return _in_force(self._of_identity((who,) if isinstance(who, str) else tuple(scope_first(who))))
 
     def _of_identity(self, values: tuple[str, ...]) -> list[Ruling]:
-        found = self._unreplaced(self._below._of_identity(values)) if self._below is not None else []
-        found += self.everybody
+        found = [*self.everybody]
         for value in values:
             if value.startswith("ip:") and self._networks:
                 found += self._networks.containing(*network_of(value[3:]))
-        within = scope_of(values)
-        parts = [value if not within or holds_in(value.partition(":")[0], within) else (within, value) for value in values]
+        within = values[0] if values[0].startswith(f"{SCOPE}:") else None
+        parts = [(within, value) if within and not _holds_in(value.partition(":")[0], within) else value for value in values]
         for identity in {parse_identity(values), *map(parse_identity, parts)}:
-            for text in _stored_forms(identity):
+            for text in texts_of(identity):
                 found += self._by_identity.get(text, ())
         return found
 
-    def _unreplaced(self, found: list[Ruling]) -> list[Ruling]:
-        return [each for each in found if each.pk not in self._replaced] if found else found
+
+def _holds_in(key: str, scope: str | None) -> bool:
+    """Whether an override for an identity of this key applies in a scope: addresses are shared by all, other keys are not."""
+    return scope is None or key == "ip" or key.partition("+")[0] == SCOPE
 
 
 def _in_force(found: list[Ruling]) -> list[Ruling]:
@@ -143,10 +149,3 @@ def _in_force(found: list[Ruling]) -> list[Ruling]:
         return found
     now_s = time.time()
     return [each for each in found if each.holds_at(now_s)]
-
-
-def _stored_forms(identity: str) -> Iterator[str]:
-    """The texts that a row for this identity may have: each part as it is, or as a hash."""
-    parts = split(identity)
-    for each in itertools.product(*map(forms, parts)):
-        yield joined(each) if len(parts) > 1 else each[0]

@@ -5,29 +5,80 @@
 several that must all match, ``ip:203.0.113.9+post:username:ann``.
 """
 
-from collections.abc import Callable
+import ipaddress
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import NamedTuple
 
 from ratewindow import conf
 from ratewindow.identity import forms, is_hashed, joined, parse_identity, privacy, recipe, split
+from ratewindow.identity.address import parse_address
+from ratewindow.identity.custom_keys import SCOPE
 from ratewindow.identity.typed_values import MOST_WITH_SCOPE, check_number, kind_and_name, scope_first
 from ratewindow.limiter.problem import Problem, translatable
-from ratewindow.overrides.networks import Network, parse_network
-from ratewindow.overrides.users import canonical
+from ratewindow.overrides import users
 
 EVERYBODY = "*"
 MOST_CHARACTERS = 255  # of a subject, in the form that is stored
-EXAMPLES = translatable("ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:VALUE")
-_GROUPS_ALONE = "a group cannot be joined with +: write group:NAME alone, or name one of its users, as in user:42"
+_SUBJECTS = translatable("ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:VALUE")
 _OF_OTHER_KINDS = ("user_or_ip", "global")  # keys whose identities are of another kind
 _WIDEST = {4: 8, 6: 16}  # prefix lengths that one provider or company may have for itself; a shorter one is everybody
 _OF_REQUESTS = ("method", "path", "route")
 # Headers with the same value for many visitors, set by browsers or proxies; not `user-agent`, which identifies robots.
 _OF_BROWSERS = frozenset(
-    """accept accept-encoding accept-language cache-control connection content-type host origin pragma
-    upgrade-insecure-requests x-forwarded-host x-forwarded-port x-forwarded-proto""".split()
+    """accept accept-encoding accept-language cache-control cdn-loop connection content-type cookie dnt host origin pragma
+    priority te upgrade-insecure-requests via x-forwarded-host x-forwarded-port x-forwarded-proto""".split()
 )
+EXAMPLES = translatable("203.0.113.9, 203.0.113.0/24, user:42, group:staff or header:x-api-key:VALUE")
+EVERYBODY_TOGETHER = "global"  # the one client of rules that count all together
+BITS = {4: 32, 6: 128}
+
+
+class Network(NamedTuple):
+    """A network as integers, since a hundred thousand of them are read at a time."""
+
+    version: int  # 4 or 6
+    number: int  # of its first address
+    length: int  # of its prefix, 32 or 128 for a single address
+
+    def __str__(self) -> str:
+        """``203.0.113.0/24``."""
+        return f"{self.first}/{self.length}"
+
+    @property
+    def first(self) -> str:
+        """Its first address, as text."""
+        return str(ipaddress.IPv4Address(self.number) if self.version == 4 else ipaddress.IPv6Address(self.number))
+
+    def shortened(self, length: int) -> "Network":
+        """The network of that prefix length that contains this one; this one if it is no longer than that."""
+        length = min(length, self.length)
+        free = BITS[self.version] - length
+        return Network(self.version, self.number >> free << free, length)
+
+
+def parse_network(text: str, ipv4_length: int = 32, ipv6_length: int = 128) -> Network:
+    """``203.0.113.0/24`` as a network; an address alone becomes a network of the given prefix length.
+
+    A network within those of IPv4 addresses in IPv6 becomes IPv4, as clients' addresses do. Raises ValueError.
+    """
+    written, slash, digits = text.strip().partition("/")
+    address = parse_address(written)
+    if address is None or (slash and not (digits.isascii() and digits.isdigit() and len(digits) < 4)):
+        raise Problem(
+            "{text!r} is neither an address nor a network: write for example 203.0.113.9 or 203.0.113.0/24", text=text[:64]
+        )
+    is_within_ipv6 = address.version == 4 and written.count(":") > 1
+    if slash and is_within_ipv6 and int(digits) < 96:  # it is more than IPv4
+        address, is_within_ipv6 = ipaddress.IPv6Address(written), False
+    version, bits = address.version, address.max_prefixlen
+    length = ipv4_length if version == 4 else ipv6_length
+    if slash:
+        length = int(digits) - 96 if is_within_ipv6 else int(digits)
+    if not 0 <= length <= bits:
+        raise Problem("{text!r}: an IPv{version} network ends in /0 to /{bits}", text=text[:64], version=version, bits=bits)
+    free = bits - length
+    return Network(version, int(address) >> free << free, length)
 
 
 class Subject(NamedTuple):
@@ -52,6 +103,11 @@ class Subject(NamedTuple):
         return self.everybody or (bool(self.key) and all(map(_identifies_nobody, self.key.split("+"))))
 
     @property
+    def takes_switch(self) -> bool:
+        """Whether staff need the permission to switch limits, too: one tenant may be the whole site."""
+        return self.meets_everybody or self.key == SCOPE
+
+    @property
     def one_client(self) -> bool:
         """Whether it is one client as rules count them, or a part of one."""
         return bool(self.key) or (self.network is not None and self.network.length >= _client_length(self.network.version))
@@ -73,10 +129,9 @@ def parse_subject(text: str) -> Subject:
         alone = network.version == 4 and network.length == 32 == _client_length(4)
         return Subject(f"ip:{network.first if alone else network}", network)
     if kind == "group" and value.strip():
-        value = " ".join(value.splitlines())
-        if any(map(_is_part, value.split("+")[1:])):
-            raise Problem(_GROUPS_ALONE)
-        return Subject(f"group:{value.strip()}", group=value.strip())
+        _check_alone(text)
+        name = " ".join(value.splitlines()).strip()
+        return Subject(f"group:{name}", group=name)
     typed = _parts(text)
     check_number(len(typed), MOST_WITH_SCOPE)
     parts = scope_first(map(_identity, typed))
@@ -111,34 +166,31 @@ def stored(subject: Subject) -> str:
 
 def stored_forms(subject: Subject) -> set[str]:
     """Every text that `stored` may have returned, whatever ``ANONYMIZE`` was at that time."""
-    if subject.group or subject.everybody:
-        return {subject.text}
-    if subject.network is not None:
-        return {subject.text, *(forms(parse_identity(subject.text)) if subject.counts_as_one else ())}
-    parts = split(subject.text)
-    kept = product(*(((part,) if is_hashed(part) else forms(part)) for part in parts))
-    return {joined(each) if len(parts) > 1 else each[0] for each in kept}
+    if subject.key:
+        return {*texts_of(subject.text, lambda part: (part,) if is_hashed(part) else forms(part))}
+    return {subject.text, *(forms(parse_identity(subject.text)) if subject.counts_as_one else ())}
 
 
-def masked(text: str) -> str:
-    """For staff who may not see identities: enough to tell two of them apart, not enough to identify a client."""
-    return _masked(text, privacy.anonymous)
+def texts_of(identity: str, forms_of: Callable[[str], Iterable[str]] = forms) -> Iterator[str]:
+    """The texts that a row for this identity of a request may have: each part as it is, or as a hash."""
+    parts = split(identity)
+    for each in product(*map(forms_of, parts)):
+        yield joined(each) if len(parts) > 1 else each[0]
 
 
-def veiled(text: str) -> str:
-    """As `masked`, without the hash, by which a reader could tell whether a row is about a client that they guess."""
-    return _masked(text, privacy.kind_alone)
+def masked(text: str, veiled: bool = False) -> str:
+    """For staff who may not see identities: enough to tell two of them apart, not enough to identify a client.
 
-
-def _masked(text: str, each: Callable[[str], str]) -> str:
+    If `veiled`, without the hash, by which a reader could tell whether a row is about a client that they guess.
+    """
     try:
         subject = parse_subject(text)
     except ValueError:
         return "somebody"
     network = subject.network
     if network is None:
-        parts = map(each, split(subject.text))
-        return " + ".join(parts) if subject.key else subject.text
+        each = privacy.kind_alone if veiled else privacy.anonymous
+        return " + ".join(map(each, split(subject.text))) if subject.key else subject.text
     if network.version == 4:
         return f"ip:{network.first.rpartition('.')[0]}.x" if network.length > _SHOWN[4] else subject.text
     return f"ip:{network.shortened(_SHOWN[6])}"
@@ -182,32 +234,39 @@ def _identity(part: str) -> str:
     kind, _, value = part.partition(":")
     if kind == "ip" and "/" in value and not Subject(part, network_of(value)).counts_as_one:
         raise Problem("{part!r} is not one client, and cannot be joined with +: write one address", part=part)
-    return f"user:{canonical(value)}" if kind == "user" else identity
+    return f"user:{users.canonical(value)}" if kind == "user" else identity
 
 
 def _parts(text: str) -> tuple[str, ...]:
     """The typed values of a joined identity, or of one that a person wrote with +."""
     if len(parts := split(text)) > 1:
         return parts
-    first, *others = text.split("+")
-    found = [first]
-    for piece in others:
-        if _is_part(piece):
-            found[-1] = found[-1].rstrip()
-            found.append(piece.strip())
+    first, *pieces = text.split("+")
+    typed = [first]
+    for piece in pieces:
+        if piece.strip().startswith("group:"):
+            raise _joins_a_group(text, first)
+        if _is_part(piece.strip()):
+            typed.append(piece.strip())
         else:
-            found[-1] += f"+{piece}"  # a + in a value
-    if any(part.startswith("group:") for part in found[1:]):
-        raise Problem(_GROUPS_ALONE)
-    return tuple(found)
+            typed[-1] += f"+{piece}"  # a + in a value
+    return tuple(typed)
 
 
-def _is_part(piece: str) -> bool:
+def _check_alone(group: str) -> None:
+    """Raise ValueError if more than a group is named; the name of a group may contain a +."""
+    for piece in map(str.strip, group.split("+")[1:]):
+        if piece.startswith("group:") or _is_part(piece):
+            raise _joins_a_group(group, piece)
+
+
+def _joins_a_group(text: str, part: str) -> Problem:
+    words = "{text!r} joins a group, which stands alone: write an override for {part} and one for the group"
+    return Problem(words, text=text[:64], part=part.strip()[:64])
+
+
+def _is_part(text: str) -> bool:
     """Whether the text after a + is another part, not the rest of a value."""
-    text = piece.strip()
-    kind, _, value = text.partition(":")
-    if kind == "group" and value.strip():
-        return True
     try:
         _identity(text)
     except ValueError:
@@ -220,8 +279,61 @@ def _key_of(part: str) -> str:
     kind, name, value = kind_and_name(part)
     if not value.strip() or kind in _OF_OTHER_KINDS:
         raise Problem(
-            "{part!r} names no client: write for example {examples}; * means everybody", part=part[:64], examples=EXAMPLES
+            "{part!r} names no client: write for example {examples}; * means everybody", part=part[:64], examples=_SUBJECTS
         )
     key = f"{kind}:{name}" if name else kind
     recipe(key)
     return key
+
+
+def as_subject(text: str, find_users: bool = True) -> str:
+    """The text of a subject: ``ip:203.0.113.9`` for ``203.0.113.9``, ``user:42`` for ``ann``.
+
+    What is a subject already stays as it is. Raises ValueError. Without `find_users` it is for people who may not see users.
+    """
+    text = text.strip()
+    if text in (EVERYBODY, EVERYBODY_TOGETHER):
+        return text
+    try:
+        parse_subject(text)
+    except ValueError as error:
+        problem = error
+    else:
+        return text
+    with_kinds = "+".join(map(_with_kind, text.split("+")))
+    if with_kinds != text:
+        parse_subject(with_kinds)
+        return with_kinds
+    if find_users and (user := users.named(text)):
+        return user
+    if ":" in text:
+        raise problem
+    raise _unknown(text, find_users)
+
+
+def subject_of(identity: str) -> Subject:
+    """`parse_subject`, and of ``global`` the one client of rules that count all together. Raises ValueError."""
+    return Subject(EVERYBODY_TOGETHER) if identity.strip() == EVERYBODY_TOGETHER else parse_subject(identity)
+
+
+def _with_kind(part: str) -> str:
+    """A part with ``ip:`` before it if it is an address or a network."""
+    address = part.strip()
+    return f"ip:{address}" if parse_address(address.partition("/")[0]) is not None else part
+
+
+def _unknown(text: str, find_users: bool) -> ValueError:
+    """What is wrong with a text that is no address and has no kind."""
+    if not text:
+        return Problem("'' names no client: write for example {examples}", examples=EXAMPLES)
+    if not find_users:
+        return Problem(
+            "{text!r} is neither an address nor an identity such as user:42. To find a user by login name you "
+            "need the permission to view users",
+            text=text[:64],
+        )
+    return Problem(
+        "{text!r} is no address, and no user has this login name: write for example {examples}",
+        text=text[:64],
+        examples=EXAMPLES,
+    )

@@ -1,13 +1,14 @@
-"""Users in overrides: their primary key, written as in the identities of requests, and found by their names.
+"""Users in overrides: their primary key, written as in the identities of requests, and found by their login names.
 
 A site may have no users, or none in groups, and do without Django's app for them.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
-from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured, ValidationError
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db import models
 
 from ratewindow.limiter.problem import Problem
@@ -27,20 +28,10 @@ def groups_of_users() -> Any:
     return groups if hasattr(groups, "through") else None
 
 
-class Nobody:
-    """What Django's `AnonymousUser` is, which cannot be imported without its app."""
-
-    pk = id = None
-    is_authenticated, is_anonymous, is_active, is_staff, is_superuser = False, True, False, False, False
-
-    def has_perm(self, permission: str, of: Any = None) -> bool:
-        return False
-
-
 def anonymous() -> Any:
     """The user of a request that nobody has signed in for."""
     if not apps.is_installed("django.contrib.auth"):
-        return Nobody()
+        return SimpleNamespace(pk=None, id=None, is_authenticated=False, is_anonymous=True, is_staff=False, is_superuser=False)
     from django.contrib.auth.models import AnonymousUser
 
     return AnonymousUser()
@@ -56,9 +47,7 @@ def canonical(text: str) -> str:
 def check_user(text: str) -> None:
     """Raise ValueError if no user can have this primary key."""
     if _key(text.strip()) is None:
-        if isinstance(model()._meta.pk, models.IntegerField):
-            raise Problem("{text!r} cannot be the number of a user: write for example user:42", text=text[:64])
-        raise Problem("{text!r} cannot be the primary key of a user: write for example user:KEY", text=text[:64])
+        raise Problem("{text!r} cannot be the primary key of a user: write for example user:42", text=text[:64])
 
 
 def exists(text: str) -> bool:
@@ -67,48 +56,16 @@ def exists(text: str) -> bool:
     return users is None or (key is not None and users._base_manager.filter(pk=key).exists())
 
 
-def called(text: str, most: int) -> dict[str, str]:
-    """Users with this login name or e-mail address, by identity: ``{"user:42": "ann, ann@example.com"}``.
-
-    Only if there is none, those whose login name differs in case.
-    """
+def named(text: str) -> str:
+    """``user:42`` for the login name of a user; empty without such a user."""
     users = model()
     if users is None or not text.isprintable():  # what no form of Django accepts, and some databases neither
-        return {}
-    names = [users.USERNAME_FIELD, *_email_field(users)]
-    exact = models.Q(**{names[0]: text})
-    for name in names[1:]:
-        exact |= models.Q(**{f"{name}__iexact": text})
+        return ""
     try:
-        found = list(users._base_manager.filter(exact).order_by("pk")[:most])
-        found = found or list(users._base_manager.filter(**{f"{names[0]}__iexact": text}).order_by("pk")[:most])
+        user = users._base_manager.filter(**{users.USERNAME_FIELD: text}).first()
     except (ValidationError, TypeError, ValueError):  # a field of numbers or of UUIDs
-        return {}
-    return {f"user:{user.pk}": ", ".join(filter(None, (str(getattr(user, name)) for name in names))) for user in found}
-
-
-def names(text: str) -> list[str]:
-    """The login name and the e-mail address of the user with this primary key, those that it has."""
-    users = model()
-    user = users._base_manager.filter(pk=_key(text)).first() if users is not None else None
-    found = [str(getattr(user, name) or "") for name in (users.USERNAME_FIELD, *_email_field(users))] if user is not None else []
-    return [*filter(str.strip, found)]
-
-
-def is_group(text: str) -> bool:
-    """Whether there is a group of this name."""
-    groups = groups_of_users()
-    return groups is not None and text.isprintable() and groups.field.related_model._base_manager.filter(name=text).exists()
-
-
-def _email_field(users: Any) -> list[str]:
-    """The name of the e-mail field, unless users log in by it or have none."""
-    try:
-        name = str(users.get_email_field_name())
-        users._meta.get_field(name)
-    except (AttributeError, FieldDoesNotExist):
-        return []
-    return [] if name == users.USERNAME_FIELD else [name]
+        return ""
+    return f"user:{user.pk}" if user is not None else ""
 
 
 def _key(text: str) -> Any:

@@ -13,23 +13,26 @@ inside it decide rules that have not been met yet. If one refuses, what guards o
 """
 
 import functools
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponseBase
 
 from ratewindow import conf
+from ratewindow.counting.counters import counters
 from ratewindow.identity import original
+from ratewindow.identity.request_attributes import match_of
 from ratewindow.limiter.types import Decision
-from ratewindow.reporting import counters
-from ratewindow.request import admin_pages, candidates, count_by_answer, decide, handlers, headers, refusal, visit
-from ratewindow.request.doors import Door, with_door
-from ratewindow.request.overrides import judge
-from ratewindow.request.prepare import Question, ask
-from ratewindow.request.steps import Steps, arun, run
+from ratewindow.request import count_by_answer, decide, headers, refusal, visit
+from ratewindow.request.decide import Steps, arun, run
+from ratewindow.request.doors import IN_PATHS, Door, is_async, with_door
+from ratewindow.request.prepare import Question, ask, judge
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import rate_options
+from ratewindow.rules.rule import Rule
 from ratewindow.signals import throttled
 
 Handler = Callable[..., Any]
@@ -50,7 +53,6 @@ class Passage:
         "seen",
         "settings",
         "visit",
-        "waited",
     )
 
     def __init__(self, request: HttpRequest, door: Door) -> None:
@@ -62,7 +64,6 @@ class Passage:
         self.visit = visit.begin(self.request) if known is None or self.outermost else known
         self.settings = conf.current()
         self.refused = self.counts_by_answer = False
-        self.waited = ""  # why the request has waited for Redis without an answer, at a guard outside
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
@@ -76,30 +77,37 @@ class Passage:
         self.counts_by_answer, self.overrides = book.counts_by_answer, book.overrides
         if not self.outermost:
             met = {(part.rule, part.mode) for part in self.visit.decision.decisions} - again
-            self.waited = self.visit.waited
             rules = [rule for rule in rules if met.isdisjoint(rule.decision_keys)]
         self.rules = rules if isinstance(rules, list) else [*rules]
         return bool(self.rules) or self.overrides is not None
 
+    async def load(self) -> None:
+        """Fetch what identities are made of from the database, without blocking the event loop."""
+        for rule in self.rules:
+            if rule.recipe.loaders:
+                await rule.recipe.load(self.seen)
+        if self.overrides is not None:
+            await self.overrides.load(self.seen)
+
     def question(self) -> Question:
         """What to ask the store: nothing for an exempt or blocked client, else the checks of its rules."""
+        rules: Sequence[Rule] = self.rules
         if self.overrides is not None:
-            verdict = judge(self.overrides.of_request(self.seen), self.rules)
-            if verdict.settled:
-                return Question([], verdict.settled, ())
-            return ask(self.seen, verdict.rules, self.door.cost, self.settings)
-        return ask(self.seen, self.rules, self.door.cost, self.settings)
+            rules, settled = judge(self.overrides.of_request(self.seen), rules)
+            if settled:
+                return Question([], settled, ())
+        question = ask(self.seen, rules, self.door.cost, self.settings)
+        return question if self.outermost else question.after(self.visit.decision)
 
     def keep(self, decision: Decision) -> None:
         """Keep a decision by which the request goes on to the handler."""
-        self.visit.add(decision, self.door.block)
+        self.visit.add(decision)
         if self.counts_by_answer or rate_options.seen.counts_by_answer:
             count_by_answer.defer(self.visit, decision)
 
     def refuse(self, decision: Decision) -> Steps[None]:
         """Refuse the request, unless it is for our admin pages and from a user who can correct the rule there: exempt, too."""
-        may_be_ours = admin_pages.IN_PATHS in self.request.path_info
-        if may_be_ours and (yield admin_pages.stays_open, admin_pages.astays_open, self.request):
+        if is_for_our_pages(self.request) and (yield may_correct, sync_to_async(may_correct), self.request):
             return
         yield from self.keep_refusal(decision)
         if throttled.receivers:
@@ -109,8 +117,6 @@ class Passage:
         """Keep a refusal, and refund what guards outside have charged, unless the view decides."""
         if self.door.at_view:
             self.request.limited = True  # type: ignore[attr-defined]
-        if decision.parts:  # several rules, or one and its candidate
-            yield from candidates.judge_refused(decision, self.waited)
         if not self.door.block:
             self.keep(decision)
             return
@@ -119,13 +125,6 @@ class Passage:
         self.visit.add(decision)
         if refunds:
             yield from self.visit.refund(refunds)
-
-    def refusal(self) -> HttpResponseBase:
-        """The answer to a refused request, by this guard's decision: one outside may have left it to the view to refuse."""
-        return refusal.refusal(self.request, self.decision, () if self.outermost else self.visit.blocking())
-
-    async def arefusal(self) -> HttpResponseBase:
-        return await refusal.arefusal(self.request, self.decision, () if self.outermost else self.visit.blocking())
 
     @property
     def has_deferred(self) -> bool:
@@ -137,19 +136,18 @@ class Passage:
         if self.outermost and isinstance(response, HttpResponseBase):  # else Django says what a view must return
             decision = self.visit.decision
             headers.write(response, decision, self.settings.headers)
-            self.visit.status = response.status_code
             if not decision.allowed and not self.refused and response.status_code == 429:  # by REST framework, or by the view
                 refusal.leave_log_to_ours(response)
         return response
 
     def leave(self) -> None:
         if self.outermost:
-            counters.record(self.visit.end(), self.settings.stats, self.request, self.visit.status)
+            counters.record(self.visit.end(), self.settings.stats, self.request)
 
 
 def guarded(handler: Handler, door: Door) -> Handler:
     """The handler, called only for requests that pass; a coroutine function if it is awaited."""
-    if handlers.is_async(handler):
+    if is_async(handler):
 
         @functools.wraps(handler)
         async def aguard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -159,19 +157,22 @@ def guarded(handler: Handler, door: Door) -> Handler:
                 if passage.settings.enabled and (awaited := door.awaited) is not None:
                     passage.door = await awaited(book, request)
                 if passage.prepare(book):
-                    await _load(passage)
-                    decision = await decide.adecide(passage.question(), "hit", passage.waited)
+                    await passage.load()
+                    decision = await decide.adecide(passage.question())
                     if decision.allowed:
                         passage.keep(decision)
                     else:
                         await arun(passage.refuse(decision))
-                response = await (passage.arefusal() if passage.refused else handler(request, *args, **kwargs))
+                if passage.refused:  # by this guard's decision: one outside may have left it to the view to refuse
+                    response = await refusal.arefusal(passage.request, passage.decision)
+                else:
+                    response = await handler(request, *args, **kwargs)
                 if passage.has_deferred:
                     await arun(count_by_answer.count(passage.visit, getattr(response, "status_code", None)))
                 return passage.answer(response)
             except BaseException as error:
                 if passage.has_deferred:
-                    await arun(count_by_answer.count(passage.visit, count_by_answer.status_of(error)))
+                    await arun(count_by_answer.count_error(passage.visit, error))
                 raise
             finally:
                 passage.leave()
@@ -184,18 +185,21 @@ def guarded(handler: Handler, door: Door) -> Handler:
         try:
             if passage.prepare(current.rulebook()):
                 question = passage.question()  # exempt, blocked
-                decision = decide.decide(question, "hit", passage.waited)  # rules
+                decision = decide.decide(question)  # rules
                 if decision.allowed:
                     passage.keep(decision)
                 else:
                     run(passage.refuse(decision))
-            response = passage.refusal() if passage.refused else handler(request, *args, **kwargs)
+            if passage.refused:
+                response = refusal.refusal(passage.request, passage.decision)
+            else:
+                response = handler(request, *args, **kwargs)
             if passage.has_deferred:
                 run(count_by_answer.count(passage.visit, getattr(response, "status_code", None)))
             return passage.answer(response)
         except BaseException as error:
             if passage.has_deferred:
-                run(count_by_answer.count(passage.visit, count_by_answer.status_of(error)))
+                run(count_by_answer.count_error(passage.visit, error))
             raise
         finally:
             passage.leave()
@@ -203,10 +207,20 @@ def guarded(handler: Handler, door: Door) -> Handler:
     return with_door(guard, door)
 
 
-async def _load(passage: Passage) -> None:
-    """Fetch what identities are made of from the database, without blocking the event loop."""
-    for rule in passage.rules:
-        if rule.recipe.loaders:
-            await rule.recipe.load(passage.seen)
-    if passage.overrides is not None:
-        await passage.overrides.load(passage.seen)
+def is_for_our_pages(request: HttpRequest) -> bool:
+    """Whether a request is for a page of this app in the admin. Of most the path alone says that it is not."""
+    match = match_of(request) if IN_PATHS in request.path_info else None
+    if match is None or "admin" not in match.app_names:  # the namespace of every site of the admin, whatever its name
+        return False
+    captured = match.captured_kwargs or {}  # type: ignore[attr-defined]  # the stubs know less than Django has
+    return (match.url_name or "").startswith("ratewindow_") or captured.get("app_label") == "ratewindow"
+
+
+def may_correct(request: HttpRequest) -> bool:
+    """Whether a user may correct what refuses too much, and must reach the pages for it. Called only for refusals of these, since
+    it may load the user from the database."""
+    user: Any = getattr(request, "user", None)
+    try:
+        return user is not None and user.is_staff and user.has_perm("ratewindow.switch_limits")
+    except (AttributeError, DatabaseError):  # a user without such rights, or a database that is away
+        return False

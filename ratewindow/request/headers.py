@@ -1,7 +1,7 @@
 """The headers that show clients their limits: one function for each family that HEADERS may choose."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -26,31 +26,9 @@ def write(response: HttpResponseBase, decision: Decision, families: Sequence[str
         _FAMILIES[family](fields.setdefault, decision, wait_s)
 
 
-def retry_after_s(decision: Decision, blocking: Sequence[Decision] = ()) -> int | None:
-    """Whole seconds to wait, at least one: clients raise on fractions. None when waiting does not help.
-
-    If one door took the last unit of a rule before another refused, the next request needs both: `blocking` are the
-    decisions of all doors that it has to pass.
-    """
-    if decision.retry_after is None:
-        return None
-    least_s = max(1, math.ceil(decision.retry_after))
-    others = [part for part in (*decision.parts, *blocking) if part is not decision]
-    return max([least_s, *(-(-each // 1000) for each in _used_up_ms(others))]) if others else least_s
-
-
-def _used_up_ms(parts: Iterable[Decision]) -> Iterator[int]:
-    """How long the windows stay without room that have given this request their last unit."""
-    for part in parts:
-        if part.allowed and part.mode == "enforce" and not _is_free(part):
-            for answer in part.windows:
-                if not answer.remaining:
-                    yield answer.free_ms
-
-
-def _is_free(part: Decision) -> bool:
-    """Whether the request cost the rule nothing, which refuses nobody then, however full it is."""
-    return part.check is not None and not part.check.cost
+def retry_after_s(decision: Decision) -> int | None:
+    """Whole seconds to wait, at least one: clients raise on fractions. None when waiting does not help."""
+    return None if decision.retry_after is None else max(1, math.ceil(decision.retry_after))
 
 
 def _seconds(retry_after: str) -> int | None:
@@ -77,27 +55,23 @@ def _ratelimit(add: Add, decision: Decision, wait_s: int | None) -> None:
                 remaining, t_s = 0, retry_after_s(part)
             elif not remaining:
                 t_s = None if wait_ms == -1 else -(-(wait_ms or reset_ms) // 1000)
-            elif remaining > MOST:
-                remaining = MOST
+            remaining = min(remaining, MOST)
             if t_s and (wait_s is None or t_s <= wait_s):
                 limits.append(f"{begins}{remaining};t={t_s}")
             else:
                 limits.append(f"{begins}{remaining}")
-    if len(policies) > MOST_WINDOWS:
-        policies, limits = _closest(decision, policies), _closest(decision, limits)
     if policies:
-        add("ratelimit-policy", ("RateLimit-Policy", ", ".join(policies)))
-        add("ratelimit", ("RateLimit", ", ".join(limits)))
+        add("ratelimit-policy", ("RateLimit-Policy", ", ".join(_closest(decision, policies))))
+        add("ratelimit", ("RateLimit", ", ".join(_closest(decision, limits))))
 
 
 def _closest(decision: Decision, texts: list[str]) -> list[str]:
     """Of the texts on very many windows, those on windows that refuse or have the least room."""
+    if len(texts) <= MOST_WINDOWS:
+        return texts
     parts = [part for part in decision.decisions if part.mode == "enforce"]
-    ranks = [
-        (part.reason != "penalty" and not answer.refuses, answer.remaining, number)
-        for number, (part, answer) in enumerate((part, answer) for part in parts for answer in part.windows)
-    ]
-    return [texts[number] for number in sorted(number for *_, number in sorted(ranks)[:MOST_WINDOWS])]
+    ranks = [(part.reason != "penalty" and not each.refuses, each.remaining) for part in parts for each in part.windows]
+    return [texts[number] for number in sorted(sorted(range(len(texts)), key=ranks.__getitem__)[:MOST_WINDOWS])]
 
 
 @lru_cache(maxsize=1024)
@@ -137,7 +111,7 @@ def _reset_epoch_s(decision: Decision, wait_s: int | None) -> int:
         elif 0 <= answer.charged_at_ms - asked_ms < MOST_LATE_MS:
             at_ms += answer.charged_at_ms - asked_ms
     at_s = -(-at_ms // 1000)
-    if wait_s is not None and decision.retry_after is not None:  # which other doors may have made longer
+    if wait_s is not None and decision.retry_after is not None:
         at_s = max(at_s, asked_ms // 1000 + wait_s)
     return at_s
 
@@ -162,9 +136,7 @@ def _draft_7(add: Add, decision: Decision, wait_s: int | None) -> None:
         if part.mode == "enforce"
         for window, *_ in part.windows
     ]
-    if len(policies) > MOST_WINDOWS:
-        policies = _closest(decision, policies)
-    add("ratelimit-policy", ("RateLimit-Policy", ", ".join(policies)))
+    add("ratelimit-policy", ("RateLimit-Policy", ", ".join(_closest(decision, policies))))
     reset_s = _reset_s(decision, wait_s)
     limit = f"limit={decision.limit}, remaining={decision.remaining}"
     add("ratelimit", ("RateLimit", limit if reset_s is None else f"{limit}, reset={reset_s}"))
@@ -184,9 +156,8 @@ def _reset_s(decision: Decision, wait_s: int | None) -> int | None:
 
 def _wait_ms(decision: Decision) -> int:
     """When who was refused is admitted, else when more is left next."""
-    if decision.retry_after is not None:
-        return round(decision.retry_after * 1000)
-    return round((decision.reset_after or 0) * 1000)
+    wait_s = decision.retry_after
+    return round(1000 * ((decision.reset_after or 0) if wait_s is None else wait_s))
 
 
 def _deciding(decision: Decision) -> WindowAnswer | None:

@@ -1,6 +1,14 @@
-"""What the store is asked about a request: rules and a request become checks, independent of any answer."""
+"""What the store is asked about a request: rules and a request become checks, independent of any answer.
 
-from collections.abc import Awaitable, Callable, Sequence
+Before that, blocks and exemptions apply, in this order: an exempt client meets no rule; a blocked client is refused before
+anything is counted; another rate replaces a rule's limits. An exemption from all rules outweighs every block, one from a
+single rule only that rule's.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from operator import attrgetter
 from typing import NamedTuple
 
 from django.http import HttpRequest
@@ -8,16 +16,18 @@ from django.http import HttpRequest
 from ratewindow import conf
 from ratewindow.conf import site_functions
 from ratewindow.identity import had_failure, ip, kept, parse_identity, scope, scoped
+from ratewindow.limiter.arguments import MOST_UNITS, check_cost, merged
 from ratewindow.limiter.keys import MOST_REMEMBERED
-from ratewindow.limiter.limiter import MOST_UNITS, check_cost
-from ratewindow.limiter.merging import merged
+from ratewindow.limiter.redis import faults
 from ratewindow.limiter.reply import refusal_code
 from ratewindow.limiter.types import Check, Decision
-from ratewindow.rules.rule import Rule
+from ratewindow.overrides.lookup import ALLOW, BLOCK, RATE, Ruling
+from ratewindow.rules.rule import BLOCKS, Rule
 from ratewindow.store import state_keys
 from ratewindow.store.state_keys import remembered_tag
 
-BROKEN_S = 60.0  # what a client is to wait until a function has been corrected
+MOST_WAIT_S = 366 * 86_400.0  # a block that ends later has no Retry-After
+LONG = 0.1  # of `TIMEOUT`: a request that has waited for so long does not wait again
 
 Cost = int | Callable[[HttpRequest], int] | Callable[[HttpRequest], Awaitable[int]]  # awaited for async views
 
@@ -26,9 +36,9 @@ class Question(NamedTuple):
     """What the store is asked, and what holds whatever it answers."""
 
     checks: list[Check]
-    settled: list[Decision]  # without the store: somebody is blocked, a rule's key is missing, or a cost unknown
+    settled: list[Decision]  # without the store: somebody is blocked, or a rule's key is missing
     rules: Sequence[Rule]  # that the checks and decisions are made by
-    leased: bool = False  # whether some of its units may be leased, many at a time
+    waited: str = ""  # why the request has waited for the store without an answer before: it is not asked again
 
     @property
     def refused(self) -> bool:
@@ -43,17 +53,18 @@ class Question(NamedTuple):
                 each.outcome = "other"
         return self.settled
 
-
-NOTHING = Question([], [], ())
+    def after(self, met: Decision) -> "Question":
+        """This question of a request that has met other rules already: it does not wait for the store twice."""
+        cause = waited(met)
+        return self._replace(waited=cause) if cause else self
 
 
 def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost, settings: conf.Conf) -> Question:
     """The checks of every rule that counts this request, each for the client that the rule identifies in it."""
     within = scope(request) if settings.scope is not None else None
-    factor, is_broken = (cost, False) if isinstance(cost, int) else (-1, False)
+    factor = cost if isinstance(cost, int) else -1
     checks: list[Check] = []
     settled: list[Decision] = []
-    leased = False
     for rule in rules:
         parts = rule.recipe.parts
         identity = parts[0](request) if len(parts) == 1 else rule.recipe.identity(request)
@@ -69,21 +80,31 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost, settings: conf.
         if within is not None:
             identity = scoped(identity, within)
         if factor < 0:
-            factor, is_broken = _computed(cost, request, rules)  # type: ignore[arg-type]  # a function
-        if is_broken and policy(rule) == "refuse" and rule.enforces(state_keys.client_tag(identity)):
-            settled.append(_uncounted(rule))
-            continue
+            factor = _computed(cost, request, rules)  # type: ignore[arg-type]  # a function
         checks.append(_check(rule, settings.key_prefix, identity, factor))
-        leased = leased or rule.lease > 1
-    return Question(merged(checks) if len(checks) > 1 else checks, settled, rules, leased)
+    return Question(merged(checks) if len(checks) > 1 else checks, settled, rules)
 
 
-def ask_about(who: str | tuple[str, ...], rule: Rule, cost: int, *more: Rule) -> Question:
-    """The check of one rule, and of `more` that are to be asked in the same call, each for the identity as the rule writes it.
-    Raises ValueError for a bad identity."""
+def ask_about(who: str | tuple[str, ...], rules: Sequence[Rule], cost: int) -> Question:
+    """The checks of rules, each for the identity as the rule writes it. ValueError names a bad identity, also without any."""
     prefix, cost = conf.current().key_prefix, check_cost(cost)
-    checks = [_check(each, prefix, parse_identity(who, each.recipe.normaliser), cost) for each in (rule, *more)]
-    return Question(checks, [], (rule, *more), rule.lease > 1)
+    if not rules:
+        parse_identity(who)
+    checks = [_check(rule, prefix, parse_identity(who, rule.recipe.normaliser), cost) for rule in rules]
+    return Question(checks, [], rules)
+
+
+def waited(met: Decision) -> str:
+    """Why a request that has met this has waited for the store without an answer, or empty. It does not wait twice: its
+    later questions are decided without the store. An error that came at once does not count: it cost nothing, and may be
+    about another server or rule. Nor does one about this client alone."""
+    asked = (each for part in met.decisions for each in (part, *part.later))
+    return next((each.cause for each in asked if each.cause and _was_long(each)), "")
+
+
+def _was_long(part: Decision) -> bool:
+    concerns = faults.named(part.cause.removeprefix("store:")).concerns
+    return part.took_s >= LONG * conf.current().timeout_s and concerns is faults.Concerns.SERVER
 
 
 def policy(rule: Rule) -> str:
@@ -91,8 +112,8 @@ def policy(rule: Rule) -> str:
     return rule.on_error or conf.current().on_error
 
 
-def _computed(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: Sequence[Rule]) -> tuple[int, bool]:
-    """The cost by the site's function, and whether that fails or returns no cost: it is 1 then."""
+def _computed(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: Sequence[Rule]) -> int:
+    """The cost by the site's function; 1 if that fails or returns no cost."""
     names = [rule.name for rule in rules]
     try:
         factor = cost(request)
@@ -100,12 +121,9 @@ def _computed(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: S
             factor = MOST_UNITS  # what nobody could pay must not become free
         check_cost(factor)
     except Exception as error:
-        holds = "requests cost what the rule says, or are refused with 503 if that is what it says of errors"
-        site_functions.failed("cost", names[0], error, holds, names)
-        return 1, True
-    if site_functions.failing:
-        site_functions.worked("cost", names[0])
-    return factor, False
+        site_functions.failed("cost", names[0], error, "requests cost what the rule says", names)
+        return 1
+    return factor
 
 
 def _check(rule: Rule, prefix: str, identity: str, factor: int) -> Check:
@@ -116,24 +134,10 @@ def _check(rule: Rule, prefix: str, identity: str, factor: int) -> Check:
     keys = (prefix + names[0] + client,) if len(names) == 1 else tuple([prefix + name + client for name in names])
     who = identity if len(identity) <= MOST_REMEMBERED else kept(identity)
     if rule.is_usual:
-        return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce", False, 0, "", False, 1, who)
+        return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce", False, 0, "", False, who)
     lock = prefix + rule.lock_name + client if rule.penalty_ms else ""
-    how = (rule.enforces(client), rule.count_refused, rule.penalty_ms, lock, rule.only_looks, rule.lease, who)
+    how = (rule.enforces(client), rule.count_refused, rule.penalty_ms, lock, rule.only_looks, who)
     return Check(rule.name, rule.windows, keys, cost, *how)
-
-
-def _uncounted(rule: Rule) -> Decision:
-    """Refused, since the site's own function cannot say what the request costs."""
-    return Decision(
-        allowed=False,
-        retry_after=BROKEN_S,
-        reset_after=BROKEN_S,
-        rule=rule.name,
-        reason="function",
-        id=refusal_code(),
-        outcome="refused",
-        made_by=rule,
-    )
 
 
 def _missing(rule: Rule, request: HttpRequest) -> Decision:
@@ -147,3 +151,58 @@ def _missing(rule: Rule, request: HttpRequest) -> Decision:
         outcome="refused" if enforce else "would_refuse",
         made_by=rule,
     )
+
+
+class Verdict(NamedTuple):
+    """The rules that are left to ask about, and the decisions that are made without asking."""
+
+    rules: Sequence[Rule]
+    settled: list[Decision]
+
+
+def judge(rulings: Iterable[Ruling], rules: Sequence[Rule], forced: bool = False) -> Verdict:
+    """The verdict on a request that meets `rules`, of all rulings that hold for it. What is `forced` cannot be blocked."""
+    by_action: dict[str, list[Ruling]] = {ALLOW: [], BLOCK: [], RATE: []}
+    for ruling in rulings:
+        by_action[ruling.action].append(ruling)
+    allowed = {ruling.rule for ruling in by_action[ALLOW]}
+    if "" in allowed:
+        return Verdict((), [])
+    rules = [rule for rule in rules if rule.name not in allowed] if allowed else rules
+    names = {rule.name for rule in rules}
+    blocks = [] if forced else [each for each in by_action[BLOCK] if not each.rule or each.rule in names]
+    if blocks:
+        return Verdict((), _refusals(blocks, rules))
+    return Verdict(adapted(by_action[RATE], rules), [])
+
+
+def adapted(rulings: Iterable[Ruling], rules: Sequence[Rule]) -> Sequence[Rule]:
+    """The rules with other rates instead of their limits: the newest that names the rule, else the newest for all."""
+    newest_last = sorted((ruling for ruling in rulings if ruling.action == RATE), key=attrgetter("pk"))
+    if not newest_last:
+        return rules
+    rates = {ruling.rule: ruling.windows for ruling in newest_last}
+    return [rule.with_windows(windows) if (windows := rates.get(rule.name, rates.get(""))) else rule for rule in rules]
+
+
+def _refusals(blocks: Sequence[Ruling], rules: Sequence[Rule]) -> list[Decision]:
+    """A decision for each rule: refused if a block holds for it, and it is not in shadow; else refused by another rule.
+
+    A block that names a rule refuses whatever the rule's mode is: somebody has said so.
+    """
+    left_s = max(each.expires_s for each in blocks) - time.time()
+    named = {each.rule for each in blocks}
+    refused = Decision(
+        allowed=False,
+        retry_after=max(left_s, 0.001) if left_s <= MOST_WAIT_S else None,
+        reason="block",
+        id=refusal_code(),
+        outcome="refused",
+    )
+    decisions = [
+        replace(refused, rule=rule.name, made_by=rule)
+        if rule.name in named or ("" in named and rule.mode == "enforce")
+        else Decision(rule=rule.name, mode=rule.mode, outcome="other", made_by=rule)
+        for rule in rules
+    ]
+    return decisions if any(not each.allowed for each in decisions) else [replace(refused, rule=BLOCKS), *decisions]

@@ -1,24 +1,34 @@
 """The answer to a refused request: a page, text or problem+json, whichever the client prefers; the log line and signal of it.
 
+Problem details are those of RFC 9457, of the types that the rate limit headers' draft registers.
+
 Under an attack refused requests are all there is, so what does not change from one to the next is prepared or remembered.
 """
 
+import inspect
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, cast
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.utils.translation import get_language, ngettext
-from django.utils.translation import gettext as _
+from django.template import TemplateDoesNotExist
+from django.template.loader import get_template, select_template
+from django.templatetags.static import static
+from django.urls import get_resolver
+from django.urls.utils import get_callable
+from django.utils.translation import get_language, gettext as _, ngettext
 
 from ratewindow.conf import site_functions
+from ratewindow.exceptions import RateLimited
 from ratewindow.identity import privacy
 from ratewindow.limiter.types import Decision
 from ratewindow.models import RateRule
-from ratewindow.request import problem_json, refusal_page
 from ratewindow.request.headers import retry_after_s
 from ratewindow.signals import throttled
 
@@ -27,6 +37,13 @@ logger = logging.getLogger("ratewindow.refusals")
 # Text comes first, for clients without a preference, except before a page that the site's code makes.
 _TYPES = ("text/plain", "text/html", "application/problem+json", "application/json")
 _PAGE_FIRST = ("text/html", "text/plain", "application/problem+json", "application/json")
+_PROBLEM_TYPES = "https://iana.org/assignments/http-problem-types"
+_PROBLEMS = {
+    "store": "temporary-reduced-capacity",
+    "penalty": "abnormal-usage-detected",
+    "block": "abnormal-usage-detected",
+}
+_PACKAGED = str(Path(__file__).parents[1] / "templates")
 _LONGEST_REMEMBERED = 256  # characters of an Accept header: long ones are sent to fill the memory
 
 
@@ -45,30 +62,27 @@ class _Answer(NamedTuple):
         return self.message or _sentence(self.title, self.is_busy, self.wait_s)
 
 
-def refusal(request: HttpRequest, decision: Decision, blocking: Sequence[Decision] = ()) -> HttpResponseBase:
-    """The answer, with an exact Retry-After unless waiting does not help: 429 or what the rule says, 503 if the fault is
-    ours. `blocking` are the decisions that the next request needs, too. If the site's own page fails, that is logged, and
-    the client gets text."""
+def refusal(request: HttpRequest, decision: Decision) -> HttpResponseBase:
+    """The answer, with a Retry-After unless waiting does not help: 429 or what the rule says, 503 if the fault is
+    ours. If the site's own page fails, that is logged, and the client gets text."""
     log_refusal(decision, request)
-    answer, form = _answer(decision, blocking), _form(request, decision)
+    answer, form = _answer(decision), _form(request, decision)
     try:
         response = _FORMS[form](request, answer)
-        if site_functions.failing and form in _BY_SITE:
-            site_functions.worked("refusal page", form)
     except Exception as error:
         rules = [decision.rule] if decision.rule else []
         site_functions.failed("refusal page", form, error, "refused clients get plain text", rules)
         response = _as_text(request, answer._replace(status=503 if answer.is_busy else 429, message=""))
     add_headers(response, answer.wait_s)
     leave_log_to_ours(response)
-    return _without_body(response) if request.method == "HEAD" else response
+    return response
 
 
-async def arefusal(request: HttpRequest, decision: Decision, blocking: Sequence[Decision] = ()) -> HttpResponseBase:
+async def arefusal(request: HttpRequest, decision: Decision) -> HttpResponseBase:
     """`refusal` on the event loop; a page goes to a thread, since the site's context processors may ask the database."""
     if _form(request, decision) in _BY_SITE:
-        return await sync_to_async(refusal)(request, decision, blocking)
-    return refusal(request, decision, blocking)
+        return await sync_to_async(refusal)(request, decision)
+    return refusal(request, decision)
 
 
 def add_headers(response: HttpResponseBase, wait_s: int | None) -> None:
@@ -82,7 +96,7 @@ def add_headers(response: HttpResponseBase, wait_s: int | None) -> None:
 
 def status_of(decision: Decision) -> int:
     """The status of the answer to a refused request."""
-    if decision.reason in problem_json.OURS:
+    if decision.reason == "store":  # not the client's fault
         return 503
     rule = decision.made_by
     # A row in shadow has not refused: the rate in code beside it has.
@@ -128,19 +142,19 @@ async def aannounce(request: HttpRequest, decision: Decision) -> None:
         await throttled.asend_robust(RateRule, request=request, decision=decision)
 
 
-def _answer(decision: Decision, blocking: Sequence[Decision] = ()) -> _Answer:
-    is_busy, rule = decision.reason in problem_json.OURS, decision.made_by
+def _answer(decision: Decision) -> _Answer:
+    is_busy, rule = decision.reason == "store", decision.made_by
     message = rule.message if rule is not None and rule.mode == "enforce" and not is_busy else ""
     if is_busy:
         title = _("The service is busy")
     else:
         title = _("Access is blocked") if decision.reason == "block" else _("Too many requests")
-    return _Answer(decision, status_of(decision), is_busy, title, message, retry_after_s(decision, blocking))
+    return _Answer(decision, status_of(decision), is_busy, title, message, retry_after_s(decision))
 
 
 def _form(request: HttpRequest, decision: Decision) -> str:
     """Which form of the answer this client prefers; a page of the site's code comes before text, as its other errors."""
-    by_code = decision.reason not in problem_json.OURS and refusal_page.handler429(request) is not None
+    by_code = decision.reason != "store" and handler429(request) is not None
     accept = request.META.get("HTTP_ACCEPT", "*/*")
     preferred = _preferred if len(accept) <= _LONGEST_REMEMBERED else _preferred.__wrapped__
     return preferred(accept, by_code)
@@ -159,8 +173,38 @@ def _preferred(accept: str, by_code: bool) -> str:
     return "text" if preferred == "text/plain" else "problem"
 
 
+def handler429(request: HttpRequest) -> Any:
+    """The root URLconf's `handler429`, a function or the path of one; None without it."""
+    try:
+        return getattr(get_resolver(getattr(request, "urlconf", None)).urlconf_module, "handler429", None)
+    except Exception:  # a URLconf that cannot be imported, which Django reports for requests that pass
+        return None
+
+
 def _by_handler(request: HttpRequest, answer: _Answer) -> HttpResponseBase:
-    return refusal_page.by_handler(refusal_page.handler429(request), request, answer.decision, answer.status)
+    """The response of the site's handler, which finds the decision at `request.ratewindow`. One with the status 200 or 429 gets
+    the rule's."""
+    handler = get_callable(handler429(request))
+    seen = vars(request).get("ratewindow")
+    request.ratewindow = answer.decision  # type: ignore[attr-defined]  # of an exception, another than the request's
+    call = async_to_sync(handler) if iscoroutinefunction(handler) else handler
+    exceptions = {"exception": RateLimited(answer.decision)} if _takes_exception(handler) else {}
+    try:
+        response: Any = call(request, **exceptions)
+        if not getattr(response, "is_rendered", True):
+            response.render()  # a middleware's answer is rendered by nobody else
+    finally:
+        request.ratewindow = seen  # type: ignore[attr-defined]  # it can be charged, by a middleware outside
+    if response.status_code in (200, 429):
+        response.status_code = answer.status
+    return cast("HttpResponseBase", response)
+
+
+@lru_cache(maxsize=32)
+def _takes_exception(handler: Callable[..., Any]) -> bool:
+    """Whether it requires an exception, as Django's own handlers and those of django-ratelimit do."""
+    parameter = inspect.signature(handler).parameters.get("exception")
+    return parameter is not None and parameter.default is parameter.empty
 
 
 def _by_template(request: HttpRequest, answer: _Answer) -> HttpResponse:
@@ -169,8 +213,27 @@ def _by_template(request: HttpRequest, answer: _Answer) -> HttpResponse:
         "detail": answer.detail,
         "retry_after_s": answer.wait_s,
         "wait": _in_words(answer.wait_s),
+        "stylesheet": _stylesheet(),
     }
-    return HttpResponse(refusal_page.page(request, context, answer.is_busy), status=answer.status)
+    page = _template("503.html" if answer.is_busy else "429.html").render(context, request)
+    return HttpResponse(page, status=answer.status)
+
+
+def _template(name: str) -> Any:
+    """The site's ``ratewindow/429.html``, else its ``429.html``, else ours."""
+    with suppress(TemplateDoesNotExist):
+        template = get_template(f"ratewindow/{name}")
+        if not str(getattr(getattr(template, "origin", None), "name", "")).startswith(_PACKAGED):
+            return template
+    return select_template([name, f"ratewindow/{name}"])
+
+
+def _stylesheet() -> str:
+    """The URL of our page's stylesheet, or nothing for a site without static files, or that has not collected ours."""
+    try:
+        return static("ratewindow/429.css")
+    except (ImproperlyConfigured, ValueError):
+        return ""
 
 
 def _as_text(request: HttpRequest, answer: _Answer) -> HttpResponse:
@@ -185,29 +248,35 @@ def _text_body(message: str, title: str, is_busy: bool, wait_s: int | None, lang
 
 def _as_problem(request: HttpRequest, answer: _Answer) -> HttpResponse:
     decision = answer.decision
-    violated = tuple(problem_json.violated_policies(decision))
-    before = _problem_body(decision.reason, answer.status, answer.title, answer.detail, violated)
+    before = _problem_body(decision.reason, answer.status, answer.title, answer.detail, tuple(_violated_policies(decision)))
     body = b"%b%b}" % (before, json.dumps(decision.id).encode())
     return HttpResponse(body, status=answer.status, content_type="application/problem+json")
 
 
 @lru_cache(maxsize=1024)
-def _problem_body(*of: Any) -> bytes:
-    """The JSON object up to its last member, the code, which alone is another one for each request."""
-    return json.dumps({**problem_json.problem(*of), "code": ""}).removesuffix('""}').encode()
+def _problem_body(reason: str, status: int, title: str, detail: str, violated: tuple[str, ...]) -> bytes:
+    """The JSON object up to its last member, the code, which is ours, for support, and alone another one for each request."""
+    problem = f"{_PROBLEM_TYPES}#{_PROBLEMS.get(reason, 'quota-exceeded')}"
+    members: dict[str, Any] = {"type": problem, "title": title, "status": status, "detail": detail}
+    if violated and reason not in ("store", "block"):  # else no policy is violated
+        members["violated-policies"] = violated
+    return json.dumps({**members, "code": ""}).removesuffix('""}').encode()
+
+
+def _violated_policies(decision: Decision) -> list[str]:
+    """The names, as in the headers, of what refused: of a rule with several windows, those that are full."""
+    named = [
+        part.rule if len(part.windows) == 1 else f"{part.rule}:{answer.window.text}"
+        for part in decision.decisions
+        if not part.allowed
+        for answer in part.windows
+        if answer.refuses
+    ]
+    return named or ([decision.rule] if decision.rule else [])
 
 
 _FORMS = {"handler429": _by_handler, "template": _by_template, "text": _as_text, "problem": _as_problem}
 _BY_SITE = ("handler429", "template")
-
-
-def _without_body(response: HttpResponseBase) -> HttpResponseBase:
-    """The answer to HEAD: the headers, with the length that the body would have."""
-    if isinstance(response, HttpResponse):
-        length = len(response.content)
-        response.content = b""
-        response.headers.setdefault("Content-Length", str(length))
-    return response
 
 
 def _in_words(wait_s: int | None) -> str:
@@ -220,16 +289,12 @@ def _in_words(wait_s: int | None) -> str:
     if wait_s > 120:
         minutes = -(-wait_s // 60)
         return ngettext("%(number)d minute", "%(number)d minutes", minutes) % {"number": minutes}
-    return _in_seconds(wait_s)
-
-
-def _in_seconds(wait_s: int) -> str:
     return ngettext("%(number)d second", "%(number)d seconds", wait_s) % {"number": wait_s}
 
 
 def _sentence(title: str, is_busy: bool, wait_s: int | None) -> str:
     if wait_s is not None:
-        return _("%(title)s. Try again in %(wait)s.") % {"title": title, "wait": _in_seconds(wait_s)}
+        return _("%(title)s. Try again in %(wait)s.") % {"title": title, "wait": _in_words(wait_s)}
     if is_busy:
         return _("%(title)s.") % {"title": title}
     return _("%(title)s. Waiting does not help.") % {"title": title}

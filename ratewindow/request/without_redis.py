@@ -1,19 +1,25 @@
 """Decisions without the store, while it is away or gives no answer: by each rule's `on_error`.
 
-``allow`` lets the request pass uncounted, ``refuse`` answers 503, ``local`` counts in this process (`local_counts`). A rule
-in shadow refuses nobody, whatever its `on_error` is.
+``allow`` lets the request pass uncounted, ``refuse`` answers 503, ``local`` counts in this process, which allows its
+share of each limit, and keeps its counts for a period after the store is back: a store that fails again and again grants no
+share each time. A rule in shadow refuses nobody, whatever its `on_error` is.
 """
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow import conf
-from ratewindow.limiter.reply import refusal_code
-from ratewindow.limiter.types import Check, Decision, What
-from ratewindow.request import local_counts
+from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.reply import decision, refusal_code
+from ratewindow.limiter.types import Check, Decision, What, Window
 from ratewindow.request.prepare import Question, policy
 from ratewindow.rulebook import current
+
+MOST_STATES = 20_000  # of one window for one client; those that were charged longest ago are evicted first
 
 RETRY_S = 2.0  # the client's Retry-After: by then a server that is back has been noticed
 
@@ -21,8 +27,7 @@ RETRY_S = 2.0  # the client's Retry-After: by then a server that is back has bee
 def unasked(question: Question) -> Decision:
     """The decision on a question without checks, or one that something settled refuses."""
     outcome = "other" if question.refused else "passed"
-    unasked_checks = (_uncharged(check, outcome=outcome) for check in question.checks)
-    return Decision.of([*question.settled_for(question.refused), *unasked_checks])
+    return Decision.of([*question.settled_for(question.refused), *(_uncharged(check, outcome) for check in question.checks)])
 
 
 def unanswered(question: Question, what: What, cause: str) -> Decision:
@@ -93,7 +98,7 @@ def _refused(checks: Sequence[Check], policies: Sequence[str], cause: str) -> li
 def _passing(checks: Sequence[Check], policies: Sequence[str], what: What, cause: str) -> list[Decision]:
     """The rules that count locally decide together, all or nothing; the others follow them."""
     counted = [check for check, each in zip(checks, policies, strict=True) if each == "local"]
-    local = iter(local_counts.decide(counted, what) if counted else ())
+    local = iter(count_here(counted, what) if counted else ())
     parts = [
         next(local) if each == "local" else _uncharged(check, reason="store")
         for check, each in zip(checks, policies, strict=True)
@@ -111,5 +116,48 @@ def _passing(checks: Sequence[Check], policies: Sequence[str], what: What, cause
 
 def _uncharged(check: Check, outcome: str = "passed", reason: str = "") -> Decision:
     """A decision that has charged nothing, so that nothing can be refunded; by its check it can still be charged later."""
-    mode = "enforce" if check.enforce else "shadow"
-    return Decision(rule=check.rule, reason=reason, outcome=outcome, mode=mode, check=check)
+    return Decision(rule=check.rule, reason=reason, outcome=outcome, mode="enforce" if check.enforce else "shadow", check=check)
+
+
+_counted = MemoryStore(MOST_STATES)
+
+
+def count_here(checks: Sequence[Check], what: What) -> list[Decision]:
+    """The decisions of these rules, each by this process's share. They cannot be refunded to the store."""
+    processes = conf.current().local_processes
+    shared = [_shared(check, processes) for check in checks]
+    parts = decision(shared, _counted.run(shared, what), what).decisions
+    for part, check in zip(parts, checks, strict=True):
+        part.check, part.at_s = check, time.time()
+        part.windows = tuple([answer._replace(charged_at_ms=-1) for answer in part.windows])
+    return list(parts)
+
+
+def share_of(limit: int, processes: int) -> int:
+    """The share of one of so many processes: at least one unit, but nothing of a limit of 0."""
+    return max(1, limit // processes) if limit else 0
+
+
+@lru_cache(maxsize=4096)
+def _window(window: Window, processes: int) -> Window:
+    burst = None if window.burst is None else share_of(window.burst, processes)
+    return replace(window, limit=share_of(window.limit, processes), burst=burst)
+
+
+def _shared(check: Check, processes: int) -> Check:
+    """The check of one process. A cost above its share is charged as the share; one above the limit never passes."""
+    windows = tuple([_window(window, processes) for window in check.windows])
+    fits = check.cost <= min(map(_capacity, check.windows))
+    return check._replace(windows=windows, cost=min(check.cost, *map(_capacity, windows)) if fits else check.cost)
+
+
+def _capacity(window: Window) -> int:
+    if not window.limit:
+        return 0
+    return window.limit if window.burst is None else window.burst
+
+
+def forget_counts() -> None:
+    """Start without counts, in a fork, which has a share of its own, and after a change of the settings."""
+    global _counted
+    _counted = MemoryStore(MOST_STATES)

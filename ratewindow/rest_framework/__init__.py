@@ -1,7 +1,7 @@
 """The door for Django REST framework: rules as throttles, and its own throttles by the same names."""
 
 from ratewindow.request import doors
-from ratewindow.rest_framework import view_doors, views
+from ratewindow.rest_framework import views
 from ratewindow.rest_framework.throttles import (
     AnonRateThrottle,
     RuleThrottle,
@@ -13,5 +13,5 @@ from ratewindow.rules import code_rates
 
 __all__ = ["AnonRateThrottle", "RuleThrottle", "ScopedRateThrottle", "SimpleRateThrottle", "UserRateThrottle"]
 
-code_rates.add_finder(views.register)
-doors.add_finder(view_doors.of_view)
+code_rates.add_finder(views.problems)
+doors.add_finder(views.doors)

@@ -1,15 +1,21 @@
-"""Rules and rates that the site's views use in their throttles, found before any request: for lists and checks."""
+"""What the site's views use in their throttles, found before any request: rules and rates for lists and checks, and doors for
+explanations."""
 
 import logging
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest
 from django.urls import URLPattern, get_resolver
-from rest_framework.settings import api_settings
+from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from ratewindow.rest_framework.throttles import RuleThrottle, ScopedRateThrottle, SimpleRateThrottle, place_of, windows_of
+from ratewindow.identity.custom_keys import place_of
+from ratewindow.identity.request_attributes import match_of
+from ratewindow.request.doors import Door
+from ratewindow.rest_framework.decide_together import Together
+from ratewindow.rest_framework.throttles import RuleThrottle, ScopedRateThrottle, SimpleRateThrottle
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.site_routes import listed_by
@@ -17,14 +23,8 @@ from ratewindow.rules.site_routes import listed_by
 logger = logging.getLogger("ratewindow")
 
 
-def register() -> None:
-    """Register the rules and rates in the throttles of the URLconf's views; `problems` reports bad ones."""
-    for _ in problems():
-        pass
-
-
-def problems() -> Iterator[tuple[str, str]]:
-    """What is wrong with the site's throttles, each with a hint where; registers the valid ones."""
+def problems() -> Iterable[tuple[str, str]]:
+    """Register the rules and rates in the throttles of the URLconf's views; returns what is wrong with bad ones, and where."""
     wrong: dict[str, str] = {}
     for view, throttle in dict.fromkeys(_throttled()):
         try:
@@ -33,29 +33,7 @@ def problems() -> Iterator[tuple[str, str]]:
             wrong.setdefault(str(error), f"Seen at the view {place_of(type(view))}.")
         except Exception as error:  # a class of the site's that needs a request, or the database, to be made
             logger.debug("ratewindow: %s is not known before its first request: %r", place_of(throttle), error)
-    yield from wrong.items()
-    for scope, rate in (SimpleRateThrottle.THROTTLE_RATES if are_used() else {}).items():
-        if not isinstance(rate, str | None):
-            continue  # a class of the site's reads it
-        try:
-            windows_of(rate, f"DEFAULT_THROTTLE_RATES[{scope!r}]")
-        except ImproperlyConfigured as error:
-            if not any(str(error).partition(": ")[2] in problem for problem in wrong):
-                yield str(error), "No view uses it yet."
-
-
-def names_num_proxies() -> bool:
-    """Whether the site sets NUM_PROXIES, which our throttles do not read."""
-    return bool(api_settings.NUM_PROXIES) and are_used()
-
-
-def are_used() -> bool:
-    """Whether throttles of ours are among the default ones, or a view's."""
-    try:
-        usual = api_settings.DEFAULT_THROTTLE_CLASSES
-    except ImportError:  # which REST framework reports itself
-        usual = []
-    return any(map(_is_ours, usual)) or next(_throttled(), None) is not None
+    return wrong.items()
 
 
 def _register(view: Any, throttle: type[BaseThrottle]) -> None:
@@ -90,3 +68,21 @@ def _views(patterns: Iterable[Any]) -> Iterator[Any]:
             made = object.__new__(view)  # without what the site may do when one is made for a request
             vars(made).update(options)  # an extra action of a view set has throttles of its own there
             yield made
+
+
+def doors(request: HttpRequest, callback: Any) -> Iterator[Door]:
+    """The throttles of ours at the view of a request that is not sent, as one door, but for those with an `allow_request` of the
+    site's own."""
+    shown, match = getattr(callback, "cls", None), match_of(request)
+    if shown is None or match is None or not hasattr(shown, "throttle_classes"):
+        return
+    view = shown(**getattr(callback, "initkwargs", {}))
+    actions = getattr(callback, "actions", None) or {}
+    view.action_map, view.action = actions, actions.get((request.method or "").lower())
+    view.setup(request, *match.args, **match.kwargs)
+    wrapped: Any = Request(request)
+    wrapped.user = getattr(request, "user", None)  # the one that is asked about, whatever the view's authentication says
+    view.request = wrapped
+    throttles = [each for each in view.get_throttles() if _is_ours(type(each)) and not each.has_own("allow_request")]
+    if throttles:
+        yield Together(throttles, view, request=wrapped)

@@ -12,17 +12,19 @@ from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy
 from os import getpid
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.http import HttpRequest
 
 from ratewindow import background
-from ratewindow.overrides import Overrides
-from ratewindow.rulebook import kill_switch, redis_copy
+from ratewindow.rulebook import kill_switch
 from ratewindow.rules import code_rates
-from ratewindow.rules.kill_switch import clock
 from ratewindow.rules.matching import Index
 from ratewindow.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from ratewindow.overrides.lookup import Overrides
 
 logger = logging.getLogger("ratewindow")
 
@@ -36,25 +38,20 @@ class Rulebook:
     `alone`: rates in code do not hold beside it.
     """
 
-    def __init__(self, rules: Iterable[Rule], alone: bool = False, overrides: Overrides | None = None) -> None:
+    def __init__(self, rules: Iterable[Rule], alone: bool = False, overrides: "Overrides | None" = None) -> None:
         self.alone = alone
         self.overrides = overrides
         self.by_name = {rule.name: rule for rule in rules}
-        self._has_beside = any(rule.mode == "shadow" or rule.candidate for rule in self.by_name.values())
+        self._has_shadow = any(rule.mode == "shadow" for rule in self.by_name.values())
         self.counts_by_answer = any(rule.count_when is not None for rule in self.by_name.values())
         self._index = Index(self.by_name.values())
 
     def match(self, request: HttpRequest) -> list[Rule]:
         """The rules that apply by path. Whether code enforces a rate is checked here, since views are imported late."""
         rules = self._index.match(request)
-        if not self._has_beside:
+        if not self._has_shadow:
             return rules
-        found = []
-        for rule in rules:
-            found.append(rule.beside if rule.mode == "shadow" and code_rates.enforces(rule.name) else rule)
-            if rule.candidate:
-                found.append(rule.beside)
-        return found
+        return [rule.beside if rule.mode == "shadow" and code_rates.enforces(rule.name) else rule for rule in rules]
 
     def named(self, name: str, code: Rule | None, method: str | None, warn: bool) -> list[Rule]:
         """The rules that a view names, of those that apply to this method."""
@@ -71,23 +68,17 @@ class Rulebook:
             return [code] if code is not None else []
         if row.mode == "shadow" and code is not None and code.mode == "enforce":
             found = [code, row.beside]
-        elif row.candidate:
-            found = [row, row.beside]
         else:
             found = [row] if row.mode != "off" else []
         return [rule for rule in found if rule.windows]
 
     def log_missing(self, name: str, instead: str = "requests pass") -> None:
         """Log, once, that code names a rule that nobody has defined, and what happens `instead`."""
-        if self.alone or name in _held.missing or len(_held.missing) > MOST_LOGGED:
-            return
-        _held.missing.add(name)
-        if len(_held.missing) <= MOST_LOGGED:
+        if not self.alone and name not in _held.missing and len(_held.missing) < MOST_LOGGED:
+            _held.missing.add(name)
             logger.warning("ratewindow: code names rule %r, which nobody has defined: %s", name, instead)
-        else:
-            logger.warning("ratewindow: code names more than %d such rules, the others are not logged: %s", MOST_LOGGED, instead)
 
-    def with_overrides(self, overrides: Overrides | None) -> "Rulebook":
+    def with_overrides(self, overrides: "Overrides | None") -> "Rulebook":
         """These rules, with these blocks and exemptions."""
         book = copy(self)
         book.overrides = overrides
@@ -110,8 +101,6 @@ class _Held:
         self.book: Rulebook | None = None
         self.number = 0  # of the reading that `book` is from
         self.read_at_s = time.monotonic()  # when `book` was read
-        self.is_copy = False  # whether another process read it
-        self.copy: redis_copy.Copy | None = None  # what another process has read, until this one has
         self.missing: set[str] = set()  # logged names in code that no row defines
 
 
@@ -128,8 +117,7 @@ def rulebook() -> Rulebook:
     if background.running_in != getpid():
         background.ensure_running()
     if _held.book is None and not _held.ready.wait(FIRST_READING_S):
-        if not hold_copy():
-            logger.error("ratewindow: no rules after %.0f s, requests pass: does this server run threads?", FIRST_READING_S)
+        logger.error("ratewindow: no rules after %.0f s, requests pass: does this server run threads?", FIRST_READING_S)
         _held.ready.set()  # later requests must not wait for a thread that does not run
     return _OFF if kill_switch.off else _held.book or _EMPTY
 
@@ -162,25 +150,9 @@ def replace(book: Rulebook | None) -> Rulebook | None:
     return before
 
 
-def is_empty() -> bool:
-    """Whether this process holds no rules yet."""
-    return _held.book is None
-
-
-def is_copy() -> bool:
-    """Whether the rules held are those that another process has read."""
-    return _held.is_copy
-
-
 def read_at_s() -> float | None:
     """When the rules held were read, in seconds since the epoch."""
     return None if _held.book is None else time.time() - (time.monotonic() - _held.read_at_s)
-
-
-def names_groups() -> bool:
-    """Whether a block or exemption names a group."""
-    overrides = of_site().overrides
-    return overrides is not None and bool(overrides.groups)
 
 
 def hold(book: Rulebook, number: int) -> tuple[Rulebook | None, Rulebook | None]:
@@ -190,26 +162,8 @@ def hold(book: Rulebook, number: int) -> tuple[Rulebook | None, Rulebook | None]
         before = _held.book
         if number >= _held.number:
             _held.number, _held.book = number, book
-            _held.read_at_s, _held.is_copy, _held.copy = time.monotonic(), False, None
+            _held.read_at_s = time.monotonic()
         return before, _held.book
-
-
-def offer(copy: redis_copy.Copy | None) -> None:
-    """Keep what another process has read, for this one to hold if it cannot read the rows itself."""
-    _held.copy = copy
-
-
-def hold_copy() -> bool:
-    """Hold the offered copy, if there is one and no rules are held."""
-    with _held.lock:
-        offered = _held.copy
-        if offered is None or _held.book is not None:
-            return False
-        _held.book, _held.is_copy, _held.copy = Rulebook(offered.rules), True, None
-        _held.read_at_s = time.monotonic() - (time.time() - offered.read_at_s)
-    moment = clock(offered.read_at_s)
-    logger.warning("ratewindow: %d rules hold as another process read them at %s", len(offered.rules), moment)
-    return True
 
 
 def stop_waiting() -> None:

@@ -5,35 +5,30 @@ another thread reads the rows, so that neither requests nor work on Redis wait f
 every half minute, for edits without a signal (``QuerySet.update()``, raw SQL), and more often while Redis is down.
 """
 
-import contextlib
 import logging
+import os
 import secrets
 from typing import Any, cast
 
 from django.apps import apps
-from django.db import Error as DatabaseError  # InterfaceError, a lost connection, is no django.db.DatabaseError
 from django.db import connections, router, transaction
 from django.db.models.signals import m2m_changed, post_delete, post_migrate, post_save
 from redis.exceptions import RedisError
 
 from ratewindow import background, conf
 from ratewindow.limiter.redis.thread_deadline import limited
-from ratewindow.models import LimitSwitch, RateRule, row_signals
+from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.overrides import users
-from ratewindow.rulebook import current, kill_switch, reading, redis_copy
-from ratewindow.rulebook.rule_rows import read_switch
+from ratewindow.rulebook import current, kill_switch, reading
+from ratewindow.rulebook.reading import read_switch
 from ratewindow.store import process_clients, state_keys
 
 logger = logging.getLogger("ratewindow")
 
-REREAD_S = 30.0  # how soon an edit without a signal acts
-REREAD_ALONE_S = 2.0  # the same while Redis is down or the last reading failed
-REREAD_SPARING = 20  # a reading is repeated after so many times the time that it took, or later
-
+AT_ONCE_S = 0.1  # a longer reading is not waited for by the request that edits
 CHECK_S = 1.5  # how soon the kill switch acts at most, however long REFRESH is
 
-_SWITCH = "ratewindow.limitswitch"
-_EDITED = frozenset({"ratewindow.raterule", "ratewindow.rulewindow", _SWITCH, "ratewindow.override", "ratewindow.recording"})
+_EDITED = frozenset({"ratewindow.raterule", "ratewindow.rulewindow", "ratewindow.limitswitch", "ratewindow.override"})
 
 
 class _State:
@@ -50,25 +45,18 @@ _state = _State()
 
 
 def announce() -> None:
-    """Announce an edit of the rules to all processes; this one reads them now."""
-    error = _announce()
-    if error is not None:
-        logger.warning("ratewindow: other processes learn of the edited rules within %.0f s: %s", REREAD_S, error)
-
-
-def announce_switch() -> None:
-    """Announce an edit of the kill switch's row, without a warning: while Redis is down processes read it every few seconds."""
-    _announce()
-
-
-def _announce() -> Exception | None:
-    reading.reload(after_edit=True)
+    """Announce an edit to all processes; this one reads the rows now, or, where that takes long, its thread does."""
+    if reading.took_s() > AT_ONCE_S and background.running_in == os.getpid():
+        _state.edited = True
+        background.hurry(reread)
+    else:
+        reading.reload()
     _state.unannounced = not process_clients.in_memory()
     try:
         _change_token()
     except (RedisError, OSError) as error:
-        return error
-    return None
+        text = "ratewindow: other processes learn of the edit within %.0f s, of the kill switch within %.0f s: %s"
+        logger.warning(text, reading.REREAD_S, reading.REREAD_ALONE_S, error)
 
 
 def _change_token() -> None:
@@ -86,26 +74,20 @@ def _change_token() -> None:
 
 def check_redis() -> None:
     """Learn from Redis whether the rules were edited or the kill switch was turned."""
-    kill_switch.learn()
+    kill_switch.learn()  # its time may be over
     if process_clients.in_memory():
         _state.is_alone = True
         return
     try:
         _change_token()
         with limited(conf.current().timeout_s):  # an answer that drips in must not delay the kill switch
-            found = process_clients.patient_client().mget(state_keys.token(), state_keys.switch())
-        token, turned = cast("list[bytes | None]", found)
-        if turned is None and kill_switch.off:  # Redis has lost its data, which new processes need
-            held = kill_switch.turned
-            with limited(conf.current().timeout_s):
-                text = kill_switch.to_redis(held)
-                process_clients.patient_client().set(state_keys.switch(), text, nx=True, pxat=held.kept_until_ms)
+            answer = process_clients.patient_client().mget(state_keys.token(), state_keys.switch())
     except (RedisError, OSError):
         _state.is_alone = True
         return
     _state.is_alone = False
-    if turned is not None:
-        kill_switch.learn(kill_switch.from_redis(turned))
+    token, turned = cast("list[bytes | None]", answer)
+    kill_switch.learn(kill_switch.from_redis(turned))
     if token != _state.token:
         _state.token, _state.edited = token, True
         background.hurry(reread)
@@ -113,38 +95,22 @@ def check_redis() -> None:
 
 def is_stale() -> bool:
     """Whether the rows were edited, or the last reading is old."""
-    return _state.edited or reading.last().finds_more or _is_old()
-
-
-def _is_old() -> bool:
-    last = reading.last()
-    return last.age_s >= _rest_s(last)
+    return _state.edited or reading.is_old(_state.is_alone)
 
 
 def reread() -> None:
     """Read the rows if they are stale."""
     if not is_stale():
         return
-    is_old = _is_old()
     _state.edited = False  # before the rows are read, so that no edit is missed
     database = connections[router.db_for_read(RateRule)]
     if _is_in_memory(database):
         current.stop_waiting()
         return
-    if current.is_empty():
-        current.offer(redis_copy.load())  # before the database, which may hang
     try:
-        reading.reload(after_edit=not is_old, listeners_wait=True)
+        reading.reload(listeners_wait=True)
     finally:
         database.close()
-    _save_copy()
-
-
-def _save_copy() -> None:
-    """Save the rules for processes that start while the database is down."""
-    if not reading.last().failed:
-        with contextlib.suppress(RedisError, OSError):  # the breaker logs outages
-            redis_copy.save(current.held().by_name.values())
 
 
 def is_alone() -> bool:
@@ -153,23 +119,13 @@ def is_alone() -> bool:
 
 
 def reread_switch() -> None:
-    """Read the kill switch's row while Redis does not answer: rows are read less often when there are many."""
+    """Read the kill switch's row while Redis does not answer: all rows are read less often when there are many."""
     database = connections[router.db_for_read(LimitSwitch)]
-    if not _state.is_alone or _is_in_memory(database):
-        return
-    try:
-        kill_switch.learn(read_switch())
-    except DatabaseError:
-        return  # logged where the rules are read
-    finally:
-        database.close()
-
-
-def _rest_s(last: reading.Last) -> float:
-    """How long a reading is used without news. A hundred thousand blocks take a second, which is not to be all of its time."""
-    if not _state.is_alone and not last.failed:
-        return REREAD_S
-    return min(REREAD_S, max(REREAD_ALONE_S, REREAD_SPARING * last.took_s))
+    if not _is_in_memory(database):
+        try:
+            kill_switch.learn(read_switch())
+        finally:
+            database.close()
 
 
 def _is_in_memory(database: Any) -> bool:
@@ -177,14 +133,15 @@ def _is_in_memory(database: Any) -> bool:
     return database.vendor == "sqlite" and bool(database.is_in_memory_db())
 
 
-def _on_edit(sender: Any, using: str, **_: Any) -> None:
+def _on_edit(using: str, **_: Any) -> None:
     if not _will_announce(using):
-        transaction.on_commit(announce_switch if sender._meta.label_lower == _SWITCH else announce, using=using)
+        transaction.on_commit(announce, using=using)
 
 
 def _on_group_change(action: str, using: str, **_: Any) -> None:
     """Announce that the members of a group have changed, which a block or an exemption may name."""
-    if current.names_groups() and action.startswith("post_") and not _will_announce(using):
+    overrides = current.of_site().overrides
+    if overrides is not None and overrides.groups and action.startswith("post_") and not _will_announce(using):
         transaction.on_commit(announce, using=using)
 
 
@@ -201,7 +158,8 @@ def _on_migrate(**_: Any) -> None:
 def connect() -> None:
     """Connect the signals of this process's own edits."""
     for signal in (post_save, post_delete):
-        row_signals.connect(signal, _on_edit, _EDITED, "ratewindow.rulebook.edits")
+        for label in _EDITED:
+            signal.connect(_on_edit, sender=apps.get_model(label), dispatch_uid="ratewindow.rulebook.edits")
     if (groups := users.groups_of_users()) is not None:
         m2m_changed.connect(_on_group_change, sender=groups.through, dispatch_uid="ratewindow.rulebook.edits")
     post_migrate.connect(_on_migrate, sender=apps.get_app_config("ratewindow"), dispatch_uid="ratewindow.rulebook.edits")

@@ -5,21 +5,41 @@ import contextlib
 import itertools
 import logging
 import time
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-from django.db import Error as DatabaseError  # InterfaceError, a lost connection, is no django.db.DatabaseError
+from django.db import (
+    Error as DatabaseError,  # InterfaceError, a lost connection, is no django.db.DatabaseError
+    close_old_connections,
+)
 from django.utils.translation import gettext
 
-from ratewindow.conf.translation import in_english, translated
+from ratewindow import background
+from ratewindow.conf.in_words import in_english, translated
 from ratewindow.identity import custom_keys
+from ratewindow.limiter.arguments import check_cost
+from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.problem import Problem, translatable
-from ratewindow.rulebook import announce, current, kill_switch, override_rows, recordings
+from ratewindow.limiter.types import Window, too_much
+from ratewindow.models import LimitSwitch, Override, RateRule
+from ratewindow.rulebook import current, kill_switch
 from ratewindow.rulebook.current import Rulebook
-from ratewindow.rulebook.rule_rows import read_switch, readings
+from ratewindow.rulebook.kill_switch import Switch
 from ratewindow.rules.matching import TOO_MANY, without_room
-from ratewindow.rules.rule import Rule
+from ratewindow.rules.regex import check_regex
+from ratewindow.rules.rule import Rule, check_name, parse_count_when, parse_methods
+from ratewindow.signals import rules_changed
+
+if TYPE_CHECKING:
+    from ratewindow.overrides.lookup import Overrides
 
 logger = logging.getLogger("ratewindow")
+
+
+REREAD_S = 30.0  # how soon an edit without a signal acts
+REREAD_ALONE_S = 2.0  # the same while Redis is down or the last reading failed
+REREAD_SPARING = 20  # a reading is repeated after so many times the time that it took, or later
 
 
 class _Readings:
@@ -28,55 +48,56 @@ class _Readings:
     def __init__(self) -> None:
         self.numbers = itertools.count(1)
         self.ended_at_s = float("-inf")  # of all rows
-        self.took_s = 0.0  # the last one of all rows that succeeded
+        self.took_s = 0.0
         self.rules_error = self.overrides_error = ""
         self.logged_error = ""
         self.wrong: dict[str, Problem] = {}  # rows that are wrong, by the names of their rules
         self.custom_keys = -1  # the version of the site's own keys at the last reading
-        self.overrides = override_rows.Reader()
 
 
 _readings = _Readings()
 
 
-def reload(after_edit: bool = False, listeners_wait: bool = False) -> None:
+def reload(listeners_wait: bool = False) -> None:
     """Read the rows now, in this thread. An error is logged once and leaves the rules as they are.
 
-    `after_edit`: a signal has reported the edit, so of many blocks and exemptions only those that have changed are read.
     `rules_changed` is sent before this returns or, with `listeners_wait`, soon, by another thread.
     """
     number, began_s = next(_readings.numbers), time.monotonic()
     error: Exception | None = None
+    with contextlib.suppress(Exception):  # Redis may know, and the database's error is logged below
+        kill_switch.learn(read_switch())
     try:
         book = Rulebook(read_rules(), overrides=current.of_site().overrides)
         book.prepare()
     except Exception as caught:  # neither a save nor the next reading may fail by it
         error, _readings.rules_error = caught, str(caught) or type(caught).__name__
-        current.hold_copy()
     else:
+        _readings.rules_error = ""
         if book.overrides is not None:
             _hold(book, number)  # an edited rule need not wait until a hundred thousand blocks are read
         try:
-            book = book.with_overrides(_readings.overrides.read(after_edit))
+            book = book.with_overrides(_read_overrides())
             _readings.overrides_error = ""
         except Exception as caught:  # the rules hold all the same
             error, _readings.overrides_error = caught, str(caught) or type(caught).__name__
         _hold(book, number)
-        _readings.rules_error = ""
-        if not after_edit:
-            _readings.took_s = time.monotonic() - began_s
-        with contextlib.suppress(Exception):  # Redis may know, and the database's error has been logged
-            kill_switch.learn(read_switch())
-        with contextlib.suppress(Exception):  # nothing but a recording would begin later
-            recordings.hold(recordings.read(), number)
     finally:
         with in_english():
             _log_once(_error(), error)
-        if not after_edit:
-            _readings.ended_at_s = time.monotonic()
+        _readings.ended_at_s = time.monotonic()
+        _readings.took_s = _readings.ended_at_s - began_s
         current.stop_waiting()
         if not listeners_wait:
-            announce.send()
+            send_changes()
+
+
+def _read_overrides() -> "Overrides | None":
+    if not Override.objects.exists():
+        return None
+    from ratewindow.rulebook.override_rows import read_overrides  # many sites have none
+
+    return read_overrides()
 
 
 def read_rules() -> list[Rule]:
@@ -110,12 +131,43 @@ def _in_english(wrong: dict[str, Problem]) -> set[tuple[str, str]]:
 
 def _hold(book: Rulebook, number: int) -> None:
     before, now = current.hold(book, number)
-    if before is not None:
-        announce.add(_differing(before.by_name, now.by_name if now is not None else {}))
+    if before is not None and (names := _differing(before.by_name, now.by_name if now is not None else {})):
+        _changed.extend(names)
+        background.hurry(send_changes_apart)
 
 
 def _differing(before: dict[str, Rule], now: dict[str, Rule]) -> list[str]:
     return [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
+
+
+_changed: deque[str] = deque()  # names of rules; those added while receivers are busy are sent together
+
+
+def has_changes() -> bool:
+    return bool(_changed)
+
+
+def send_changes() -> None:
+    """The signal `rules_changed` about what has changed since it was sent last."""
+    names = set()
+    with contextlib.suppress(IndexError):  # another thread may send, too
+        while True:
+            names.add(_changed.popleft())
+    if names:
+        rules_changed.send_robust(RateRule, changed=sorted(names))
+
+
+def send_changes_apart() -> None:
+    """The same in a thread of its own: if the one that reads the rows waited for a receiver, no edit would act meanwhile."""
+    try:
+        send_changes()
+    finally:
+        close_old_connections()  # a receiver may have used the database, and no request ends in this thread
+
+
+def forget_changes() -> None:
+    """In a fork: the parent sends its own."""
+    _changed.clear()
 
 
 def _error() -> str:
@@ -123,10 +175,8 @@ def _error() -> str:
     if not _readings.rules_error:
         blocks = gettext("Blocks and exemptions cannot be read, those held stay in force: %s")
         return blocks % _readings.overrides_error if _readings.overrides_error else ""
-    if current.is_empty():
+    if current.read_at_s() is None:
         text = gettext("The rules cannot be read, and this process holds none but rates in code: %s")
-    elif current.is_copy():
-        text = gettext("The rules cannot be read, those that another process read last hold: %s")
     else:
         text = gettext("The rules cannot be read, those held stay in force: %s")
     return text % _readings.rules_error
@@ -145,20 +195,19 @@ def problem_of(name: str) -> str:
     return "" if problem is None else translated(problem)
 
 
-class Last(NamedTuple):
-    """The last reading of all rows: how long ago it ended, how long it took, and whether it failed. `finds_more`: another
-    one would find a key that a row asks for, since the module that defines it has been imported meanwhile."""
-
-    age_s: float
-    took_s: float
-    failed: bool
-    finds_more: bool
+def took_s() -> float:
+    """How long the last reading took."""
+    return _readings.took_s
 
 
-def last() -> Last:
-    finds_more = bool(_readings.wrong) and _readings.custom_keys != custom_keys.version()
-    failed = bool(_readings.rules_error or _readings.overrides_error)
-    return Last(time.monotonic() - _readings.ended_at_s, _readings.took_s, failed, finds_more)
+def is_old(is_alone: bool) -> bool:
+    """Whether to read again, by what the last reading found and how long ago it ended; `is_alone` while Redis is away."""
+    if _readings.wrong and _readings.custom_keys != custom_keys.version():  # a module imported meanwhile has registered a key
+        return True
+    rest_s = REREAD_S
+    if is_alone or _readings.rules_error or _readings.overrides_error:
+        rest_s = min(REREAD_S, max(REREAD_ALONE_S, REREAD_SPARING * _readings.took_s))  # of a hundred thousand blocks two seconds
+    return time.monotonic() - _readings.ended_at_s >= rest_s
 
 
 class Status(NamedTuple):
@@ -179,3 +228,51 @@ def reset() -> None:
     """As in a process that has read nothing yet."""
     global _readings
     _readings = _Readings()
+
+
+def readings() -> Iterator[tuple[RateRule, Rule | Exception]]:
+    """Each row with its rule, or with the error if it is wrong."""
+    for row in RateRule.objects.prefetch_related("windows"):
+        try:
+            yield row, freeze(row)
+        except Exception as error:  # a newer version of this app may write what this one does not know
+            yield row, error
+
+
+def freeze(row: RateRule, windows: tuple[Window, ...] | None = None) -> Rule:
+    """A row as a rule, with its own windows or these; ValueError if it is wrong."""
+    check_name(row.name)  # raw SQL and fixtures check nothing, and it goes into headers
+    rule = Rule(
+        name=row.name,
+        windows=tuple(window.freeze() for window in row.windows.all()) if windows is None else windows,
+        mode=row.mode,
+        key=row.key,
+        on_missing=row.on_missing,
+        normalise=row.normalise,
+        applies_to=row.applies_to,
+        pattern=row.pattern,
+        methods=parse_methods(row.methods),
+        cost=check_cost(row.cost),
+        count_when=parse_count_when(row.count_when),
+        hold=row.hold,
+        count_refused=row.count_refused,
+        penalty_ms=parse_duration(row.penalty) if row.penalty else 0,
+        enforce_percent=row.enforce_percent,
+        on_error=row.on_error,
+        response_status=row.response_status,
+        message=row.message,
+    )
+    if problem := too_much(rule.windows):
+        raise Problem("rule {name!r} has {problem}: give it fewer", name=row.name, problem=problem)
+    _ = rule.recipe, rule.state_names  # parsed here, so that a bad key is found here
+    if rule.applies_to == "regex":
+        check_regex(rule.pattern)  # here it may not be installed
+    return rule
+
+
+def read_switch() -> Switch | None:
+    """The kill switch by its row, if there is one."""
+    row = LimitSwitch.objects.order_by("-changed_at").first()
+    if row is None:
+        return None
+    return Switch(row.off, row.until.timestamp() if row.until else None, row.reason, row.changed_by, row.changed_at.timestamp())

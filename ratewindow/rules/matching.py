@@ -8,11 +8,10 @@ from weakref import WeakSet
 from django.http import HttpRequest
 from django.urls import ResolverMatch
 
-from ratewindow.identity.routes import match_of
+from ratewindow.identity.request_attributes import match_of
 from ratewindow.limiter.problem import translatable
 from ratewindow.rules.path_variants import PathVariants, caseless
-from ratewindow.rules.regex import RegexSet
-from ratewindow.rules.regex import without_room as regexes_without_room
+from ratewindow.rules.regex import RegexSet, without_room as regexes_without_room
 from ratewindow.rules.rule import Rule
 
 Rules = tuple[Rule, ...]
@@ -38,7 +37,7 @@ class Index:
             del regexes[pattern]
         self._regexes = RegexSet(list(regexes)) if regexes else None
         self._by_regex = list(regexes.values())
-        self._finders: dict[Any, Finder] = {}  # by URLconf; None is the site's own
+        self.finders: dict[Any, Finder] = {}  # by URLconf; None is the site's own
         _indexes.add(self)
 
     def match(self, request: HttpRequest) -> list[Rule]:
@@ -47,7 +46,7 @@ class Index:
         path, found = request.path_info, self._everywhere
         if self._has_texts:
             urlconf = getattr(request, "urlconf", None)
-            find = self._finders.get(urlconf) or self.prepare(urlconf)
+            find = self.finders.get(urlconf) or self.prepare(urlconf)
             found += find(path, request)
         if self._regexes is not None:
             for place in self._regexes.found_in(path):
@@ -58,14 +57,10 @@ class Index:
 
     def prepare(self, urlconf: Any = None) -> Finder:
         """Find what else in a URLconf leads to the paths of rules: once, and best before the first request."""
-        if len(self._finders) >= MOST_URLCONFS:
-            self._finders.clear()
-        self._finders[urlconf] = finder = _finder(self._by_text, urlconf)
+        if len(self.finders) >= MOST_URLCONFS:
+            self.finders.clear()
+        self.finders[urlconf] = finder = _finder(self._by_text, urlconf)
         return finder
-
-    def clear_urlconfs(self) -> None:
-        """Prepare every URLconf again: a test has replaced them."""
-        self._finders.clear()
 
     def _on_route(self, match: ResolverMatch | None) -> Iterator[Rule]:
         """By the view name, and by each namespace that contains it."""
@@ -103,40 +98,22 @@ class _ByText:
             found += self.prefixes.get(path[:length], ())
         return found
 
-    def with_variants(self, variants: PathVariants) -> "_ByText":
-        """The same rules, also by the other texts that mean the same."""
-        return _ByText(_with_others(self.paths, variants.paths), _with_others(self.prefixes, variants.prefixes))
-
-    def caseless(self) -> "_ByText":
-        """The same rules by their texts without case."""
-        tables = (self.paths, self.prefixes)
-        return _ByText(*(_merged((caseless(text), rules) for text, rules in each.items()) for each in tables))
-
 
 def _finder(by_text: _ByText, urlconf: Any) -> Finder:
-    """A function that finds the rules for paths and prefixes under a URLconf, by all texts that lead there."""
+    """A function that finds the rules for paths and prefixes under a URLconf, each once, by all texts that lead there."""
     variants = PathVariants(urlconf, by_text.paths, by_text.prefixes)
-    every = by_text.with_variants(variants)
+    every = _ByText(_with_others(by_text.paths, variants.paths), _with_others(by_text.prefixes, variants.prefixes))
     if not variants.ignores_case and not variants.destinations:
-        return every.find
-    return _Resolving(by_text.paths, every, variants).find
+        return every.find  # the text of a path determines the page
+    without_case = _ByText(_caseless(every.paths), _caseless(every.prefixes)) if variants.ignores_case else _ByText({}, {})
 
-
-class _Resolving:
-    """A finder for URLconfs in which the text of a path does not determine the page."""
-
-    def __init__(self, by_path: dict[str, Rules], by_text: _ByText, variants: PathVariants) -> None:
-        self._by_path, self._by_text, self._variants = by_path, by_text, variants
-        self._caseless = by_text.caseless() if variants.ignores_case else None
-
-    def find(self, path: str, request: HttpRequest) -> Rules:
-        """Each rule once."""
-        found = self._by_text.find(path)
-        if self._caseless is not None:
-            found += self._caseless.find(caseless(path))
-        for other in self._variants.paths_of(partial(match_of, request)):
-            found += self._by_path[other]
+    def find(path: str, request: HttpRequest) -> Rules:
+        found = every.find(path) + without_case.find(caseless(path))
+        for other in variants.paths_of(partial(match_of, request)):
+            found += by_text.paths[other]
         return tuple({rule.name: rule for rule in found}.values())
+
+    return find
 
 
 def _holds(rule: Rule) -> bool:
@@ -149,6 +126,10 @@ def _patterns(rules: Iterable[Rule], applies_to: str) -> dict[str, Rules]:
 
 def _with_others(by_text: dict[str, Rules], others: dict[str, set[str]]) -> dict[str, Rules]:
     return _merged([*by_text.items(), *((text, by_text[each]) for text, meant in others.items() for each in sorted(meant))])
+
+
+def _caseless(by_text: dict[str, Rules]) -> dict[str, Rules]:
+    return _merged((caseless(text), rules) for text, rules in by_text.items())
 
 
 def _merged(parts: Iterable[tuple[str, Rules]]) -> dict[str, Rules]:
@@ -169,4 +150,4 @@ SETTINGS = ("ROOT_URLCONF", "LANGUAGES", "LANGUAGE_CODE", "USE_I18N")  # on whic
 def clear_urlconfs() -> None:
     """Prepare all URLconfs again: one of `SETTINGS` has changed."""
     for index in [*_indexes]:
-        index.clear_urlconfs()
+        index.finders.clear()

@@ -9,19 +9,131 @@ as the ``.*`` of a single-page application, does not determine the page: there t
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from django.conf import settings
 from django.urls import LocalePrefixPattern, Resolver404, ResolverMatch, URLResolver, get_resolver
+from django.urls.converters import PathConverter, SlugConverter, StringConverter, UUIDConverter
 from django.urls.resolvers import RegexPattern
 from django.utils import translation
 
-from ratewindow.rules.ways import Language, Way, active, bare, is_translated, languages_of, prefix_in, view_name, ways_of
-
 Destination = tuple[Any, ...]
 Result = TypeVar("Result")
+Language = str | None  # None if the URLconf is the same in all languages
+
+_EXACT = (PathConverter, SlugConverter, StringConverter, UUIDConverter)
+PARAMETER = re.compile(r"<(?:[^>:]+:)?([^>]+)>")
+
+
+class Way(NamedTuple):
+    """One way through the URLconf: the patterns that a path passes on its way to a view."""
+
+    patterns: tuple[Any, ...]
+    view: str
+    name: str  # with its namespaces; empty without one
+    callback: Any
+    namespaces: tuple[str, ...]
+    url_name: str | None  # without its namespaces
+
+    @property
+    def is_loose(self) -> bool:
+        return any(map(is_loose, self.patterns))
+
+    def page(self, language: Language) -> tuple[str, str]:
+        """The page as `destination` has it. Without a name, ``two`` and ``two/`` are one page, in each language another."""
+        return (self.view, self.name or bare(self.route(language)))
+
+    def route(self, language: Language) -> str:
+        """The route as Django joins it."""
+        route = ""
+        for pattern in reversed(self.patterns):
+            begin = prefix_in(language, pattern) if isinstance(pattern, LocalePrefixPattern) else str(pattern)
+            route = begin + route.removeprefix("^") if begin else route
+        return route
+
+    def text(self, language: Language, captured: Mapping[str, str], passed: Sequence[str]) -> str | None:
+        """A path that goes this way in this language; None if a regular expression is in it, for which only the text that
+        has `passed` is known."""
+        parts = []
+        for place, pattern in enumerate(self.patterns):
+            if isinstance(pattern, LocalePrefixPattern):
+                parts.append(prefix_in(language, pattern))
+            elif isinstance(pattern, RegexPattern):
+                if is_translated(pattern) or (is_loose(pattern) and not passed):
+                    return None
+                parts.append(passed[place] if passed else "")
+            else:
+                parameters = PARAMETER.findall(str(pattern))
+                if not captured.keys() >= set(parameters):
+                    return None
+                parts.append(PARAMETER.sub(lambda found: captured[found[1]], str(pattern)))
+        return "/" + "".join(parts)
+
+    def head(self, language: Language) -> str:
+        """The beginning of every path that goes this way in this language."""
+        head = "/"
+        for pattern in self.patterns:
+            if isinstance(pattern, LocalePrefixPattern):
+                head += prefix_in(language, pattern)
+                continue
+            literal = "" if isinstance(pattern, RegexPattern) else PARAMETER.split(str(pattern))[0]
+            head += literal
+            if isinstance(pattern, RegexPattern) or literal != str(pattern):
+                break
+        return head
+
+
+def ways_of(resolver: URLResolver, patterns: tuple[Any, ...] = (), namespaces: tuple[str, ...] = ()) -> Iterator[Way]:
+    """Every way through a URLconf, in the order in which Django tries them."""
+    for child in resolver.url_patterns:
+        passed = (*patterns, child.pattern)
+        if isinstance(child, URLResolver):
+            yield from ways_of(child, passed, (*namespaces, *filter(None, [child.namespace])))
+        else:
+            name = ":".join([*namespaces, child.name]) if child.name else ""
+            yield Way(passed, view_name(child.callback), name, child.callback, namespaces, child.name)
+
+
+def languages_of(ways: Iterable[Way]) -> list[Language]:
+    """The languages in which paths that go these ways differ, as Django writes them into paths."""
+    if not any(isinstance(each, LocalePrefixPattern) or is_translated(each) for way in ways for each in way.patterns):
+        return [None]
+    known = [settings.LANGUAGE_CODE, *dict(settings.LANGUAGES)]
+    return [*dict.fromkeys(code.lower() for code in known)]
+
+
+def view_name(function: Any) -> str:
+    """The name of a view in code, since each ``as_view()`` and each decorator makes another function."""
+    view = getattr(function, "view_class", function)
+    return f"{view.__module__}.{getattr(view, '__qualname__', type(view).__qualname__)}"
+
+
+def bare(route: str) -> str:
+    return route.strip("^$").removesuffix("?").removesuffix("/")
+
+
+def is_loose(pattern: Any) -> bool:
+    """Whether several texts may match and mean the same. A converter derived from one of Django's may do anything."""
+    if isinstance(pattern, RegexPattern):
+        return bool(pattern._regex)  # type: ignore[attr-defined]  # missing in the stubs
+    return any(type(converter) not in _EXACT for converter in getattr(pattern, "converters", {}).values())
+
+
+def is_translated(pattern: Any) -> bool:
+    return not isinstance(getattr(pattern, "_route", getattr(pattern, "_regex", "")), str)
+
+
+def prefix_in(language: Language, pattern: LocalePrefixPattern) -> str:
+    """The prefix of ``i18n_patterns`` in a language that need not be active."""
+    has_none = language == settings.LANGUAGE_CODE and not pattern.prefix_default_language
+    return "" if has_none else f"{language}/"
+
+
+def active(language: Language) -> AbstractContextManager[Any]:
+    return nullcontext() if language is None else translation.override(language)
 
 
 class PathVariants:
@@ -37,13 +149,12 @@ class PathVariants:
         self._locale = next((each for each in patterns if isinstance(each, LocalePrefixPattern)), None)
         self._translated = [way for way in self._ways.values() if any(map(is_translated, way.patterns))]
         self._languages = languages_of(self._ways.values())
-        self._begins = {each: f"/{prefix_in(each, self._locale)}" if self._locale else "/" for each in self._languages}
         self.ignores_case = any(map(_ignores_case, patterns))
         self.paths: dict[str, set[str]] = {}  # the paths of rules, by each variant
         self.prefixes: dict[str, set[str]] = {}
         self.destinations: dict[Destination, list[str]] = {}  # the paths for which requests have to be resolved
         for path in paths:
-            self._in_its_language(path, self._add_page)
+            self._add_page(path)
         for prefix in prefixes:
             for text in self._prefixes_like(prefix):
                 self.prefixes.setdefault(text, set()).add(prefix)
@@ -54,30 +165,20 @@ class PathVariants:
             return []
         return self.destinations.get(destination(match), [])
 
-    def way_to(self, path: str) -> Way | None:
-        """The way to the view that the path has in the likeliest language; None if it has none in any."""
-        found: list[Way] = []
-        self._in_its_language(path, lambda _, trail, __: found.append(self._way_of(trail)))
-        return found[0] if found else None
-
-    def _way_of(self, trail: "list[_Step]") -> Way:
-        return self._ways[tuple(step.pattern for step in trail)]
-
-    def _in_its_language(self, path: str, use: "Callable[[str, list[_Step], Language], None]") -> bool:
-        """Whether the path leads to a view in some language; `use` is called while that language is active."""
+    def _add_page(self, path: str) -> None:
+        """Add every other way to the page that this path leads to, in the first language in which it leads to one."""
         for language in self._likely_languages(path):
             with active(language):
                 if (trail := _trail(self._resolver, path)) is not None:
-                    use(path, trail, language)
-                    return True
-        return False
+                    self._add_ways(path, trail, language)
+                    return
 
-    def _add_page(self, path: str, trail: "list[_Step]", language: Language) -> None:
-        """Add every other way to the page that this path leads to in this language, which is active now."""
-        own = self._way_of(trail)
+    def _add_ways(self, path: str, trail: "list[_Step]", language: Language) -> None:
+        """In this language, which is active now."""
+        own = self._ways[tuple(step.pattern for step in trail)]
         ways = [way for way in self._by_view[own.view, own.name] if way.page(language) == own.page(language)]
         captured = {name: text for step in trail for name, text in step.captured.items()}
-        self._add_texts(path, own, language, captured, [step.text for step in trail])
+        self._add_texts(path, own, captured, [step.text for step in trail])
         if not own.is_loose and len(ways) == 1:
             return  # a plain route, with one text in each language
         match = self._resolver.resolve(path)
@@ -89,21 +190,11 @@ class PathVariants:
         for way in ways:
             text = way.text(language, arguments, ()) if way is not own else None
             if text is not None and self._destination(text) == where:
-                self._add_texts(path, way, language, arguments)
+                self._add_texts(path, way, arguments)
 
-    def _add_texts(
-        self, path: str, way: Way, language: Language, captured: Mapping[str, str], passed: Sequence[str] = ()
-    ) -> None:
+    def _add_texts(self, path: str, way: Way, captured: Mapping[str, str], passed: Sequence[str] = ()) -> None:
         """Add the text of a path that goes this way in each language."""
-        texts: list[str | None]
-        if self._translated:
-            texts = self._in_each_language(partial(way.text, captured=captured, passed=passed))
-        elif self._locale in way.patterns:  # the prefix is all that differs
-            rest = (way.text(language, captured, passed) or "").removeprefix(self._begins[language])
-            texts = [begin + rest for begin in self._begins.values()]
-        else:
-            texts = [way.text(language, captured, passed)]
-        for text in texts:
+        for text in self._in_each_language(partial(way.text, captured=captured, passed=passed)):
             if text not in (None, path):
                 self.paths.setdefault(text, set()).add(path)
 
@@ -111,13 +202,11 @@ class PathVariants:
         """The prefix in other languages. One for all pages of a language, ``/en/``, has no variants."""
         if self._languages == [None] or prefix.strip("/") in ("", *self._languages):
             return set()
-        found: set[str] = set()
-        own = self._begins.get((translation.get_language_from_path(prefix) or settings.LANGUAGE_CODE).lower())
-        if self._locale is not None and own is not None and prefix.startswith(own):
-            found = {begin + prefix.removeprefix(own) for begin in self._begins.values()} - {prefix}
-        if not (self._translated and prefix.endswith("/")):
-            return found
-        for way in self._translated:
+        begins = {each: f"/{prefix_in(each, self._locale)}" if self._locale else "/" for each in self._languages}
+        own = begins.get((translation.get_language_from_path(prefix) or settings.LANGUAGE_CODE).lower())
+        rest = prefix.removeprefix(own) if own is not None else prefix
+        found = {begin + rest for begin in begins.values()} if rest != prefix else set()
+        for way in self._translated if prefix.endswith("/") else ():
             heads = self._in_each_language(way.head)
             if (below := next((head for head in heads if head.startswith(prefix)), None)) is not None:
                 depth = below.count("/") - prefix.count("/")

@@ -4,7 +4,7 @@ Each is named as the field of a rule, except `status`, and has its meaning. They
 """
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from functools import cached_property
@@ -12,18 +12,15 @@ from typing import Any, TypedDict
 
 from django.conf import settings
 
-from ratewindow.limiter.algorithms.base import DAY_MS, MOST_UNIT_MS
+from ratewindow.limiter.algorithms import DAY_MS, MOST_UNIT_MS
 from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
 from ratewindow.limiter.durations import UNITS_MS, format_duration, parse_duration
-from ratewindow.limiter.limiter import MOST_COST
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window, too_much
-from ratewindow.rules import count_when as counting
-from ratewindow.rules.rule import ON_ERROR, ON_MISSING, check_hold, check_lease
+from ratewindow.rules.rule import ALWAYS, ON_ERROR, ON_MISSING, check_hold, counts_always, parse_count_when, written
 
 MODES = ("enforce", "shadow")
 LONGEST_MESSAGE = 300  # characters, as in the admin
-_OTHER_NAMES = {"response_status": "status"}
 
 
 class CallOptions(TypedDict, total=False):
@@ -38,7 +35,6 @@ class CallOptions(TypedDict, total=False):
     on_error: str
     count_refused: bool
     penalty: str | timedelta | None
-    lease: int
     status: int
     message: str
 
@@ -61,14 +57,12 @@ class Options:
     mode: str = "enforce"
     on_missing: str = "ip"
     on_error: str = ""
-    count_when: str = counting.ALWAYS
+    count_when: str = ALWAYS
     hold: bool = False
     count_refused: bool = False
     penalty_ms: int = 0
-    lease: int = 1
     status: int = 429
     message: str = ""
-    inherited: frozenset[str] = frozenset()  # of a call: options that other code gives, which hold where its rate can have them
 
     def __hash__(self) -> int:  # caches of rules are keyed by it
         return self._hash
@@ -78,14 +72,9 @@ class Options:
         return hash(tuple(getattr(self, each.name) for each in fields(self)))
 
     @property
-    def of_limits(self) -> dict[str, Any]:
-        """Those that each limit of the rate has."""
-        return {name: getattr(self, name) for name in OF_LIMITS}
-
-    @property
     def of_rule(self) -> dict[str, Any]:
         """The others, as fields of a row."""
-        same = ("mode", "on_missing", "on_error", "count_when", "hold", "count_refused", "lease", "message")
+        same = ("mode", "on_missing", "on_error", "count_when", "hold", "count_refused", "message")
         penalty = timedelta(milliseconds=self.penalty_ms) if self.penalty_ms else None
         return {**{name: getattr(self, name) for name in same}, "response_status": self.status, "penalty": penalty}
 
@@ -93,7 +82,6 @@ class Options:
     def given(self) -> dict[str, Any]:
         """What differs from the defaults, by keyword."""
         said = {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default}
-        said.pop("inherited", None)
         if "penalty_ms" in said:
             said["penalty"] = format_duration(said.pop("penalty_ms"))
         return said
@@ -105,16 +93,7 @@ class Options:
 
     def windows(self, rate: str) -> tuple[Window, ...]:
         """The limits of a rate, each with these options. Raises ValueError."""
-        try:
-            return windows(rate, **self.of_limits)
-        except ValueError:
-            if not self.inherited:
-                raise
-        return self.without(self.inherited).windows(rate)
-
-    def without(self, names: Iterable[str]) -> "Options":
-        """These options, those of some names by default, and no other inherited."""
-        return replace(self, inherited=frozenset(), **{name: getattr(USUAL, name) for name in names})
+        return windows(rate, self.algorithm, self.burst, self.buckets, self.aligned_to)
 
 
 USUAL = Options()
@@ -158,25 +137,31 @@ def parse_options(
     bad value."""
     if not given:
         return usual
-    for name in given:
-        if name not in known.__annotations__:
-            raise TypeError(f"{of} has no argument {name!r}{_remedy(name, known)}")
+    for name in given.keys() - known.__annotations__.keys():
+        near = difflib.get_close_matches(name, known.__annotations__, n=1)
+        raise TypeError(f"{of} has no argument {name!r}{f': did you mean {near[0]!r}?' if near else ''}")
     values = {**usual.given, **given}
     _check(values)
     penalty = values.pop("penalty", None)
     if "count_when" in values:
-        values["count_when"] = counting.written(values["count_when"])
-        seen.counts_by_answer = seen.counts_by_answer or not counting.counts_always(values["count_when"])
+        values["count_when"] = written(values["count_when"])
+        seen.counts_by_answer = seen.counts_by_answer or not counts_always(values["count_when"])
     return Options(**values, penalty_ms=_penalty_ms(penalty))
 
 
-def parse_call(given: Mapping[str, Any], usual: Options) -> Options:
-    """The options that a call gives, the others as `usual`: how to count, as far as the call's own algorithm and rate can."""
-    inherited = (usual.given.keys() & OF_LIMITS) - given.keys() - {"algorithm"}
-    if given.get("algorithm", usual.algorithm) != usual.algorithm:
-        usual, inherited = usual.without(inherited), set()
-    usual = usual.without(("count_when", "hold"))
-    return replace(parse_options(given, "hit()", CallOptions, usual), inherited=frozenset(inherited))
+def parse_call(given: Mapping[str, Any], usual: Options, rate: Any) -> Options:
+    """The options that a call gives, the others as `usual` where its rate can have them; a call is charged at once, and never
+    waits for an answer."""
+    usual = replace(usual, count_when=ALWAYS, hold=False)
+    if "algorithm" in given:  # which may have none of the others
+        usual = replace(usual, burst=None, buckets=None, aligned_to="")
+    options = parse_options(given, "hit()", CallOptions, usual)
+    if isinstance(rate, str):
+        try:
+            options.windows(rate)
+        except ValueError:
+            return replace(options, **{name: getattr(USUAL, name) for name in OF_LIMITS[1:] if name not in given})
+    return options
 
 
 def _check(given: Mapping[str, Any]) -> None:
@@ -184,31 +169,20 @@ def _check(given: Mapping[str, Any]) -> None:
     for name, choices in _CHOICES.items():
         if name in given and given[name] not in choices:
             raise ValueError(f"{name} {given[name]!r} is unknown: write {' or '.join(map(repr, choices))}")
-    for name in ("hold", "count_refused"):
-        if not isinstance(given.get(name, False), bool):
-            raise ValueError(f"{name} {given[name]!r} has the wrong type: write True or False")
-    for name, (low, high) in _BOUNDS.items():
-        number = given.get(name, low)
-        if not isinstance(number, int) or isinstance(number, bool) or not low <= number <= high:
-            raise ValueError(f"{name} {number!r}: write a whole number from {low} to {high}")
-    message = given.get("message", "")
-    if not isinstance(message, str) or len(message) > LONGEST_MESSAGE:
-        raise ValueError(f"message {message!r:.80}: write a text of at most {LONGEST_MESSAGE} characters")
-    _check_of_limits({name: given[name] for name in OF_LIMITS if name in given})
-    condition = given.get("count_when", counting.ALWAYS)
-    if not isinstance(condition, str):
-        raise ValueError(f"count_when {condition!r} has the wrong type: write text such as login_failed or 401,403,5xx")
-    counting.parse_count_when(condition)
+    for name, value in given.items():
+        wanted = type(getattr(USUAL, name, None))  # of penalty, burst and buckets that of None: they are checked below
+        if wanted in _TYPES and not isinstance(value, wanted):
+            raise ValueError(f"{name} {value!r} has the wrong type: write {_TYPES[wanted]}")
+    if not 400 <= given.get("status", USUAL.status) <= 599:
+        raise ValueError(f"status {given['status']!r}: write a whole number from 400 to 599")
+    if len(given.get("message", "")) > LONGEST_MESSAGE:
+        raise ValueError(f"message {given['message']!r:.80}: write a text of at most {LONGEST_MESSAGE} characters")
+    # Before there is a limit, since a function of the site may give the rate of each request.
+    alignment_ms = ALIGNMENTS_MS.get(given.get("aligned_to", ""), UNITS_MS["m"])
+    Window(1, alignment_ms, **{name: given[name] for name in OF_LIMITS if name in given})
+    condition = given.get("count_when", ALWAYS)
+    parse_count_when(condition)
     check_hold(given.get("hold", False), condition)
-    check_lease(given.get("lease"), bool(given.get("penalty")), given.get("count_refused", False), condition)
-
-
-def _check_of_limits(given: Mapping[str, Any]) -> None:
-    """Before there is a limit: a function of the site gives the rate of each request."""
-    for name in ("algorithm", "aligned_to"):
-        if not isinstance(given.get(name, ""), str):
-            raise ValueError(f"{name} {given[name]!r} has the wrong type: write text")
-    Window(1, ALIGNMENTS_MS.get(given.get("aligned_to", ""), UNITS_MS["m"]), **given)
 
 
 def _penalty_ms(penalty: Any) -> int:
@@ -223,19 +197,5 @@ def _penalty_ms(penalty: Any) -> int:
     return penalty_ms
 
 
-def _remedy(name: str, known: type) -> str:
-    if name in _NOT_IN_CODE:
-        return f": {_NOT_IN_CODE[name]}"
-    near = _OTHER_NAMES.get(name) or next(iter(difflib.get_close_matches(name, known.__annotations__, n=1)), "")
-    return f": did you mean {near!r}?" if near else ""
-
-
+_TYPES = {str: "text", bool: "True or False", int: "a whole number"}
 _CHOICES = {"mode": MODES, "on_missing": ON_MISSING, "on_error": ON_ERROR}
-_BOUNDS = {"status": (400, 599), "lease": (1, MOST_COST)}
-_BY_THE_CALL = "a call is charged at once, so only a rate at a view can have it"
-_NOT_IN_CODE = {
-    "enforce_percent": "a percentage is raised while somebody watches, so add a rule of this name in the admin",
-    "candidate": "other limits are tried beside a rule, so add one of this name in the admin",
-    "count_when": _BY_THE_CALL,
-    "hold": _BY_THE_CALL,
-}

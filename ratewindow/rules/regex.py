@@ -20,7 +20,6 @@ from functools import lru_cache
 from typing import Any
 
 from ratewindow.limiter.problem import Problem
-from ratewindow.rules.literal_text import ends_of_regex
 
 MOST_STEPS = 2_500  # of the program that RE2 compiles from a pattern; ``.{200}`` has 1,404, ``/[a-z]+/`` 5
 MOST_STEPS_IN_STEP = 30_000  # of all patterns of a site
@@ -31,6 +30,10 @@ IN_STEP_MEMORY_BYTES = 8 << 20  # for all short patterns of a site, and for all 
 FREE_MEMORY_BYTES = 1 << 20  # what does not fit is forgotten: more would be slower, since a path leads to new states anyway
 PATTERN_MEMORY_BYTES = 1 << 20  # makes RE2 give up early on a pattern that is far too large
 
+ENDS = ("$", r"\Z", r"\z")  # after plain text: the expression matches that text alone
+_META = frozenset(".^$*+?{}[]|()")
+_ESCAPED_OR_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_INNERMOST_GROUP = re.compile(r"\([^()]*\)")
 _CHARACTER = r"(?:[^\\^$*+?{}\[\]|()/]|\\[^\w\s])"
 _KIND = r"(?:\\[dw]|a-z|A-Z|0-9|a-f|A-F|[_.@+~]|\\[-.])"
 _CLASS = rf"(?:\\[dw]|\\p[LN]|\[-?{_KIND}+-?\]|\[\^/\])"
@@ -117,11 +120,38 @@ def check_room(pattern: str, others: Iterable[str] = ()) -> None:
     )
 
 
+def literal_head(regex: str) -> tuple[str, str]:
+    """The plain text with which everything begins that the expression matches, and the rest of the expression."""
+    if not regex.startswith("^") or _has_choice(regex):
+        return "", regex
+    head, place = "", 1
+    while place < len(regex):
+        length = 2 if regex[place] == "\\" else 1
+        letter, after = regex[place + length - 1 : place + length], regex[place + length : place + length + 1]
+        is_plain = bool(letter) and not letter.isalnum() if length == 2 else letter not in _META
+        if not is_plain or after in ("*", "?", "{"):
+            break
+        head, place = head + letter, place + length
+        if after == "+":
+            break
+    return head, regex[place:]
+
+
+def _has_choice(regex: str) -> bool:
+    """Whether the expression as a whole is one or another, or may be."""
+    if r"\Q" in regex or "[:" in regex:  # what follows may not be what it looks like
+        return True
+    text, groups = _ESCAPED_OR_CLASS.sub("", regex), 1
+    while groups:
+        text, groups = _INNERMOST_GROUP.subn("", text)
+    return "|" in text
+
+
 class RegexSet:
     """Many patterns matched together: a thousand take little longer than one. Must not contain those `without_room`."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        self._heads = [ends_of_regex(pattern).head for pattern in patterns]
+        self._heads = [literal_head(pattern)[0] for pattern in patterns]
         by_program: dict[str, list[int]] = {"short": [], "long": [], "free": []}
         for place, pattern in enumerate(patterns):
             by_program[program_of(pattern)].append(place)
@@ -141,10 +171,8 @@ class RegexSet:
 
 def _program(kind: str, patterns: Iterable[str]) -> Any:
     re2 = _re2()
-    if kind == "free":
-        program = re2.Set.SearchSet(_options(re2, FREE_MEMORY_BYTES))
-    else:
-        program = re2.Set.MatchSet(_options(re2, IN_STEP_MEMORY_BYTES))
+    kinds, memory = (re2.Set.SearchSet, FREE_MEMORY_BYTES) if kind == "free" else (re2.Set.MatchSet, IN_STEP_MEMORY_BYTES)
+    program = kinds(_options(re2, memory))
     for pattern in patterns:
         program.Add(pattern)
     program.Compile()

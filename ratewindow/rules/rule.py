@@ -5,24 +5,75 @@ import hashlib
 import re
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from urllib.parse import unquote
 
 from ratewindow.identity import Recipe, recipe
 from ratewindow.limiter.problem import Problem, translatable
-from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
-from ratewindow.rules.count_when import CountWhen, counts_always
 from ratewindow.rules.regex import check_regex
 from ratewindow.store import state_keys
 
 MODES = ("off", "shadow", "enforce")
-APPLIES_TO = ("named", "all", "path", "prefix", "regex", "route")
 ON_MISSING = ("ip", "allow", "refuse")
 ON_ERROR = ("", "allow", "refuse", "local")
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}\Z"
 BLOCKS = "blocks"  # the name under which blocks are counted that no enforced rule would have met; reserved
 NAME_WORDS = translatable("at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit")
+
+
+ALWAYS = "always"
+LOGIN_FAILED = "login_failed"
+
+
+@dataclass(frozen=True)
+class CountWhen:
+    """What makes a request count: a login that failed during it, or the status of its response."""
+
+    login_failed: bool = False
+    statuses: frozenset[int] = frozenset()
+
+    def counts(self, status: int | None, login_failed: bool) -> bool:
+        """Whether a request counts whose response has this status; None if there is no response to look at."""
+        return login_failed if self.login_failed else status in self.statuses
+
+
+def written(text: str) -> str:
+    """The condition in the form in which it is stored: ``always`` for `` ALWAYS ``, ``401,5xx`` for ``401 5XX``."""
+    return ",".join(_words(text))
+
+
+def counts_always(text: str) -> bool:
+    """Whether every request counts."""
+    return _words(text) == [ALWAYS]
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[\s,]+", text.lower()) if word]
+
+
+@lru_cache(maxsize=256)
+def parse_count_when(text: str) -> CountWhen | None:
+    """``"login_failed"``, or statuses such as ``"401,403,5xx"``; None for ``"always"``. Raises ValueError."""
+    words = _words(text)
+    if words == [ALWAYS]:
+        return None
+    if words == [LOGIN_FAILED]:
+        return CountWhen(login_failed=True)
+    statuses: set[int] = set()
+    for word in words or [""]:
+        if re.fullmatch(r"[1-5]xx", word):
+            statuses.update(range(int(word[0]) * 100, int(word[0]) * 100 + 100))
+        elif re.fullmatch(r"[1-5][0-9][0-9]", word):
+            statuses.add(int(word))
+        else:
+            raise Problem(
+                "{word!r} is not a status: write {always}, {login_failed}, or statuses such as 401,403,5xx",
+                word=word[:20],
+                always=ALWAYS,
+                login_failed=LOGIN_FAILED,
+            )
+    return CountWhen(statuses=frozenset(statuses))
 
 
 @dataclass(frozen=True)
@@ -47,9 +98,7 @@ class Rule:
     on_error: str = ""  # allow, refuse, local; empty: the setting ON_ERROR
     response_status: int = 429
     message: str = ""  # what a refused client reads; empty: the default sentence
-    lease: int = 1  # units that a process takes from the store at a time
-    candidate: tuple[Window, ...] = ()  # limits that are judged in shadow beside the rule's own, by the same requests
-    is_beside: bool = False  # in shadow beside the one of its name that is enforced, and counting apart from it
+    is_beside: bool = False  # in shadow beside a rate in code of its name, and counting apart from it
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -78,7 +127,7 @@ class Rule:
     def is_usual(self) -> bool:
         """Whether the store needs only its name, windows, cost and mode."""
         counts_each = not self.penalty_ms and not self.count_refused and self.count_when is None
-        return counts_each and self.enforce_percent == 100 and self.lease == 1
+        return counts_each and self.enforce_percent == 100
 
     def enforces(self, client: str) -> bool:
         """Whether the rule is enforced for this client; `client` is the tag at the end of its keys.
@@ -103,23 +152,14 @@ class Rule:
 
     @cached_property
     def beside(self) -> "Rule":
-        """This rule in shadow, with a count apart from what is enforced under its name: a rate in code or, beside its
-        candidate, the rule itself."""
-        if self.candidate:
-            return replace(self, mode="shadow", windows=self.candidate, lease=1, is_beside=True)
+        """This rule in shadow, with a count apart from that of the rate that code enforces under its name."""
         return replace(self, is_beside=True)
-
-    @property
-    def is_candidate(self) -> bool:
-        """Whether these are the limits that are tried, not those that hold."""
-        return self.is_beside and bool(self.candidate)
 
     def with_windows(self, windows: tuple[Window, ...]) -> "Rule":
         """This rule with other windows, and with the same recipe."""
-        rule = copy(self)
+        rule = self.with_recipe(self.recipe)
         object.__setattr__(rule, "windows", windows)
-        for cached in ("state_names", "unconditional", "beside"):
-            vars(rule).pop(cached, None)
+        vars(rule).pop("state_names", None)
         return rule
 
     def with_identity(self, identity: str) -> "Rule":
@@ -140,28 +180,25 @@ def check_name(name: str) -> None:
     if name == BLOCKS:
         raise Problem("{blocks!r} is reserved for the counts of blocked requests: choose another name", blocks=BLOCKS)
     if not isinstance(name, str) or not re.match(NAME_PATTERN, name):
-        if isinstance(name, str) and _is_rate(name):
+        if isinstance(name, str) and ("/" in name or " per " in name):
             raise Problem("{name!r} is a rate in the place of a rule's name: write rate={name!r}, or a name before it", name=name)
-        near = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("._-")[:64] if isinstance(name, str) else ""
-        if near:
-            raise Problem(
-                "{name!r} is not a rule name: use {words}; for example {near!r}", name=name, words=NAME_WORDS, near=near
-            )
         raise Problem("{name!r} is not a rule name: use {words}", name=name, words=NAME_WORDS)
-
-
-def _is_rate(text: str) -> bool:
-    try:
-        return bool(parse_rates(text))
-    except ValueError:
-        return False
 
 
 def check_pattern(applies_to: str, pattern: str) -> None:
     """Raise ValueError if the pattern does not go with `applies_to`."""
     match applies_to:
         case "path" | "prefix":
-            _check_path(pattern)
+            if not pattern.startswith("/"):
+                raise Problem("{pattern!r} is not a path: begin with /, as in /login/", pattern=pattern)
+            if "?" in pattern or "#" in pattern:
+                raise Problem("{pattern!r} is more than a path: write the part before ? and #", pattern=pattern)
+            if (decoded := unquote(pattern)) != pattern:
+                raise Problem(
+                    "{pattern!r} is percent-encoded, and paths are compared decoded: write {decoded}",
+                    pattern=pattern,
+                    decoded=decoded,
+                )
         case "regex":
             if not pattern:
                 raise Problem("an empty regular expression matches every path: write for example ^/api/v[0-9]+/")
@@ -179,41 +216,10 @@ def check_pattern(applies_to: str, pattern: str) -> None:
                 )
 
 
-def _check_path(pattern: str) -> None:
-    if not pattern.startswith("/"):
-        raise Problem("{pattern!r} is not a path: begin with /, as in /login/", pattern=pattern)
-    if "?" in pattern or "#" in pattern:
-        raise Problem("{pattern!r} is more than a path: write the part before ? and #", pattern=pattern)
-    if (decoded := unquote(pattern)) != pattern:
-        raise Problem(
-            "{pattern!r} is percent-encoded, and paths are compared decoded: write {decoded}", pattern=pattern, decoded=decoded
-        )
-
-
 def check_hold(hold: bool, count_when: str) -> None:
     """Raise ValueError if units are held for a response that cannot change what counts."""
     if hold and counts_always(count_when):
         raise Problem("every request counts, so nothing is refunded: write what counts, such as login_failed, or do not hold")
-
-
-def check_candidate(candidate: str, count_refused: bool) -> None:
-    """Raise ValueError if these are no limits that could be tried beside a rule's own."""
-    if parse_rates(candidate) and count_refused:
-        raise Problem(
-            "{candidate!r} cannot be tried beside a rule that counts refused requests: clear it, or do not count them",
-            candidate=candidate,
-        )
-
-
-def check_lease(lease: int | None, penalty: bool, count_refused: bool, count_when: str) -> None:
-    """Raise ValueError if a rule with a lease has an option for which Redis must see every request."""
-    option = "a penalty" if penalty else "counting refused requests" if count_refused else ""
-    if not option and not counts_always(count_when):
-        option = "a condition for counting"
-    if lease and lease > 1 and option:
-        raise Problem(
-            "a lease of {lease} cannot be combined with {option}: write 1, or leave that out", lease=lease, option=option
-        )
 
 
 def parse_methods(text: str) -> frozenset[str]:

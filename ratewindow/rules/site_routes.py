@@ -1,26 +1,33 @@
-"""The routes of the site as values: name, readable path, methods, and paths to try rules on."""
+"""The site's routes as values, those that a rule matches, what is doubtful about it there, and limits on methods of view classes.
 
-import re
+Django's ``method_decorator`` calls a decorator for each request, with the method bound to the view that serves it, and once
+at import for a dummy function, whose attributes it copies to the method. A limit leaves a mark in these attributes, by which
+the decorated class is found, before any request, even if its methods are inherited.
+"""
+
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
+from typing import Any, Literal, NamedTuple
 
+from django.apps import apps
 from django.conf import settings
+from django.http import HttpRequest
 from django.urls import LocalePrefixPattern, ResolverMatch, URLResolver, get_resolver
 from django.urls.resolvers import RegexPattern
-from django.views.generic import RedirectView
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext
 
-from ratewindow.rules.literal_text import Ends, ends_of_way
-from ratewindow.rules.path_variants import PathVariants
-from ratewindow.rules.sample_paths import samples_of
-from ratewindow.rules.ways import Language, Way, active, is_translated, languages_of, prefix_in, ways_of
-
-_LOGINS = re.compile(r"log[-_]?in|sign[-_]?(in|up)|passw|regist|token|otp|2fa|mfa|reset|verif", re.IGNORECASE)
-_LOOKED_AT = re.compile(r"\(\?<?[!=][^()]*\)")
-_UNNAMED = re.compile(r"\(\?:([^()]*)\)[?*+]?")
-_ANSWERS = re.compile(r"(done|complete|sent)/?$")  # pages that say that something has happened
-_UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
+from ratewindow.identity.custom_keys import place_of
+from ratewindow.identity.request_attributes import resolved
+from ratewindow.limiter.algorithms import algorithm
+from ratewindow.limiter.durations import format_duration
+from ratewindow.limiter.types import Window
+from ratewindow.rules import code_rates
+from ratewindow.rules.matching import Index
+from ratewindow.rules.path_variants import PARAMETER, Way, active, is_translated, languages_of, view_name, ways_of
+from ratewindow.rules.regex import ENDS, literal_head
+from ratewindow.rules.rule import Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +36,6 @@ class Route:
 
     way: Way
     path: str  # for people: /orders/<int:pk>/, in the site's own language
-    methods: frozenset[str]  # those that its view answers; empty if it does not say
-    ends: tuple[Ends, ...]  # in each language
-    visits: tuple["Visit", ...]  # some of the requests for it, in each language
 
     @property
     def name(self) -> str:
@@ -45,59 +49,24 @@ class Route:
     @property
     def is_whole(self) -> bool:
         """Whether one path in each language is all that leads there."""
-        return all(each.is_whole for each in self.ends)
-
-    @cached_property
-    def section(self) -> str:
-        """The first part of its path: ``/admin/``; in other languages than the site's own one may stand before it."""
-        begin = self.path.split("/", 3 if isinstance(self.way.patterns[0], LocalePrefixPattern) else 2)
-        return "/".join([*begin[:-1], ""]) if len(begin) > 2 else self.path
-
-    @cached_property
-    def is_login(self) -> bool:
-        """Whether clients prove here who they are, by its name and path."""
-        return bool(_LOGINS.search(f"{self.name} {self.path}")) and not _ANSWERS.search(self.path)
+        *first, last = self.way.patterns
+        return _is_literal(last, ENDS) and all(_is_literal(each, ("",)) for each in first)
 
     @property
-    def methods_in_words(self) -> str:
-        """Without those that go without saying; empty if its view does not say which it answers."""
-        return ", ".join(sorted(self.methods - {"HEAD", "OPTIONS"}))
-
-    @property
-    def changes_data(self) -> bool:
-        """Whether its view says that it answers unsafe methods, with more than a redirect."""
-        redirects = any(issubclass(shown, RedirectView) for _, shown, _ in classes_of(self.way.callback))
-        return bool(self.methods & _UNSAFE) and not redirects
+    def differs_by_language(self) -> bool:
+        return any(isinstance(each, LocalePrefixPattern) or is_translated(each) for each in self.way.patterns)
 
     @cached_property
-    def places(self) -> dict[str, str]:
-        """Its view, and what limits that, as code registers where it uses a name; of a throttle with its scope."""
-        found = {self.way.view: ""}
-        for _, shown, given in classes_of(self.way.callback):
-            found.update({place_of(each): "" for each in shown.__mro__[:-1]})
-            scope = given.get("throttle_scope", getattr(shown, "throttle_scope", None))
-            for throttle in listed_by(shown, given, "throttle_classes"):
-                found[place_of(throttle)] = getattr(throttle, "scope", None) or scope or ""
-        return found
-
-    @cached_property
-    def is_reached(self) -> bool:
-        """Whether any of its paths leads to it, and none of an earlier pattern takes them all."""
-        return not self.visits or any(way_to(visit.path_info) == self.way for visit in self.visits)
-
-    @property
-    def match(self) -> ResolverMatch:
-        """A match of a request for it, without parameters."""
-        return _match(self.way, {}, None)
+    def views(self) -> frozenset[str]:
+        """Its view and, if that is a class, what it inherits from."""
+        found = class_behind(self.way.callback)
+        return frozenset([self.way.view, *(place_of(each) for each in (found[0].__mro__[:-1] if found else ()))])
 
 
-class Visit:
-    """What matching sees of a request."""
-
-    method = "GET"
-
-    def __init__(self, path: str, match: ResolverMatch) -> None:
-        self.path_info, self.resolver_match = path, match
+def _is_literal(pattern: Any, ends: tuple[str, ...]) -> bool:
+    if isinstance(pattern, RegexPattern):
+        return literal_head(pattern.regex.pattern)[1] in ends
+    return isinstance(pattern, LocalePrefixPattern) or not pattern.converters
 
 
 def routes() -> tuple[Route, ...]:
@@ -107,81 +76,51 @@ def routes() -> tuple[Route, ...]:
     return _routes(get_resolver(), settings.LANGUAGE_CODE, tuple(dict(settings.LANGUAGES)))
 
 
-def way_to(path: str) -> Way | None:
-    """The way to the view of a path in the likeliest language; None if the URLconf has none."""
-    return _way_to(get_resolver(), settings.LANGUAGE_CODE, tuple(dict(settings.LANGUAGES)), path)
-
-
-@lru_cache(maxsize=4096)
-def _way_to(resolver: URLResolver, language: str, languages: tuple[str, ...], path: str) -> Way | None:
-    return _variants(resolver, language, languages).way_to(path)
-
-
-@lru_cache(maxsize=4)
-def _variants(*site: object) -> PathVariants:
-    return PathVariants(None, ())
-
-
 @lru_cache(maxsize=4)
 def _routes(resolver: URLResolver, *languages: object) -> tuple[Route, ...]:
     ways = list(ways_of(resolver))
-    known = languages_of(ways)
-    return tuple(_route(way, known) for way in ways)
+    language = languages_of(ways)[0]
+    with active(language):
+        return tuple(Route(way, _readable(way, way.route(language))) for way in ways)
 
 
-def _route(way: Way, languages: list[Language]) -> Route:
-    ends, visits = [], []
-    differs = any(isinstance(each, LocalePrefixPattern) or is_translated(each) for each in way.patterns)
-    for language in languages if differs else languages[:1]:
-        with active(language if any(map(is_translated, way.patterns)) else None):
-            ends.append(ends_of_way(way, language))
-            for path, captured in samples_of(way, language):
-                visits.append(Visit(path, _match(way, captured, language)))
-    with active(languages[0] if any(map(is_translated, way.patterns)) else None):
-        path = "/" + "".join(_readable(pattern, languages[0]) for pattern in way.patterns)
-    return Route(way, path, _methods(way.callback), tuple(dict.fromkeys(ends)), tuple(visits))
+def _readable(way: Way, route: str) -> str:
+    if not any(isinstance(each, RegexPattern) for each in way.patterns):
+        return f"/{route}"
+    from django.contrib.admindocs.views import simplify_regex  # which imports docutils, if it is installed
+
+    return simplify_regex(route)
 
 
-def _readable(pattern: Any, language: Language) -> str:
-    if isinstance(pattern, LocalePrefixPattern):
-        return prefix_in(language, pattern)
-    if not isinstance(pattern, RegexPattern):
-        return str(pattern)
-    from django.contrib.admindocs import utils  # which imports docutils, if it is installed
-
-    text = _LOOKED_AT.sub("", utils.replace_named_groups(pattern.regex.pattern))
-    text = utils.replace_unnamed_groups(_UNNAMED.sub(r"\1", text))
-    return str(utils.replace_metacharacters(text)).removeprefix("/")
+def matched_by(rule: Rule) -> list[Route]:
+    """The routes that a rule matches, whatever its mode and methods. Of a route with parameters one path is tried."""
+    if rule.applies_to == "path":
+        match = resolved(rule.pattern, None) if routes() else None
+        place = None if match is None else (view_name(match.func), match.url_name)
+        return [route for route in routes() if (route.way.view, route.way.url_name) == place]
+    index = Index([replace(rule, mode="enforce", windows=(Window(1, 1000),), methods=frozenset())])
+    return [route for route in routes() if index.match(_request_for(route))]
 
 
-def _match(way: Way, captured: dict[str, str], language: Language) -> ResolverMatch:
+def _request_for(route: Route) -> HttpRequest:
+    request = HttpRequest()
+    request.path_info, way = PARAMETER.sub("1", route.path), route.way
     spaces: list[str | None] = [*way.namespaces]
-    return ResolverMatch(way.callback, (), captured, way.url_name, namespaces=spaces, route=way.route(language))
+    request.resolver_match = ResolverMatch(way.callback, (), {}, way.url_name, namespaces=spaces, route=route.path)
+    return request
 
 
-def _methods(callback: Any) -> frozenset[str]:
-    """The methods that a class-based view answers, also one of Django REST framework; empty for a function."""
-    for view, shown, given in classes_of(callback):
-        if isinstance(actions := getattr(view, "actions", None), dict):
-            return _with_head({method.upper() for method in actions} | {"OPTIONS"})
-        names = given.get("http_method_names", getattr(shown, "http_method_names", ()))
-        return _with_head({name.upper() for name in names if hasattr(shown, name)})
-    return frozenset()
-
-
-def _with_head(methods: set[str]) -> frozenset[str]:
-    return frozenset(methods | {"HEAD"} if "GET" in methods else methods)
-
-
-def classes_of(callback: Any) -> Iterator[tuple[Any, type, dict[str, Any]]]:
-    """The class behind a view, Django's or REST framework's, under any decorators, with the view and its initial arguments."""
-    view = callback
+def class_behind(view: Any) -> tuple[type, Mapping[str, Any]] | None:
+    """The class of a view made by ``as_view()``, Django's or REST framework's, with its initial arguments; of a bound method,
+    such as those of the admin; or of a callable object; each under any decorators."""
     while view is not None:
-        shown = getattr(view, "view_class", None) or getattr(view, "cls", None)
-        if isinstance(shown, type):
-            yield view, shown, getattr(view, "view_initkwargs", None) or getattr(view, "initkwargs", None) or {}
-            return
-        view = getattr(view, "func", None) or getattr(view, "__wrapped__", None)
+        if not hasattr(view, "__qualname__") and not isinstance(view, partial):
+            return type(view), {}
+        for found in (getattr(view, "view_class", None), getattr(view, "cls", None), type(getattr(view, "__self__", None))):
+            if isinstance(found, type) and found is not type(None):
+                return found, getattr(view, "view_initkwargs", None) or getattr(view, "initkwargs", None) or {}
+        view = view.func if isinstance(view, partial) else getattr(view, "__wrapped__", None)
+    return None
 
 
 def listed_by(shown: type, given: Mapping[str, Any], name: str) -> list[type]:
@@ -194,5 +133,94 @@ def listed_by(shown: type, given: Mapping[str, Any], name: str) -> list[type]:
         return []
 
 
-def place_of(view: Any) -> str:
-    return f"{view.__module__}.{view.__qualname__}"
+MARK = "_ratewindow_limit_"
+
+
+class Place(NamedTuple):
+    """The place of a limit: the class, its method, and the position among several limits on that method."""
+
+    view: type
+    method: str
+    position: int
+
+
+def is_dummy(view: Any) -> bool:
+    """Whether this is the dummy function of ``method_decorator``; the method itself is decorated at each call."""
+    return bool(getattr(view, "__module__", None) == method_decorator.__module__)
+
+
+def owner(view: Any) -> type | None:
+    """The class of a bound method that ``method_decorator`` passes to a decorator; None for anything else."""
+    while view is not None:
+        if isinstance(view, partial):
+            instance = getattr(view.func, "__self__", None)
+            return type(instance) if instance is not None and hasattr(view, "__wrapped__") else None
+        view = getattr(view, "__wrapped__", None)
+    return None
+
+
+def place(view: type, mark: str) -> Place | None:
+    """The place of the limit with this mark, among those of the class and its bases."""
+    return next((place for place, found, _ in _marked(view) if found == mark), None)
+
+
+def limits_on(method: Any) -> list[Any]:
+    """The values of the marks on a method, those of the outermost limits first."""
+    return [value for name, value in getattr(method, "__dict__", {}).items() if name.startswith(MARK)]
+
+
+def limited_methods() -> Iterator[tuple[Place, Any]]:
+    """Every limit on a method of the URLconf's views, or of models, which may serve themselves as pages; with the value of
+    its mark."""
+    found = (class_behind(way.callback) for way in ways_of(get_resolver()))
+    for view in dict.fromkeys([*(view for view, _ in filter(None, found)), *apps.get_models()]):
+        yield from ((place, value) for place, _, value in _marked(view))
+
+
+def _marked(view: type) -> Iterator[tuple[Place, str, Any]]:
+    """Place, mark and value of each limit, from the class to its bases; of several on one method the innermost first."""
+    lineage = view.__mro__
+    for depth, each in enumerate(lineage):
+        for name, method in vars(each).items():
+            marks = [mark for mark in getattr(method, "__dict__", ()) if mark.startswith(MARK)]
+            if not marks:
+                continue
+            inherited = next((vars(base)[name] for base in lineage[depth + 1 :] if name in vars(base)), None)
+            own = [mark for mark in reversed(marks) if mark not in getattr(inherited, "__dict__", ())]
+            for position, mark in enumerate(own, 1):
+                yield Place(each, name, position), mark, vars(method)[mark]
+
+
+class Doubt(NamedTuple):
+    kind: Literal["nowhere", "unnamed", "cost", "zero"]
+    text: str
+    remedy: str
+
+
+def doubts(rule: Rule) -> Iterator[Doubt]:
+    """What is doubtful about this rule. One for a prefix or a regular expression may be for pages that do not exist."""
+    if rule.applies_to == "named" and rule.name not in code_rates.names() and not code_rates.is_used(rule.name):
+        text = gettext("No view of the site names rule %r, so no request meets it, unless a call such as hit does.")
+        remedy = gettext("Choose what it applies to, or decorate a view with @ratelimit(%r).")
+        yield Doubt("unnamed", text % rule.name, remedy % rule.name)
+    if rule.applies_to in ("path", "route") and routes() and not matched_by(rule):
+        text = gettext("Rule %(rule)r is for %(pattern)r, which the URLconf does not have.")
+        remedy = gettext("Correct it, or delete the rule.")
+        yield Doubt("nowhere", text % {"rule": rule.name, "pattern": rule.pattern}, remedy)
+    yield from _refusing_all(rule)
+
+
+def _refusing_all(rule: Rule) -> Iterator[Doubt]:
+    for window in rule.windows:
+        period = format_duration(window.period_ms)
+        most = algorithm(window.algorithm).reading(window, None, 0).capacity
+        if not window.limit and rule.cost:
+            text = gettext("The limit of 0 in %(period)s refuses every request that %(rule)r meets.")
+            yield Doubt("zero", text % {"period": period, "rule": rule.name}, gettext("Allow at least 1."))
+        elif rule.cost > most:
+            text = gettext(
+                "Each request costs %(cost)s, and at most %(most)s fit into a limit of %(limit)s in %(period)s: %(rule)r refuses "
+                "every request."
+            )
+            values = {"cost": rule.cost, "most": most, "limit": window.limit, "period": period, "rule": rule.name}
+            yield Doubt("cost", text % values, gettext("Lower the cost to at most %s.") % most)

@@ -10,7 +10,7 @@ from redis.cluster import ClusterNode
 from redis.connection import Connection, SSLConnection
 
 from ratewindow.limiter.redis.cluster.pipelines import as_redis_errors
-from ratewindow.limiter.redis.thread_deadline import running, shared, still_limited, timed
+from ratewindow.limiter.redis.thread_deadline import limited, running, shared, timed
 
 MOST_S = 2.0  # for background work: others wait while an answer drips in
 
@@ -34,7 +34,7 @@ class ClusterClient(redis.RedisCluster):
         """Connect for an attribute that is set by connecting, such as the map of the slots."""
         known = self.__dict__
         if not name.startswith("__") and "_connected" in known and not self._connected:
-            with as_redis_errors(), still_limited(MOST_S):
+            with as_redis_errors(), limited(MOST_S):
                 self._connect()
             if name in known:
                 return known[name]

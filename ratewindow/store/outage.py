@@ -2,24 +2,26 @@
 
 import logging
 import time
+from collections import Counter, deque
 from collections.abc import Sequence
 
+from ratewindow.conf.news import News
 from ratewindow.limiter.redis import faults
-from ratewindow.limiter.refusals import Refusals
+from ratewindow.limiter.reply import Refusals
 from ratewindow.limiter.types import Check
 from ratewindow.store import stores
 from ratewindow.store.breaker import Breaker, State
-from ratewindow.store.failures import FEW, RecentFailures
 
 logger = logging.getLogger("ratewindow")
 
-LOGGED_AGAIN_S = 60.0  # a fault that was away for so long is news when it comes back
-MOST_LOGGED = 100
+MINUTE_S = 60.0
+MOST_FAILURES = 10_000  # that are remembered
+FEW = 3  # of one kind in a minute are worth a log line
 
 breaker = Breaker(stores.probe, lambda: "requests pass uncounted")
-failures = RecentFailures()
+_failures: deque[tuple[float, str, str]] = deque(maxlen=MOST_FAILURES)  # when, why, and of which rules
 refusals = Refusals()
-_logged: dict[str, float] = {}  # when each kind of fault was met last
+_news = News()  # why, and of which rules
 
 
 def report(error: Exception) -> bool:
@@ -37,36 +39,30 @@ def report_decision(error: Exception, checks: Sequence[Check]) -> None:
         return
     fault = faults.of(error)
     rules = ", ".join(sorted({check.rule for check in checks}))[:100]
-    count = failures.add(f"store:{fault.name}", rules, len(checks))
-    if fault.concerns is not faults.Concerns.SERVER:
-        _log(fault, error, str(error)[:60])
-    elif count >= FEW:
-        _log(fault, error, rules)
-
-
-def _log(fault: faults.Fault, error: Exception, about: str) -> None:
-    """Redis works, but refuses this: a wrong type under our key, a right that a rule needs, an error in the script or in
-    what calls it."""
-    kind, now_s = f"{fault.name} {about}", time.monotonic()
-    last_s = _logged.pop(kind, None)
-    if last_s is None and len(_logged) >= MOST_LOGGED:
-        del _logged[next(iter(_logged))]
-    _logged[kind] = now_s
-    if last_s is not None and now_s - last_s <= LOGGED_AGAIN_S:
+    kind = f"store:{fault.name}", rules
+    _failures.extend([(time.monotonic(), *kind)] * len(checks))
+    may_pass = fault.concerns is faults.Concerns.SERVER  # a slow answer; else Redis works, but refuses this each time
+    if (may_pass and _failures_of_last_minute().count(kind) < FEW) or not _news.is_new(kind):
         return
-    is_internal, holds = fault.name == "internal", breaker.holds()
-    if fault.concerns is faults.Concerns.SERVER:
-        message = f"{type(error).__name__}: {error}"
-        logger.error("ratewindow: some decisions about %s fail (%s), %s (logged once): %s", about, fault.name, holds, message)
-    else:
-        what = _PREVENTS.get(fault.name, "Redis refuses a decision")
-        logger.error("ratewindow: %s, %s (logged once): %s", what, holds, error, exc_info=is_internal)
+    message, is_ours = f"{type(error).__name__}: {error}", fault.name == "internal"
+    logger.error(
+        "ratewindow: some decisions about %s fail (%s), %s (logged every ten minutes): %s",
+        rules,
+        fault.name,
+        breaker.holds(),
+        message,
+        exc_info=is_ours,
+    )
 
 
-_PREVENTS = {
-    "internal": "an internal error prevents a decision",
-    "toomany": "too many limits for one decision: those in shadow are left out, and if that is not enough",
-}
+def _failures_of_last_minute() -> list[tuple[str, str]]:
+    since_s = time.monotonic() - MINUTE_S
+    return [(cause, rules) for at_s, cause, rules in _failures.copy() if at_s >= since_s]
+
+
+def failures_by_cause() -> dict[str, int]:
+    """Decisions of the last minute that got no answer though the server is not down."""
+    return dict(Counter(cause for cause, _ in _failures_of_last_minute()))
 
 
 def open_breakers() -> list[State]:
@@ -81,13 +77,13 @@ def is_known() -> bool:
 
 def forget_failures(_: State) -> None:
     """A breaker has opened or closed: decisions failed by its outage."""
-    failures.clear()
+    _failures.clear()
 
 
 def reset() -> None:
     """Forget it all: the server is another one now."""
     breaker.reset()
     stores.shards.reset()
-    failures.clear()
+    _failures.clear()
     refusals.forget()
-    _logged.clear()
+    _news.forget()

@@ -1,120 +1,125 @@
-"""Facts about the server: kind and version, memory, eviction policy, keys, clock, and latency."""
+"""What a server is like: kind and version, memory, eviction policy, keys, latency, and the permissions that our user lacks."""
 
-import socket
+import secrets
 import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
-from django.utils.formats import number_format
+import redis
 from django.utils.translation import gettext
+from redis.exceptions import ResponseError
 
 from ratewindow import conf
 from ratewindow.limiter.redis.thread_deadline import limited
-from ratewindow.store import address as redis_address
-from ratewindow.store import process_clients, url
-
-FULL = 0.9  # of the memory that it may use
-MOST_AHEAD_S = 1.0  # how much the server's clock may differ from this host's
-
-
-def address() -> str:
-    """The address, without its password."""
-    try:
-        return url.shown(redis_address.address()[0])
-    except ImproperlyConfigured as error:
-        return str(error)
+from ratewindow.store import process_clients, state_keys
 
 
 def unasked(error: str) -> dict[str, Any]:
     """The facts about a server that does not answer or is not asked."""
-    return {"address": address(), "reachable": False, "error": error}
+    return {"address": process_clients.shown(), "reachable": False, "error": error}
+
+
+def evicts(store: dict[str, Any]) -> bool:
+    """Whether a full memory admits refused clients."""
+    return bool(store.get("memory_max")) and store.get("eviction_policy") not in (None, "noeviction")
 
 
 def ask(client: Any) -> dict[str, Any]:
-    """One round trip to each server, and to no more servers after twice the time limit of a decision."""
+    """One round trip, within the time limit of a decision; of a cluster one server speaks for all."""
     began_s = time.perf_counter()
-    servers = []
     with limited(conf.current().timeout_s):
         masters = process_clients.masters(client)
-    for master in masters:
-        with limited(conf.current().timeout_s):
-            servers.append(_one(master))
-        if time.perf_counter() - began_s > 2 * conf.current().timeout_s:
-            break
-    first = servers[0]
+        with masters[0].pipeline(transaction=False) as pipe:
+            pipe.info()
+            pipe.dbsize()
+            info, keys = pipe.execute(raise_on_error=False)
+    took_s = time.perf_counter() - began_s
+    info = info if isinstance(info, dict) else {}  # hosted servers may refuse INFO
+    is_valkey = info.get("server_name") == "valkey"  # its redis_version never changes
     facts = {
-        "address": address(),
+        "address": process_clients.shown(),
         "reachable": True,
         "error": "",
-        "server": first["server"],
-        "version": first["version"],
-        "memory_used": _sum(servers, "memory_used"),
-        "memory_max": _sum(servers, "memory_max"),
-        "eviction_policy": first["eviction_policy"],
-        "keys": _sum(servers, "keys"),
-        "latency_ms": max(each["latency_ms"] for each in servers),
-        "clock_ahead_s": max((each.get("clock_ahead_s") or 0.0 for each in servers), key=abs),
+        "server": "Valkey" if is_valkey else "Redis",
+        "version": info.get("valkey_version" if is_valkey else "redis_version"),
+        "memory_used": info.get("used_memory"),
+        "memory_max": info.get("maxmemory") or None,
+        "eviction_policy": info.get("maxmemory_policy"),
+        "keys": keys if isinstance(keys, int) else None,
+        "latency_ms": round(took_s * 1000, 2),
     }
-    return {**facts, "masters": len(servers)} if len(servers) > 1 else facts
+    return {**facts, "masters": len(masters)} if len(masters) > 1 else facts
 
 
 def warnings(store: dict[str, Any]) -> list[str]:
     """Warnings about a server that works."""
-    found = []
-    policy, used, most = store.get("eviction_policy"), store.get("memory_used"), store.get("memory_max")
-    if most and policy and policy != "noeviction":
-        text = gettext("Redis evicts keys when its memory is full (%s), which admits refused clients: set noeviction.")
-        found.append(text % policy)
-    if used and most and used > FULL * most:
-        found.append(gettext("Redis uses %d %% of the memory that it may: raise maxmemory.") % (used * 100 // most))
-    ahead_s = store.get("clock_ahead_s") or 0.0
-    if abs(ahead_s) > MOST_AHEAD_S:
-        ahead = gettext("The clock of Redis is %(seconds)s s ahead of that of %(host)s: set both by NTP.")
-        behind = gettext("The clock of Redis is %(seconds)s s behind that of %(host)s: set both by NTP.")
-        values = {"seconds": number_format(abs(ahead_s), 1), "host": socket.gethostname()}
-        found.append((ahead if ahead_s > 0 else behind) % values)
-    return found
+    text = gettext("Redis evicts keys when its memory is full (%s), which admits refused clients: set noeviction.")
+    return [text % store["eviction_policy"]] if evicts(store) else []
 
 
-def _one(master: Any) -> dict[str, Any]:
-    began_s = time.perf_counter()
-    with master.pipeline(transaction=False) as pipe:
-        pipe.info()
-        pipe.dbsize()
-        pipe.time()
-        before_s = time.time()
-        info, keys, server_time = pipe.execute(raise_on_error=False)
-        after_s = time.time()
-    latency_ms = round((time.perf_counter() - began_s) * 1000, 2)
-    info = info if isinstance(info, dict) else {}  # hosted servers may refuse INFO
-    is_valkey = info.get("server_name") == "valkey"  # its redis_version never changes
-    version, policy = info.get("valkey_version" if is_valkey else "redis_version"), info.get("maxmemory_policy")
-    return {
-        "server": "Valkey" if is_valkey else "Redis",
-        "version": None if version is None else str(version),
-        "memory_used": _number(info.get("used_memory")),
-        "memory_max": _number(info.get("maxmemory")) or None,
-        "eviction_policy": None if policy is None else str(policy),
-        "keys": keys if isinstance(keys, int) else None,
-        "latency_ms": latency_ms,
-        "clock_ahead_s": _ahead_s(server_time, before_s, after_s),
-    }
+# Each command with arguments that change nothing: `KEY` is a string, so commands for other types fail by its type, which Redis
+# checks after the permission.
+_KEY = "KEY"
+COMMANDS: Mapping[str, tuple[str, ...]] = {
+    # decisions and refunds
+    "evalsha": ("0" * 40, "0"),
+    "eval": ("return 1", "0"),
+    # what the scripts do
+    "time": (),
+    "get": (_KEY,),
+    "set": (_KEY, "1", "PX", "5000"),
+    "del": (f"{_KEY}:none",),
+    "pexpire": (_KEY, "5000"),
+    "setrange": (f"{_KEY}:none", "0", ""),
+    "rpush": (_KEY, "1"),
+    "llen": (_KEY,),
+    "lindex": (_KEY, "0"),
+    "lrange": (_KEY, "0", "0"),
+    "lset": (_KEY, "0", "1"),
+    "ltrim": (_KEY, "0", "0"),
+    # the rules' token, the switch, statistics, process records
+    "mget": (_KEY,),
+    "hset": (_KEY, "a", "1"),
+    "hlen": (_KEY,),
+    "hmget": (_KEY, "a"),
+    "hincrby": (_KEY, "a", "1"),
+    "hgetall": (_KEY,),
+    "expire": (_KEY, "5"),
+    "zadd": (_KEY, "1", "a"),
+    "zrange": (_KEY, "0", "0"),
+    "zrevrange": (_KEY, "0", "0"),
+    "zrem": (_KEY, "a"),
+    "zremrangebyscore": (_KEY, "0", "0"),
+    "zscore": (_KEY, "a"),
+    "multi": (),
+    "exec": (),
+    # reset, cleaning, health
+    "unlink": (f"{_KEY}:none",),
+    "scan": ("0", "COUNT", "1"),
+    "type": (_KEY,),
+    "pttl": (_KEY,),
+    "info": ("server",),
+    "dbsize": (),
+    "ping": (),
+}
 
 
-def _ahead_s(server_time: Any, before_s: float, after_s: float) -> float | None:
-    """How far the server's clock is ahead of this host's, which was read before and after; 0 if they may agree."""
-    if not isinstance(server_time, tuple):
-        return None
-    seconds, microseconds = server_time
-    server_s = seconds + microseconds / 1_000_000
-    return round(float(server_s - min(max(server_s, before_s), after_s)), 3)
+def lacking(master: redis.Redis) -> list[str]:
+    """The permissions that the user lacks on this server, as ACL SETUSER takes them. RedisError or OSError if it is silent."""
+    # Under the prefix of states, but of no rule; it expires in five seconds.
+    scratch = f"{state_keys.probe()}:{secrets.token_hex(8)}"
+    with master.client() as connection:  # one connection, since MULTI holds for a connection
+        return list(dict.fromkeys(_missing(connection, scratch)))
 
 
-def _number(value: Any) -> int | None:
-    """A number in INFO; None for anything else, which a proxy may answer."""
-    return value if isinstance(value, int) else None
-
-
-def _sum(servers: list[dict[str, Any]], name: str) -> int | None:
-    known = [each[name] for each in servers if each[name] is not None]
-    return sum(known) if known else None
+def _missing(connection: redis.Redis, scratch: str) -> Iterator[str]:
+    calls = [(name, [word.replace(_KEY, scratch) for word in COMMANDS[name]]) for name in COMMANDS]
+    calls.sort(key=lambda each: each[0] != "set")
+    calls.append(("get", [state_keys.token()]))  # a key that is not a client's state
+    for name, arguments in calls:
+        try:
+            connection.execute_command(name.upper().replace("|", " "), *arguments)
+        except ResponseError as error:  # other errors mean that it is permitted: a wrong type, or a slot elsewhere
+            message = str(error).lower()
+            if "no permissions" in message:
+                yield f"+{name}" if f"'{name.partition('|')[0]}" in message else f"~{conf.current().key_prefix}:*"

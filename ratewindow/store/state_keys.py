@@ -7,15 +7,12 @@ name                                   type    what
 ``rw:s:<rule><lock>:{<identity>}``     string  when a penalty began that locks one client out of one rule; expires
 ``rw:s:probe``                         string  what a probe of a silent server counts; expires
 ``rw:token``                           string  changed by each rule edit; processes compare it
-``rw:rules:{rw:token}:<database>``     string  the rules as they were last read, signed; for processes without a database
 ``rw:switch:{rw:token}``               string  the kill switch as it was last turned; read together with the token
-``rw:{processes}``                       zset    the processes that have a record: name -> when; expires
+``rw:{processes}``                     zset    the processes that have a record: name -> when; expires
 ``rw:{processes}:<name>``              string  the record of one process, as JSON; expires within seconds
 ``rw:{minutes}``                       zset    the minutes that have counts, for the collector; expires
 ``rw:{minutes}:<minute>``              hash    counts of one minute: field process|rule, value sums; expires
-``rw:{minutes}:<minute>:who``            hash    clients, networks, routes and agents of one minute: as above; expires
-``rw:{minutes}:hour:<hour>``             hash    peaks of one hour: field process|recording, value clients; expires
-``rw:{minutes}:totals``                  hash    totals since counting began: count|rule -> number; expires
+``rw:{minutes}:<minute>:who``          hash    who was refused in one minute: as above; expires
 ``rw:sites``                           hash    which sites use this prefix: fingerprint -> last seen, server
 =====================================  ======  ==========================================================
 
@@ -27,12 +24,9 @@ all minutes and their index, which are written in one transaction.
 
 from functools import cache, lru_cache
 
-from django.conf import settings as django_settings
-
 from ratewindow import conf
 from ratewindow.limiter.keys import LAYOUT, MOST_REMEMBERED, digest, identity_tag
 from ratewindow.limiter.types import Window
-from ratewindow.store import database
 
 LOCK_TAG = digest(f"{LAYOUT} lock", 6)
 
@@ -44,11 +38,6 @@ def token() -> str:
 def switch() -> str:
     """In the slot of the token, on a cluster, so that one call reads both."""
     return f"{conf.current().key_prefix}:switch:{{{token()}}}"
-
-
-def rules() -> str:
-    """Of its own for each database: two sites under one prefix do not replace each other's."""
-    return f"{conf.current().key_prefix}:rules:{{{token()}}}:{database_fingerprint()}"
 
 
 def processes() -> str:
@@ -63,11 +52,6 @@ def minutes() -> str:
     return f"{conf.current().key_prefix}:{{minutes}}"
 
 
-def totals() -> str:
-    """In the slot of the minutes, with which it is written."""
-    return f"{minutes()}:totals"
-
-
 def minute(number: int) -> str:
     """`number` is the minute since the epoch, time // 60."""
     return f"{minutes()}:{number}"
@@ -76,15 +60,6 @@ def minute(number: int) -> str:
 def minute_who(number: int) -> str:
     """Apart from the sums, which pages read more often."""
     return f"{minute(number)}:who"
-
-
-def minute_codes(number: int) -> str:
-    return f"{minute(number)}:codes"
-
-
-def hour_peaks(number: int) -> str:
-    """`number` is the hour since the epoch. In the slot of the minutes."""
-    return f"{minutes()}:hour:{number}"
 
 
 def sites() -> str:
@@ -138,18 +113,9 @@ def client_tags(identity: str) -> list[str]:
     return [identity_tag(identity, _secret_of(pepper)) for pepper in conf.peppers()]
 
 
-def fingerprint() -> str:
-    """Tells two sites apart that use one prefix."""
-    return digest(f"{django_settings.SECRET_KEY} {database.address()}", 12)
-
-
 def secret_fingerprint() -> str:
     """Tells apart processes with different peppers, who would count under different names."""
     return digest("fingerprint", 6, _secret())
-
-
-def database_fingerprint() -> str:
-    return digest(database.address(), 6)
 
 
 @cache

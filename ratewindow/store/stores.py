@@ -3,22 +3,19 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ratewindow import conf
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.problem import translatable
 from ratewindow.limiter.redis import faults
-from ratewindow.limiter.redis.cluster.store import AsyncClusterStore, ClusterStore
-from ratewindow.limiter.redis.connections import UNUSED_S
 from ratewindow.limiter.redis.faults import Concerns
-from ratewindow.limiter.redis.store import AsyncRedisStore, RedisStore
-from ratewindow.limiter.redis.store_for import astore_for, store_for
+from ratewindow.limiter.redis.store import store_of
 from ratewindow.limiter.types import Check, Window
-from ratewindow.store import process_clients, state_keys
+from ratewindow.store import clients, process_clients, state_keys
 from ratewindow.store.breaker import Breakers
 
-AnyAsyncStore = AsyncRedisStore | AsyncClusterStore
+if TYPE_CHECKING:
+    from ratewindow.limiter import AsyncClusterStore, AsyncRedisStore, ClusterStore, RedisStore
 
 _travelled_ms = 0
 _memory = MemoryStore(clock_ms=lambda: time.time_ns() // 1_000_000 + _travelled_ms)
@@ -30,10 +27,10 @@ class _Stores:
 
     def __init__(self) -> None:
         self.of_threads: RedisStore | ClusterStore | None = None
-        self.of_loop: dict[asyncio.AbstractEventLoop, tuple[AnyAsyncStore, AsyncGenerator[AnyAsyncStore]]] = {}
+        self.of_loop: dict[asyncio.AbstractEventLoop, tuple[AsyncRedisStore | AsyncClusterStore, AsyncGenerator[Any]]] = {}
 
 
-_held = _Stores()
+held = _Stores()
 
 
 def travel(duration_ms: int) -> None:
@@ -42,19 +39,19 @@ def travel(duration_ms: int) -> None:
     _travelled_ms += duration_ms
 
 
-def store() -> RedisStore | ClusterStore | MemoryStore:
+def store() -> "RedisStore | ClusterStore | MemoryStore":
     """For threads."""
-    held = _held
-    if held.of_threads is None:
+    now = held
+    if now.of_threads is None:
         if process_clients.in_memory():
             return _memory
-        held.of_threads = store_for(process_clients.client(), conf.current().timeout_s, shards)
-    return held.of_threads
+        now.of_threads = store_of(process_clients.client(), conf.current().timeout_s, shards)
+    return now.of_threads
 
 
-async def astore() -> AnyAsyncStore | MemoryStore:
+async def astore() -> "AsyncRedisStore | AsyncClusterStore | MemoryStore":
     """For the running event loop: a connection belongs to the loop that opened it."""
-    of_loop = _held.of_loop
+    of_loop = held.of_loop
     if process_clients.in_memory():
         return _memory
     loop = asyncio.get_running_loop()
@@ -66,32 +63,20 @@ async def astore() -> AnyAsyncStore | MemoryStore:
     return of_loop[loop][0]
 
 
-async def _keep(loop: asyncio.AbstractEventLoop, of_loop: dict[Any, Any]) -> AsyncGenerator[AnyAsyncStore]:
+async def _keep(loop: asyncio.AbstractEventLoop, of_loop: dict[Any, Any]) -> AsyncGenerator[Any]:
     """A store for as long as its loop runs: a loop closes its generators when it ends."""
     client = process_clients.async_client()
     try:
         # A pipeline's limit ends before the decision's own, so that the silent server can be named.
-        yield astore_for(client, 0.9 * conf.current().timeout_s, shards)
+        yield store_of(client, 0.9 * conf.current().timeout_s, shards)
     finally:
         of_loop.pop(loop, None)
-        await process_clients.aclose(client)
-
-
-def warnings() -> list[str]:
-    """Warnings about the server, as far as this process has used it."""
-    used = [_held.of_threads, *(store for store, _ in _held.of_loop.values())]
-    return [HOST_CLOCKS] if any(store is not None and store.clock.is_hosts for store in used) else []
-
-
-HOST_CLOCKS = translatable(
-    "Redis lets no script read its clock, so each host decides by its own: synchronise them (NTP), since units leave the window "
-    "too early or too late by as much as the clocks differ."
-)
+        await clients.aclose(client)
 
 
 async def aclose() -> None:
     """Close the connections of the running event loop; the next decision opens new ones."""
-    found = _held.of_loop.get(asyncio.get_running_loop())
+    found = held.of_loop.get(asyncio.get_running_loop())
     if found:
         await found[1].aclose()
 
@@ -104,57 +89,50 @@ async def answered(answer: Any) -> Any:
 def probe() -> None:
     """Raise as a decision would. By a write, since a server that is full or read-only answers PING. Of a cluster only the slots
     are asked for: its servers have breakers of their own."""
-    probed, key = store(), state_keys.probe()
-    if isinstance(probed, ClusterStore):
-        probed.renew()
+    if (cluster := _cluster()) is not None:
+        cluster.renew()
         return
+    probed, key = store(), state_keys.probe()
     check = Check("probe", (Window(1_000_000, 1000),), (key,))
-    _probe(lambda: probed.run([check], "hit"), lambda: probed.reset([key]))
+    _probe(lambda: probed.run([check], "hit"))
 
 
 def probe_all() -> None:
     """`probe`, and on a cluster each of its servers, too."""
     probe()
-    if isinstance(probed := store(), ClusterStore):
-        for server in probed.servers():
+    if (cluster := _cluster()) is not None:
+        for server in cluster.servers():
             _probe_shard(server)
 
 
+def _cluster() -> "ClusterStore | None":
+    """The store for threads, if it is on a Cluster."""
+    found: Any = store()
+    return found if hasattr(found, "servers") else None
+
+
 def _probe_shard(server: str) -> None:
-    probed = store()
-    if isinstance(probed, ClusterStore):
+    if (probed := _cluster()) is not None:
         probed.renew()  # a replica may have taken over, and then nothing of ours is here
-        key = probed.probe_key(server, state_keys.probe())
-        if key is not None:
-            _probe(lambda: probed.probe(server, key), lambda: probed.forget_probe(server, key))
+        _probe(lambda: probed.probe(server, state_keys.probe()))
 
 
-def _probe(call: Callable[[], object], clear: Callable[[], object]) -> None:
-    """Call, and once more after `clear`: a value that another program wrote under the probe's key is no fault of the server."""
-    for attempt in range(2):
-        try:
-            call()
-            return
-        except Exception as error:
-            if faults.of(error).concerns is Concerns.SERVER:
-                raise
-            if not attempt:
-                clear()
+def _probe(call: Callable[[], object]) -> None:
+    """Call; a value that another program wrote under the probe's key is no fault of the server."""
+    try:
+        call()
+    except Exception as error:
+        if faults.of(error).concerns is Concerns.SERVER:
+            raise
 
 
 shards = Breakers(_probe_shard, lambda: "requests of its clients are decided without it")
 
 
-def close_unused() -> None:
-    """Close the connections of threads that have ended or are idle for long."""
-    if _held.of_threads is not None:
-        _held.of_threads.close_unused(UNUSED_S)
-
-
 def close() -> None:
     """Close what threads have open, and forget what was counted in memory: the settings have changed."""
     global _travelled_ms
-    closed = _held.of_threads
+    closed = held.of_threads
     drop()
     if closed is not None:
         closed.close()
@@ -164,6 +142,6 @@ def close() -> None:
 
 def drop() -> None:
     """In a fork: the parent's connections are neither used nor closed."""
-    global _held
-    dropped, _held = _held, _Stores()
+    global held
+    dropped, held = held, _Stores()
     dropped.of_loop.clear()  # each keeper refers to it, and is closed by its loop once nothing refers to the keeper

@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ratewindow.testing.counts import FreshCounts, FreshCountsRunner, Rule, fresh_counts, override_rules
+    from ratewindow.testing.counts import FreshCountsRunner, Rule, fresh_counts, override_rules
 
-__all__ = ["FreshCounts", "FreshCountsRunner", "Rule", "fresh_counts", "override_rules"]
+__all__ = ["FreshCountsRunner", "Rule", "fresh_counts", "override_rules"]
 
 if not TYPE_CHECKING:  # which would believe that there is any name at all
 

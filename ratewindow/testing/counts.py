@@ -1,31 +1,28 @@
 """Rules for one test, fresh counts for each test, and a clock that can be moved."""
 
 import difflib
-import functools
 import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from types import TracebackType
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar
 from unittest import TestCase
 
-from asgiref.sync import iscoroutinefunction
 from django.conf import settings
 from django.test import override_settings
 from django.test.runner import DiscoverRunner
-from django.test.utils import iter_test_cases  # type: ignore[attr-defined]  # which the stubs lack
+from django.test.utils import TestContextDecorator, iter_test_cases  # type: ignore[attr-defined]  # which the stubs lack
 
 from ratewindow import conf
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import RateRule
-from ratewindow.rulebook import current, kill_switch, rule_rows
+from ratewindow.rulebook import current, kill_switch, reading
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates, rule
 from ratewindow.rules.rule import check_name
-from ratewindow.store import address, stores
+from ratewindow.store import stores
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -43,86 +40,54 @@ def Rule(  # noqa: N802  looks like a class where it is an argument of `override
     """An enforced rule for a test, with the arguments of `RateRule.objects.define`: ``Rule("api", "2/m", prefix="/api/",
     key="user")``. Raises ValueError for an invalid name, rate or field."""
     windows = RateRule.objects.checked(name, rate, {"path": path, "prefix": prefix, "regex": regex, "route": route}, fields)
-    return rule_rows.freeze(RateRule(name=name, **{"mode": "enforce", **fields}), windows)
+    return reading.freeze(RateRule(name=name, **{"mode": "enforce", **fields}), windows)
 
 
-class fresh_counts:  # noqa: N801  named as Django's override_settings is
+class fresh_counts(TestContextDecorator):  # noqa: N801  named as Django's override_settings is
     """The site's rules with empty counts, kept in the memory of this process, and limits switched on.
 
     ``with fresh_counts() as counts:`` and then ``counts.travel("61s")``; also a decorator of functions, coroutine functions
-    and test classes, for each of whose tests the counts are empty. The pytest fixture of the same name, and `FreshCounts` for
-    test cases, do the same.
+    and test classes, for each of whose tests the counts are empty. The pytest fixture of the same name does the same.
     """
 
-    _settings: ClassVar[dict[str, Any]] = {"REDIS": address.MEMORY}
+    _settings: ClassVar[dict[str, Any]] = {"REDIS": conf.MEMORY}
 
     def travel(self, duration: str | timedelta) -> None:
         """Move the limiter's clock forward; all other clocks keep their time."""
         stores.travel(parse_duration(duration))
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Self:  # type: ignore[override]  # the stubs know no context
+        return self.enable()
+
+    def enable(self) -> Self:
         self._undo_settings = override_settings(**{conf.SETTING: {**getattr(settings, conf.SETTING, {}), **self._settings}})
         self._undo_settings.enable()  # also empties the counts in memory
         self._switch = kill_switch.turned
         kill_switch.reset()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def disable(self) -> None:
         kill_switch.reset()
         kill_switch.learn(self._switch)
         self._undo_settings.disable()
 
-    def __call__(self, tests: Decorated) -> Decorated:
-        """Decorate a function, a coroutine function, or each test of a class."""
-        if isinstance(tests, type):
-            return cast("Decorated", self._around_class(tests))
-        if inspect.isgeneratorfunction(tests) or inspect.isasyncgenfunction(tests):
-            block = f"`with {type(self).__name__}(...):`"
-            raise TypeError(f"{tests.__qualname__} is a generator function: write {block} in its body")
-        if iscoroutinefunction(tests):
-
-            @functools.wraps(tests)
-            async def adecorated(*args: Any, **kwargs: Any) -> Any:
-                with self._copy():
-                    return await tests(*args, **kwargs)
-
-            return cast("Decorated", adecorated)
-
-        @functools.wraps(tests)
-        def decorated(*args: Any, **kwargs: Any) -> Any:
-            with self._copy():
-                return tests(*args, **kwargs)
-
-        return cast("Decorated", decorated)
-
-    def _around_class(self, tests: Any) -> Any:
-        """Decorate each test of a class, with `setUp` and `tearDown` if it has them."""
-        if issubclass(tests, TestCase):
-            tests.run = self(tests.run)
-            return tests
-        names = [name for name in dir(tests) if name.startswith("test") and inspect.isfunction(getattr(tests, name))]
+    def decorate_class(self, cls: Any) -> Any:
+        """Decorate a test case, or each test of a class for pytest."""
+        if issubclass(cls, TestCase):
+            return super().decorate_class(cls)
+        names = [name for name in dir(cls) if name.startswith("test") and inspect.isfunction(getattr(cls, name))]
         if not names:
-            raise TypeError(f"{tests.__qualname__} has no tests: decorate a function, or a class whose tests begin with test")
+            raise TypeError(f"{cls.__qualname__} has no tests: decorate a function, or a class whose tests begin with test")
         for name in names:
-            setattr(tests, name, self(getattr(tests, name)))
-        return tests
+            setattr(cls, name, self(getattr(cls, name)))
+        return cls
 
-    def _copy(self) -> "fresh_counts":
-        """One for each test that is decorated."""
-        return type(self)()
-
-
-class FreshCounts:
-    """Mixin for test cases, before Django's base class: each test begins with `fresh_counts`.
-
-    ``class Tests(FreshCounts, TestCase)``, and ``self.counts.travel("61s")`` moves the clock.
-    """
-
-    counts: fresh_counts
-
-    def run(self, result: Any = None) -> Any:
-        with fresh_counts() as self.counts:
-            return super().run(result)  # type: ignore[misc]
+    def decorate_callable(self, func: Any) -> Any:
+        """Decorate a function, whose body runs before it returns."""
+        if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
+            block = f"`with {type(self).__name__}(...):`"
+            raise TypeError(f"{func.__qualname__} is a generator function: write {block} in its body")
+        return super().decorate_callable(func)
 
 
 class FreshCountsRunner(DiscoverRunner):
@@ -134,10 +99,10 @@ class FreshCountsRunner(DiscoverRunner):
     def setup_test_environment(self, **kwargs: Any) -> None:
         super().setup_test_environment(**kwargs)
         self._counts = fresh_counts()
-        self._counts.__enter__()
+        self._counts.enable()
 
     def teardown_test_environment(self, **kwargs: Any) -> None:
-        self._counts.__exit__(None, None, None)
+        self._counts.disable()
         super().teardown_test_environment(**kwargs)
 
     def build_suite(self, *args: Any, **kwargs: Any) -> Any:
@@ -160,7 +125,7 @@ class override_rules(fresh_counts):  # noqa: N801
 
     def __init__(self, *given: Mapping[str, str] | rule.Rule, **more: str) -> None:
         several: tuple[Any, ...] = given  # may wrongly be a rate or, without parentheses, the decorated function
-        self._given, self._more = given, more
+        super().__init__()
         self._rates: dict[str, str] = {}
         self._rules: list[rule.Rule] = []
         for each in (*several, more):
@@ -175,18 +140,15 @@ class override_rules(fresh_counts):  # noqa: N801
             check_name(name)
             parse_rates(rate)
 
-    def __enter__(self) -> Self:
+    def enable(self) -> Self:
         rules = [*self._rules, *(_of_site(name, rate) for name, rate in self._rates.items())]
-        super().__enter__()
+        super().enable()
         self._outer = current.replace(Rulebook(rules, alone=True))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def disable(self) -> None:
         current.replace(self._outer)
-        super().__exit__(kind, error, traceback)
-
-    def _copy(self) -> "override_rules":
-        return type(self)(*self._given, **self._more)
+        super().disable()
 
 
 def _of_site(name: str, rate: str) -> rule.Rule:
@@ -204,13 +166,13 @@ def _in_code(name: str) -> rule.Rule | None:
     if name not in code_rates.uses() and getattr(settings, "ROOT_URLCONF", None):
         code_rates.names()
     for use in sorted(code_rates.uses().get(name, ()), key=lambda use: (use.rate is None, use.place)):
-        of_rule = (use.key or "ip", use.methods, use.normalise, use.options)
-        return code_rates.rule(name) or code_rates.rule_of(name, "", *of_rule)  # without limits
+        without_limits = code_rates.rule_of(name, "", use.key or "ip", use.methods, use.normalise, use.options)
+        return code_rates.rule(name) or without_limits
     return None
 
 
 def _in_row(name: str) -> rule.Rule | None:
     """The rule in a row that the test has saved in its transaction, which is never committed."""
     with suppress(Exception):  # the test may not use the database, or runs on an event loop
-        return next((found for row, found in rule_rows.readings() if row.name == name and isinstance(found, rule.Rule)), None)
+        return next((found for row, found in reading.readings() if row.name == name and isinstance(found, rule.Rule)), None)
     return None

@@ -11,8 +11,7 @@ from django.urls import reverse
 from ratewindow import ratekey
 from ratewindow.identity import custom_keys
 from ratewindow.models import Override, RateRule
-from tests.support.override_pages import ADD as ADD_OVERRIDE
-from tests.support.override_pages import typed as override
+from tests.support.override_pages import ADD as ADD_OVERRIDE, typed as override
 from tests.support.rule_pages import ADD, errors, typed
 
 pytestmark = pytest.mark.django_db

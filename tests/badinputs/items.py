@@ -6,7 +6,7 @@ Those of ADDRESS and SERVED run through gunicorn and uvicorn. An item without te
 _WALK, _TRICKS, _DOORS = "serving/test_address_walk.py", "serving/test_path_tricks.py", "serving/test_doors_served.py"
 _RULES, _LIST, _PERMISSIONS = (f"admin/rules/test_{name}.py" for name in ("rule_admin", "list", "permissions"))
 _OVERRIDES, _REPORT = "admin/overrides/test_override_admin.py", "admin/report/test_report_admin.py"
-_LOCKOUT = "admin/test_lockout.py"
+_LOCKOUT = "together/test_confirm_page.py"
 _ADDRESS, _SENT, _METHODS = "badinputs/test_address.py", "badinputs/test_identity.py", "badinputs/test_paths_and_methods.py"
 _NUMBERS, _PAGES, _BROWSER = "badinputs/test_numbers.py", "badinputs/test_pages.py", "browser/test_markup_browser.py"
 _SPELLINGS = "rules/test_path_variants.py"
@@ -216,17 +216,17 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
     ),
     "cells of CSV that begin with = + - @ or a tab": ("admin/report/test_export.py::test_no_cell_begins_as_a_formula_does",),
     "webhooks of alerts to addresses within": (
-        "models/test_alert_channels.py::test_a_webhook_to_an_internal_address_is_refused_when_it_is_saved",
-        "operations/alerts/test_webhook.py::test_internal_addresses_are_refused",
-        "operations/alerts/test_webhook.py::test_the_guard_refuses_loopback_by_itself",
-        "operations/alerts/test_webhook.py::test_redirects_are_not_followed",
+        "contrib/alerts/test_models.py::test_a_webhook_to_an_internal_address_is_refused_when_it_is_saved",
+        "contrib/alerts/test_public_addresses.py::test_what_is_internal_reserved_or_leads_there_is_not_public",
+        "contrib/alerts/test_webhook.py::test_the_guard_refuses_loopback_by_itself",
+        "contrib/alerts/test_webhook.py::test_redirects_are_not_followed",
     ),
     "a release in the admin without the right to it": (
         "admin/overrides/test_release_page.py::test_it_needs_its_own_permission",
         f"{_PAGES}::test_staff_that_may_only_look_is_forbidden_every_change",
     ),
     "an export in the admin without the right to it": (
-        "admin/documents/test_rights.py::test_staff_that_may_only_look_can_neither_export_nor_import",
+        "admin/report/test_export.py::test_it_takes_both_permissions_and_masks_identities_without_a_third",
     ),
 }
 

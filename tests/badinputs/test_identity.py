@@ -8,7 +8,7 @@ import pytest
 from tests.serving.rawhttp import answers, connected
 from tests.serving.servers import Served, new_address
 
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("served", ["sync", "asgi", "uvicorn"], indirect=True)]
+pytestmark = pytest.mark.slow
 
 LONGEST_KEY = 160  # characters of a key in Redis
 _numbers = itertools.count()

@@ -12,7 +12,7 @@ import pytest
 from tests.badinputs import items
 
 TESTS = Path(__file__).resolve().parent.parent
-SERVED = {"served", "sites", "careful", "any_site", "trusting", "kind", "site_database", "corrected"}  # their fixtures
+SERVED = {"served", "sites", "careful", "any_site", "trusting", "kind", "servers", "site_database", "corrected"}  # their fixtures
 
 
 @cache

@@ -130,7 +130,6 @@ def test_a_time_to_wait_that_is_none(bad: Any) -> None:
 
 FIELDS: dict[str, list[Any]] = {
     "cost": [-1, 1.5, True, "5", None, 10**18, math.nan, math.inf],
-    "lease": [0, -1, 1.5, True, "5", None, 10**18, math.nan],
     "enforce_percent": [0, 101, -1, 50.5, True, "50", None, math.nan],
     "response_status": [200, 399, 600, -1, 429.0, True, "429", None],
     "penalty": ["5", "0s", "-1m", "1e12", "9999999999w", 5, 1.5, math.nan, timedelta(0), timedelta(seconds=-5)],

@@ -54,19 +54,17 @@ def test_a_block_at_the_end_of_time_is_told_or_kept(page: Client, zone: str, fie
         assert page.get("/limited/").status_code in (200, 429)
 
 
-@pytest.mark.parametrize("name", ["end", "extend"])
-def test_the_buttons_of_one_that_ends_with_the_calendar_are_answered(page: Client, name: str) -> None:
+def test_the_buttons_of_one_that_ends_with_the_calendar_are_answered(page: Client) -> None:
     (row,) = Override.objects.bulk_create([Override(action="block", identity="ip:203.0.113.9", expires_at=LAST)])
-    address = reverse(f"admin:ratewindow_override_{name}", args=[row.pk])
+    address = reverse("admin:ratewindow_override_end", args=[row.pk])
     assert page.post(address, follow=True).status_code == 200
-    many = {"action": "extend", "_selected_action": [str(row.pk)]}
+    many = {"action": "end_now", "_selected_action": [str(row.pk)]}
     assert page.post(reverse("admin:ratewindow_override_changelist"), many, follow=True).status_code == 200
 
 
 def test_a_number_that_no_column_holds_is_nobodys(page: Client) -> None:
-    for name in ("end", "extend"):
-        address = reverse(f"admin:ratewindow_override_{name}", args=[1]).replace("/1/", f"/{'9' * 40}/")
-        assert page.post(address, follow=True).status_code in (200, 404)
+    address = reverse("admin:ratewindow_override_end", args=[1]).replace("/1/", f"/{'9' * 40}/")
+    assert page.post(address, follow=True).status_code in (200, 404)
     for model in ("raterule", "override"):
         for name in ("change", "delete", "history"):
             for number in ("9" * 40, "-1", "x", "%00", "1e5"):
@@ -180,10 +178,3 @@ def test_a_rule_of_very_many_limits_is_an_error_that_names_how_many_it_may_have(
     rate = "; ".join(f"{1000 + n}/{1000 + n}s" for n in range(400)) + "; 2/h"
     with pytest.raises(ValueError, match=r"401 .*20"):
         decorated(False, "many", rate)
-
-
-def test_an_undo_of_somebody_elses_or_of_nothing_is_told(page: Client) -> None:
-    for before in ("", "x", "\x00", "e30:1:x", "W10:1tK4nZ:" + "a" * 43, "x" * 100_000):
-        told = page.post(reverse("admin:ratewindow_override_undo"), {"before": before}, follow=True)
-        assert told.status_code == 200
-        assert b"can no longer be undone" in told.content

@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from ratewindow.health import overview
-from ratewindow.models import AlertChannel, LimitSwitch, Override, RateRule, RuleWindow, ThrottleStat
+from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow, ThrottleStat
 from tests.support.admin_addresses import POSTED_TO, addresses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 RULES: list[dict[str, Any]] = [
     {"mode": "x"}, {"mode": ""}, {"applies_to": "x"}, {"applies_to": "regex", "pattern": "("}, {"pattern": ""},
     {"methods": "G E\r\n"}, {"key": ""}, {"key": "shoe"}, {"key": "no.such.path"}, {"key": "os.system"}, {"key": "header:\r\n"},
-    {"on_missing": "x"}, {"cost": 10**9}, {"lease": 0}, {"on_error": "x"}, {"response_status": 0}, {"response_status": 200},
+    {"on_missing": "x"}, {"cost": 10**9}, {"on_error": "x"}, {"response_status": 0}, {"response_status": 200},
     {"response_status": 30_000}, {"message": "x" * 300}, {"count_when": ""}, {"count_when": "x"}, {"enforce_percent": 0},
     {"enforce_percent": 30_000}, {"applies_to": "route", "pattern": ":::"},
 ]  # fmt: skip
@@ -65,12 +65,6 @@ def wrong(db: None) -> None:
             for n, each in enumerate(SUMS)
         ]
     )
-    AlertChannel.objects.bulk_create(
-        [
-            AlertChannel(name=f"odd-{n}", raised=raised, digest="year", digest_hour=99)
-            for n, raised in enumerate(([], "x", 7, {"a": 7}, {"a": {"since": 1}}))
-        ]
-    )
     LimitSwitch.objects.bulk_create([LimitSwitch(pk=n, off=True, until=start, changed_at=start) for n in (1, 2, 99)])
     RateRule.objects.get(name="right").save()  # so that this process reads them
 
@@ -82,7 +76,7 @@ def test_every_page_is_shown(wrong: None) -> None:
     pages += [f"{each}?period={period}" for each in pages if each.endswith("/throttlestat/") for period in ("15m", "24h", "30d")]
     pages += [f"/admin/ratewindow/raterule/{pk}/change/" for pk in RateRule.objects.values_list("pk", flat=True)]
     pages += [f"/admin/ratewindow/override/{pk}/change/" for pk in Override.objects.get_queryset().values_list("pk", flat=True)]
-    assert {client.get(each).status_code for each in pages} == {200}
+    assert [page for page in pages if client.get(page).status_code != 200] == []
 
 
 def test_every_command_works_or_says_what_is_wrong(wrong: None) -> None:

@@ -4,19 +4,17 @@ from typing import Any
 
 import pytest
 
+from ratewindow.counting.collecting import collect_stats
+from ratewindow.counting.counters import counters
 from ratewindow.models import RateRule, ThrottleStat
-from ratewindow.reporting import counters
-from ratewindow.reporting.collecting import collect_stats
 from tests.serving.rawhttp import answers, connected, request
 from tests.serving.servers import Served, new_address
 from tests.support.doors import behind_middleware, get, plain
 
-KINDS = pytest.mark.parametrize("served", ["sync", "gevent", "asgi", "uvicorn"], indirect=True)
 OVERRIDES = ("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "_method")
 
 
 @pytest.mark.slow
-@KINDS
 def test_a_header_that_overrides_the_method_neither_hides_a_post_nor_makes_one(served: Served) -> None:
     client = new_address()  # one POST an hour
     told = [served.ask("POST", "/form/", client, **{name: "GET"}).status for name in OVERRIDES]
@@ -27,7 +25,6 @@ def test_a_header_that_overrides_the_method_neither_hides_a_post_nor_makes_one(s
 
 
 @pytest.mark.slow
-@KINDS
 def test_nor_does_a_field_of_the_form_or_of_the_query(served: Served) -> None:
     client = new_address()
     form = {"Content_Type": "application/x-www-form-urlencoded"}
@@ -36,7 +33,6 @@ def test_nor_does_a_field_of_the_form_or_of_the_query(served: Served) -> None:
 
 
 @pytest.mark.slow
-@KINDS
 def test_methods_that_nobody_knows_are_counted_with_all_others(served: Served) -> None:
     client = new_address()
     told = [served.ask(method, "/path/", client).status for method in ("BREW", "PROPFIND", "GET", "X" * 20)]
@@ -44,7 +40,6 @@ def test_methods_that_nobody_knows_are_counted_with_all_others(served: Served) -
 
 
 @pytest.mark.slow
-@KINDS
 def test_twenty_pipelined_requests_of_several_methods_each_count(served: Served) -> None:
     client, methods = new_address(), ["GET", "HEAD", "POST", "OPTIONS"] * 5
     with connected(served) as line:

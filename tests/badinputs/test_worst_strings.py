@@ -265,9 +265,9 @@ def test_as_the_reason_and_the_client_of_a_block_typed_into_the_admin(admin_clie
 def test_as_the_client_and_the_reason_of_the_form_above_the_list(admin_client: Client) -> None:
     for text in [each for each in WORST if len(each) < 150][::12]:
         typed = as_bytes(text).decode("utf-8", "replace")
-        form = {"what": "block", "lasts": "1h", "identity": typed, "reason": typed, "rule": typed, "_quick": "Save"}
+        form = {"action": "block", "lasts": "1h", "identity": typed, "reason": typed, "rule": typed}
         for sent in (form, {**form, "identity": f"header:x-tenant:{typed}", "rule": ""}):
-            response = admin_client.post("/admin/ratewindow/override/", sent)
+            response = admin_client.post("/admin/ratewindow/override/add/", sent)
             assert response.status_code in (200, 302), repr(text)
             assert not any(evil in response.content for evil in EVIL), repr(text)
         for page in ("add/", "release/"):

@@ -8,7 +8,8 @@ from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 from django.utils import timezone
 
-from ratewindow.models import AlertChannel, Override, RateRule, ThrottleStat
+from ratewindow.contrib.alerts.models import AlertChannel
+from ratewindow.models import Override, RateRule, ThrottleStat
 from tests.browser.chromium import IN_A_BROWSER, opened
 from tests.support.admin_addresses import POSTED_TO, addresses
 

@@ -21,22 +21,20 @@ def fill(page: Any, path: str) -> None:
 def test_it_is_said_while_somebody_types_and_nothing_is_saved(open_page: Any) -> None:
     page = open_page(reverse("admin:ratewindow_raterule_add"))
     said = page.locator(".rw-preview").first
-    sync_api.expect(said).to_contain_text("once this is correct")
+    sync_api.expect(said).to_contain_text("as soon as the form is filled in")
     fill(page, "/login/")
     sync_api.expect(said).to_contain_text("Each address: at most 3 in 1 minute, on /login/.")
-    sync_api.expect(said).to_contain_text("routes: login. Never meets /admin/")
+    sync_api.expect(said).to_contain_text("routes: login.")
     page.fill("#id_windows-0-limit", "0")
     sync_api.expect(said.locator(".rw-preview-warnings")).to_contain_text("The limit of 0 in 1m refuses every request")
     assert said.get_attribute("aria-live") == "polite"
-    assert page.locator("[name=_preview]").count() == 0  # only for browsers without scripts
     assert not RateRule.objects.exists()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_a_phone_it_stands_at_the_end_again_and_can_be_read(open_page: Any, scheme: str) -> None:
+def test_on_a_phone_it_stands_at_the_end_again_and_can_be_read(open_page: Any) -> None:
     rule = RateRule.objects.define("login", "5/m", path=f"/{'y' * 200}/", key="ip+header:x-api-key", cost=9)[0]
     url = reverse("admin:ratewindow_raterule_change", args=[rule.pk])
-    page = open_page(url, viewport={"width": 400, "height": 900}, color_scheme=scheme)
+    page = open_page(url, viewport={"width": 400, "height": 900}, color_scheme="dark")
     above, below = page.locator(".rw-preview").all()
     assert below.is_visible() and below.inner_text() == above.inner_text()
     assert below.bounding_box()["y"] < page.locator(".submit-row").bounding_box()["y"]
@@ -44,24 +42,4 @@ def test_on_a_phone_it_stands_at_the_end_again_and_can_be_read(open_page: Any, s
     sync_api.expect(below).not_to_contain_text("refuses every request")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for each in page.locator(".rw-preview p").all():
-        assert each.evaluate(CONTRAST) >= 4.5
-
-
-def test_without_a_script_a_button_says_it(open_page: Any) -> None:
-    page = open_page(reverse("admin:ratewindow_raterule_add"), java_script_enabled=False)
-    fill(page, "/login/")
-    page.fill("#id_name", "login")
-    page.click("[name=_preview]")
-    sync_api.expect(page.locator(".rw-preview").first).to_contain_text("Each address: at most 3 in 1 minute, on /login/.")
-    assert page.locator(".errornote").count() == 0
-    assert page.input_value("#id_pattern") == "/login/"
-    assert not RateRule.objects.exists()
-
-
-@pytest.mark.parametrize("width", [1280, 400])
-def test_the_routes_can_be_read_on_a_phone_too(open_page: Any, width: int) -> None:
-    RateRule.objects.define(f"login-{'x' * 50}", "5/m", path="/login/", mode="enforce")
-    page = open_page(reverse("admin:ratewindow_coverage") + "?q=login", viewport={"width": width, "height": 900})
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    for each in page.locator(".rw-routes :is(th, td, .rw-lacks):visible").all():
         assert each.evaluate(CONTRAST) >= 4.5

@@ -8,8 +8,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from ratewindow.counting.sums import Sums
 from ratewindow.models import Override, ThrottleStat
-from ratewindow.reporting.sums import Sums
 from tests.browser.chromium import COLOURS, IN_A_BROWSER, SWATCHES
 from tests.support.made_attack import attack
 from tests.support.rule_pages import count
@@ -38,9 +38,8 @@ def an_hour(transactional_db):
         )
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_chart_is_drawn_in_the_colours_of_the_theme(open_report, an_hour, scheme):
-    page = open_report(color_scheme=scheme)
+def test_the_chart_is_drawn_in_the_colours_of_the_theme(open_report, an_hour):
+    page = open_report(color_scheme="dark")  # the next test has it light, too
     page.wait_for_function(f"() => ({COLOURS})().length === 3")
     assert page.evaluate(COLOURS) == page.evaluate(SWATCHES)
 
@@ -49,6 +48,7 @@ def test_the_theme_button_recolours_the_chart(open_report, an_hour):
     page = open_report(color_scheme="light")
     page.wait_for_function(f"() => ({COLOURS})().length === 3")
     before = page.evaluate(COLOURS)
+    assert before == page.evaluate(SWATCHES)
     page.locator("#header .theme-toggle").click()  # from auto, in the light, to dark
     page.wait_for_function(f"(before) => JSON.stringify(({COLOURS})()) !== before", arg=page.evaluate("JSON.stringify", before))
     assert page.evaluate(COLOURS) == page.evaluate(SWATCHES)
@@ -104,9 +104,6 @@ def test_dragging_over_bars_opens_their_time_alone_at_an_address_of_its_own(open
     query, after = shown(page)
     assert set(query) == {"start", "end"}
     assert 10 < len(after["from"]) < 20 and set(after["from"]) < set(before["from"])
-    with page.expect_navigation():
-        page.get_by_role("link", name="Zoom out").click()
-    assert shown(page)[0] == {"period": "1h"}
 
 
 def test_keys_choose_bars_say_their_numbers_and_zoom(open_report, an_hour):
@@ -133,43 +130,24 @@ def test_it_keeps_up_with_what_happens_until_it_is_stopped(open_report, an_hour)
     page.wait_for_function("() => document.querySelector('.rw-figure.rw-refused strong').innerText.startsWith('79,')")
     assert page.locator("#rw-as-table").get_attribute("open") is not None
     assert page.evaluate("document.activeElement.matches('#rw-as-table > summary')")
-    assert page.locator("#rw-said").inner_text().startswith("login refuses 77,000 requests a minute")
+    assert page.locator("#rw-said").inner_text().startswith("login has refused 7")
     assert page.locator(".rw-chart canvas").count() == 1
     page.locator("#rw-live").click()
     assert page.locator("#rw-live").get_attribute("aria-pressed") == "false"
 
 
-def test_a_form_that_is_typed_in_is_not_replaced(open_report, transactional_db):
-    attack()
-    page = open_report(fast=True)
-    page.wait_for_function("() => window.asked > 0")
-    page.locator(".rw-act summary").first.click()
-    page.locator(".rw-act input[name=reason]").first.fill("half a sentence")
-    count(login=Sums(passed=77_000))
-    ten_questions_later = "() => new Promise((done) => setTimeout(done, 50_000))"
-    before = page.evaluate("window.asked")
-    page.evaluate(ten_questions_later)
-    assert page.evaluate("window.asked") == before
-    assert page.locator(".rw-act input[name=reason]").first.input_value() == "half a sentence"
-
-
-def test_an_attack_is_understood_from_the_first_sentence_and_blocked_by_its_button(open_report, transactional_db):
+def test_an_attack_is_understood_from_the_first_sentence_and_blocked_by_its_link(open_report, transactional_db):
     attack()
     page = open_report()
-    assert "come from ip:203.0.113.0/24 (14 clients)" in page.locator("#rw-sentence").inner_text()
-    page.get_by_text("Block ip:203.0.113.0/24…").click()
-    page.locator(".rw-acts").get_by_role("button", name="Block 203.0.113.0/24 (256 addresses) for 1 h").click()
-    page.get_by_text("Blocked ip:203.0.113.0/24").wait_for()
-    assert shown(page)[0] == {}
+    assert "came from ip:203.0.113.0/24 (14 clients)" in page.locator("#rw-sentence").inner_text()
+    page.locator(".rw-acts").get_by_text("Block…").click()
+    page.locator("[name=_save]").click()
+    page.wait_for_load_state("networkidle")
     assert Override.objects.get().identity == "ip:203.0.113.0/24"
-    page.get_by_role("button", name="Undo").click()
-    page.get_by_text("Undone: ip:203.0.113.0/24").wait_for()
-    assert Override.objects.get().state == "ended"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_all_of_it_without_scrolling_sideways(open_report, an_hour, scheme):
-    page = open_report(viewport={"width": 400, "height": 800}, color_scheme=scheme)
+def test_a_phone_shows_all_of_it_without_scrolling_sideways(open_report, an_hour):
+    page = open_report(viewport={"width": 400, "height": 800})
     page.locator("#rw-as-table summary").click()
     page.locator(".rw-dates summary").click()
     assert page.evaluate("document.documentElement.scrollWidth") == 400

@@ -21,7 +21,7 @@ def _code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code_rates, "_uses", {})
 
 
-class Ours(RateWindowMiddleware):
+class OurRateWindowMiddleware(RateWindowMiddleware):
     """One that a site has made of ours."""
 
 
@@ -55,7 +55,7 @@ def test_rules_by_path_without_the_middleware_are_a_warning() -> None:
     define("login", path="/login/")
     with override_settings(MIDDLEWARE=["no.such.Middleware", "django.middleware.common.CommonMiddleware"]):
         assert "1 rule applies by path or route, such as 'login'" in told()["ratewindow.W007"]
-    with override_settings(MIDDLEWARE=[f"{__name__}.Ours"]):
+    with override_settings(MIDDLEWARE=[f"{__name__}.OurRateWindowMiddleware"]):
         assert told() == {}
 
 
@@ -72,9 +72,7 @@ def test_a_rule_for_what_the_urlconf_does_not_have_is_a_warning(fields: dict[str
     assert "which the URLconf does not have" in told()["ratewindow.W014"]
 
 
-def test_so_is_one_for_methods_that_no_view_answers_and_one_whose_cost_never_fits() -> None:
-    define("login", path="/login/", methods="PATCH")
-    assert "is for PATCH, which no view that it meets answers." in told()["ratewindow.W014"]
+def test_so_is_one_whose_cost_never_fits() -> None:
     define("search", path="/search/", cost=6)
     assert "'search' refuses every request." in told()["ratewindow.W021"]
 
@@ -88,7 +86,7 @@ def test_a_rule_that_only_calls_may_name_and_a_limit_of_zero_are_no_news() -> No
 def test_so_is_a_path_without_a_page() -> None:
     define("lost", path="/login")
     with override_settings(ROOT_URLCONF="tests.serving.site.urls"):
-        assert "Rule 'lost' is for the path '/login', which the URLconf does not have" in told()["ratewindow.W014"]
+        assert "Rule 'lost' is for '/login', which the URLconf does not have" in told()["ratewindow.W014"]
 
 
 @pytest.mark.parametrize("key", ["header:x-api-key", "cookie:basket+query:token", "get:token", "post:username", "json:email"])
@@ -118,7 +116,6 @@ def test_one_beside_it_that_clients_do_not_choose_settles_it(beside: dict[str, s
     [
         {"path": "/logout/"},
         {"prefix": "/api/"},
-        {"path": "/login/", "methods": "GET"},
         {"path": "/login/", "mode": "shadow"},
         {"path": "/login/", "key": "ip+cookie:basket"},
     ],
@@ -132,26 +129,6 @@ def test_one_that_does_not_hold_for_the_same_requests_does_not(beside: dict[str,
 def test_rules_that_are_off_are_left_alone() -> None:
     define("lost", route="logni", key="post:username", mode="off")
     assert told() == {}
-
-
-@pytest.mark.parametrize(("mode", "is_told"), [("enforce", True), ("shadow", True), ("off", False)])
-def test_a_row_that_counts_others_than_the_rate_in_code_is_a_warning(mode: str, is_told: bool) -> None:
-    ratelimit("export", "5/m", key="user")(view)
-    ratelimit("login", "5/m", key="user")(view)
-    define("export", mode=mode)
-    define("login", key="user", mode=mode)
-    warned = told()
-    assert ("ratewindow.W018" in warned) is is_told
-    if is_told:
-        assert "Rule 'export' counts per ip, and the rate in code that it replaces per user." in warned["ratewindow.W018"]
-        assert f"{__name__}.view" in warned["ratewindow.W018"]
-
-
-@pytest.mark.parametrize(("engine", "is_told"), [("signed_cookies", True), ("db", False), ("cached_db", False)])
-def test_a_rule_by_sessions_that_have_no_key_is_a_warning(engine: str, is_told: bool) -> None:
-    define("browse", applies_to="all", key="ip + session")
-    with override_settings(SESSION_ENGINE=f"django.contrib.sessions.backends.{engine}"):
-        assert ("Rule 'browse' counts by session, and sessions in signed" in told().get("ratewindow.W019", "")) is is_told
 
 
 def test_a_regular_expression_that_has_no_room_is_an_error_that_names_its_rule() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ratewindow.operations.shared_prefix import announce_site
 from ratewindow.store import state_keys
+from ratewindow.store.shared_prefix import announce_site
 from tests.support.check_messages import found
 
 pytestmark = pytest.mark.django_db

@@ -3,7 +3,7 @@
 import pytest
 from django.utils import translation
 
-from ratewindow.conf.in_words import duration
+from ratewindow.conf.in_words import duration, percent
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,21 @@ def test_a_count_has_the_form_that_its_language_wants(minutes: int, words: str) 
 def test_a_language_without_plurals_has_one_form() -> None:
     with translation.override("zh-hans"):
         assert {duration(minutes * 60_000).strip("0123456789 ") for minutes in (1, 2, 21)} == {"分钟"}
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [
+        (0, 0, "0 %"),
+        (0, 5, "0 %"),
+        (1, 100_000, "< 0.1 %"),
+        (1, 3, "33 %"),
+        (813, 14_625, "5.6 %"),
+        (995, 10_000, "10 %"),
+        (999, 1000, "99.9 %"),
+        (5, 5, "100 %"),
+        (99_999, 100_000, "99.9 %"),
+    ],
+)
+def test_a_share_never_hides_that_something_happened(part, whole, text):
+    assert percent(part, whole) == text

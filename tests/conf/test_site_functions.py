@@ -8,19 +8,20 @@ from django.conf import settings
 from django.test import override_settings
 
 from ratewindow.conf import site_functions
-from ratewindow.limiter.limiter import MOST_COST
+from ratewindow.conf.news import AGAIN_S, News
+from ratewindow.limiter.arguments import MOST_COST
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
-from tests.support.doors import decorated, get, statuses
+from tests.support.doors import decorated, statuses
 
 is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 
 
 @pytest.fixture(autouse=True)
 def _none_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(site_functions, "failing", set())
+    monkeypatch.setattr(site_functions, "failing", News())
 
 
 def raising(request: Any) -> int:
@@ -32,7 +33,7 @@ NONSENSE = [raising, lambda request: None, lambda request: -1, lambda request: "
 
 @is_async
 @pytest.mark.parametrize("cost", NONSENSE)
-@pytest.mark.parametrize(("on_error", "answers"), [("allow", [200, 200, 429]), ("local", [200, 200, 429]), ("refuse", [503] * 3)])
+@pytest.mark.parametrize(("on_error", "answers"), [("allow", [200, 200, 429]), ("local", [200, 200, 429])])
 def test_a_cost_that_fails_neither_fails_the_request_nor_lifts_the_limit(
     is_async: bool, cost: Any, on_error: str, answers: list[int]
 ) -> None:
@@ -45,22 +46,18 @@ def test_a_rule_in_shadow_beside_the_code_is_not_refused_but_counted() -> None:
     assert statuses(decorated(False, "dear", "2/m", cost=raising), 3) == [200, 200, 429]
 
 
-def test_who_is_refused_for_a_function_is_told_so() -> None:
-    seen: list[Any] = []
-    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ON_ERROR": "refuse"}):
-        get(decorated(False, "dear", "2/m", cost=raising, block=False, seen=seen))
-    told = seen[0].ratewindow
-    assert (told.allowed, told.reason, told.outcome, len(told.id)) == (False, "function", "refused", 5)
-
-
 def test_a_cost_beyond_the_bound_is_the_bound_and_not_free() -> None:
     assert statuses(decorated(False, "dear", "100/m", cost=lambda request: MOST_COST * 5), 2) == [429, 429]
 
 
-def test_the_log_has_one_line_for_each_time_it_begins_to_fail(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_has_one_line_in_ten_minutes(caplog: pytest.LogCaptureFixture) -> None:
     costs = iter(["\N{SNOWMAN}", "a", 1, "b", "c"])
     with caplog.at_level(logging.ERROR, "ratewindow"):
-        statuses(decorated(False, "dear", "9/m", cost=lambda request: next(costs)), 5)
+        view = decorated(False, "dear", "9/m", cost=lambda request: next(costs))
+        statuses(view, 4)
+        assert len(caplog.records) == 1
+        site_functions.failing._told_s["cost", "dear"] -= AGAIN_S
+        statuses(view, 1)
     assert len(caplog.records) == 2
     assert caplog.records[0].getMessage().startswith("ratewindow: the cost function of dear failed, requests cost what the rule")
     assert caplog.records[0].getMessage().isascii()
@@ -73,12 +70,6 @@ def test_each_failure_is_counted_for_each_rule(monkeypatch: pytest.MonkeyPatch) 
     assert heard == [("dear", "function:cost")] * 2
 
 
-def test_what_fails_is_remembered_up_to_a_bound(caplog: pytest.LogCaptureFixture) -> None:
-    for number in range(site_functions.MOST_LOGGED + 10):
-        site_functions.failed("key", f"f{number}", ValueError("x"), "it is missing")
-    assert len(site_functions.failing) == len(caplog.records) == site_functions.MOST_LOGGED
-
-
 def test_what_fails_for_a_request_that_nobody_sent_is_neither_logged_nor_counted(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +78,6 @@ def test_what_fails_for_a_request_that_nobody_sent_is_neither_logged_nor_counted
     site_functions.failed("key", "before", ValueError(), "requests count as if they had none")
     caplog.clear()
     with site_functions.unreported():
-        assert site_functions.failed("cost", "login", ValueError(), "it costs 1", ["login"]) == "function:cost"
+        site_functions.failed("cost", "login", ValueError(), "it costs 1", ["login"])
         site_functions.count("key", "login")
-        site_functions.worked("key", "before")
-    assert (counted, caplog.records, site_functions.failing) == ([], [], {("key", "before")})
+    assert (counted, caplog.records, [*site_functions.failing._told_s]) == ([], [], [("key", "before")])

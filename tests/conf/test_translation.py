@@ -1,16 +1,16 @@
-"""Texts that pages translate: what is wrong with a value, and what other processes report in English."""
+"""Texts that pages translate: what is wrong with a value."""
 
 import pytest
 
-from ratewindow.conf import translation
-from ratewindow.conf.translation import recognised, translated
+from ratewindow.conf import in_words
+from ratewindow.conf.in_words import translated
 from ratewindow.limiter.problem import Problem, translatable
 
 
 @pytest.fixture(autouse=True)
 def _upper(monkeypatch: pytest.MonkeyPatch) -> None:
     """A language in which two phrases are in capitals."""
-    monkeypatch.setattr(translation, "gettext", lambda text: text.replace("is wrong", "IS WRONG").replace("such as", "SUCH AS"))
+    monkeypatch.setattr(in_words, "gettext", lambda text: text.replace("is wrong", "IS WRONG").replace("such as", "SUCH AS"))
 
 
 def test_a_problem_is_translated_with_the_problems_and_the_texts_in_it() -> None:
@@ -22,14 +22,3 @@ def test_a_problem_is_translated_with_the_problems_and_the_texts_in_it() -> None
 
 def test_any_other_error_says_what_it_says() -> None:
     assert translated(ValueError("such as {this}")) == "such as {this}"
-
-
-def test_a_text_from_another_process_is_recognised_by_its_message() -> None:
-    messages = ("{count} of {all} is wrong (see {page})", "all is wrong")
-    assert recognised("3 of 100 is wrong (see docs/a.md)", messages) == "3 of 100 IS WRONG (see docs/a.md)"
-    assert recognised("all is wrong", messages) == "all IS WRONG"
-
-
-@pytest.mark.parametrize("text", ["", "another version says this is wrong", "{count.__class__} of is wrong", "x all is wrong"])
-def test_any_other_text_stays_as_it_is(text: str) -> None:
-    assert recognised(text, ("{count} of {all} is wrong", "all is wrong")) == text

@@ -36,7 +36,6 @@ class Kind(NamedTuple):
     rule: str  # empty for a key that is not ours
     stays: bool
     expires_ms: int | None = HOUR_MS
-    of_a_type: bool = False  # that our state never has
 
     def key(self, number: int) -> str:
         """It ends by a number that tells the sorts apart; the limiter's end by a digest."""
@@ -47,10 +46,8 @@ class Kind(NamedTuple):
 KINDS = {
     Kind("living", "many", stays=True): 0.49,
     Kind("foreign", "", stays=True, expires_ms=None): 0.01,
-    Kind("of no rule", "gone", stays=False): 0.48,
+    Kind("of no rule", "gone", stays=False): 0.49,
     Kind("without expiry", "many", stays=False, expires_ms=None): 0.01,
-    Kind("expires too late", "many", stays=False, expires_ms=240 * HOUR_MS): 0.01,
-    Kind("of another type", "many", stays=False, of_a_type=True): 0.001,
 }
 """All sorts, and of how many keys in all each is."""
 
@@ -83,8 +80,6 @@ def _seed(masters: Sequence[redis.Redis], kind: Kind, batch: Sequence[str], stat
 
 
 def _set(key: bytes, kind: Kind, state: bytes) -> bytes:
-    if kind.of_a_type:
-        return _command(b"HSET", key, b"a", state)
     expiry = () if kind.expires_ms is None else (b"PX", b"%d" % kind.expires_ms)
     return _command(b"SET", key, state, *expiry)
 
@@ -118,19 +113,18 @@ def left(masters: Sequence[redis.Redis]) -> dict[str, int]:
 
 
 class Cleaned(NamedTuple):
-    """What the command did, run after run, until all keys were seen."""
+    """What the command did."""
 
-    told: list[str]
+    told: str
     took_s: float
-    resident_kb: list[list[int]]  # of each run, from its first moment to its last
+    resident_kb: list[int]  # from its first moment to its last
     longest_us: dict[str, int]  # of each command of the cleaner
 
     @property
     def growth_kb(self) -> int:
-        """By how much the process that lived longest has grown, from the second quarter of its time to the last."""
-        run = max(self.resident_kb, key=len)
-        quarter = len(run) // 4
-        return _median(run[-quarter:]) - _median(run[quarter : 2 * quarter])
+        """From the second quarter of its time to the last."""
+        quarter = len(self.resident_kb) // 4
+        return _median(self.resident_kb[-quarter:]) - _median(self.resident_kb[quarter : 2 * quarter])
 
 
 def _median(values: Sequence[int]) -> int:
@@ -138,25 +132,21 @@ def _median(values: Sequence[int]) -> int:
 
 
 def clean(place: Place, masters: Sequence[redis.Redis], settings: str, *options: str) -> Cleaned:
-    """Run the command as cron does, until nothing is left, and ask the servers what they were busy with."""
+    """Run the command as cron does, and ask the servers what they were busy with."""
     for master in masters:
         master.config_set("slowlog-log-slower-than", WATCHED_US)
         master.config_set("slowlog-max-len", 100_000)
         master.slowlog_reset()
-    told: list[str] = []
-    resident: list[list[int]] = []
     began_s = time.monotonic()
-    while not told or "out of time" in told[-1]:
-        command = [sys.executable, "manage.py", "ratewindow", "clean", *options]
-        environment = place.environment(SERVED_RATEWINDOW=settings)
-        with subprocess.Popen(
-            command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
-            resident.append(list(_resident_kb(process)))
-            out, problems = process.communicate()
-        assert process.returncode == 0, problems
-        told.append(out.splitlines()[-1])
-    return Cleaned(told, time.monotonic() - began_s, resident, _longest_us(masters))
+    command = [sys.executable, "manage.py", "ratewindow", "clean", *options]
+    environment = place.environment(SERVED_RATEWINDOW=settings)
+    with subprocess.Popen(
+        command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        resident_kb = list(_resident_kb(process))
+        out, problems = process.communicate()
+    assert process.returncode == 0, problems
+    return Cleaned(out.splitlines()[-1], time.monotonic() - began_s, resident_kb, _longest_us(masters))
 
 
 def _resident_kb(process: "subprocess.Popen[str]") -> Iterator[int]:

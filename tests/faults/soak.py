@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -21,13 +20,12 @@ QUIET = 20  # answers in a row without anything special: normal again
 
 @dataclass
 class Round:
-    """Something that happened, and what requests met from then on until all was normal again."""
+    """Something that happened, until all was normal again."""
 
     name: str
     began_s: float
     healed_s: float
     back_s: float = 0.0
-    met: Counter[str] = field(default_factory=Counter)
 
     @property
     def recovery_s(self) -> float:
@@ -119,8 +117,6 @@ def soak(site: Ground, seconds: float, every_s: float, hold_s: tuple[float, floa
             if number * every_s >= seconds:
                 break
     told.samples = sorted(sample for each in traffics for sample in each.samples)
-    for each in told.rounds:
-        each.met = Counter(_kind(sample) for sample in told.samples if _is_within(sample, [(each.began_s, each.back_s)]))
     return told
 
 
@@ -161,9 +157,3 @@ def _look(site: Ground, told: Soaked) -> None:
     for served in site.served:
         for worker, answer in served.workers().items():
             told.resident_kb.setdefault((served.kind, worker), []).append(int(answer.json()["rss_kb"]))
-
-
-def _kind(sample: Sample) -> str:
-    if sample.status == 0:
-        return "no answer"
-    return f"{sample.status} alone" if sample.cause else str(sample.status)

@@ -60,7 +60,7 @@ def test_a_view_that_blocks_while_a_pipeline_is_on_its_way_ends_it_no_sooner(red
 
 def test_a_loop_that_ends_leaves_no_store_behind(redis_url: str) -> None:
     with site_on(redis_url, LIMIT):
-        before = len(stores._held.of_loop)
+        before = len(stores.held.of_loop)
         for _ in range(3):
             asyncio.run(view(RequestFactory().get("/")))
-        assert len(stores._held.of_loop) == before
+        assert len(stores.held.of_loop) == before

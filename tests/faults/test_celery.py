@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import redis
 
-from ratewindow.reporting import minutes
-from ratewindow.reporting.collecting import collect_stats
-from ratewindow.reporting.sums import Sums
+from ratewindow.counting import minutes
+from ratewindow.counting.collecting import collect_stats
+from ratewindow.counting.sums import Sums
 from tests.faults.injectors import OwnServer, own_server
 from tests.support.made_offenders import refused
 from tests.support.trial_tasks import STEPS
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 MINUTE = int(time.time()) // 60
 COLLECT = "ratewindow.tasks.collect_stats"
 HANG = "tests.support.trial_tasks.collect_and_hang"
-LAST = "hours and days are stored"
+LAST = "all rows are stored"
 
 
 @pytest.fixture

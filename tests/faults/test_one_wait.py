@@ -11,14 +11,13 @@ from django.test import RequestFactory
 
 import ratewindow
 from ratewindow import ratelimit
+from ratewindow.counting.counters import counters
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision
-from ratewindow.reporting import counters
-from ratewindow.request import decide
+from ratewindow.request import prepare
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
-from ratewindow.rules.count_when import parse_count_when
-from ratewindow.rules.rule import Rule
+from ratewindow.rules.rule import Rule, parse_count_when
 from ratewindow.store import outage
 from tests.faults.proxy import Proxy
 from tests.faults.site import site_on
@@ -125,7 +124,7 @@ def test_so_it_is_where_redis_falls_silent_in_the_middle(proxy: Proxy, is_async:
 def test_an_error_that_comes_at_once_keeps_no_other_rule_from_being_counted(
     proxy: Proxy, is_async: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decide, "LONG", 1.0)  # a machine may be busy for that long
+    monkeypatch.setattr(prepare, "LONG", 1.0)  # a machine may be busy for that long
     with site_on(f"redis://127.0.0.1:{proxy.port}/0", "5s"):
         view, hole = twice_decorated(is_async), proxy.answers(b"-OOM command not allowed\r\n")
         asked = request()
@@ -137,9 +136,9 @@ def test_an_error_that_comes_at_once_keeps_no_other_rule_from_being_counted(
 
 def test_a_fault_of_one_client_keeps_nobody_from_asking() -> None:
     for cause in ("store:wrongtype", "store:script", "store:internal"):
-        assert decide.waited([Decision(rule="one", reason="store", cause=cause, took_s=60.0)]) == ""
-    assert decide.waited([Decision(rule="one", reason="store", cause="store:timeout", took_s=60.0)]) == "store:timeout"
-    assert decide.waited([Decision(rule="one", took_s=60.0)]) == ""
+        assert prepare.waited(Decision(rule="one", reason="store", cause=cause, took_s=60.0)) == ""
+    assert prepare.waited(Decision(rule="one", reason="store", cause="store:timeout", took_s=60.0)) == "store:timeout"
+    assert prepare.waited(Decision(rule="one", took_s=60.0)) == ""
 
 
 @is_async

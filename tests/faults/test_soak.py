@@ -13,6 +13,7 @@ from tests.serving.servers import needs_a_server
 SEED = 4  # always the same order
 
 
+@pytest.mark.pace
 @pytest.mark.slow
 def test_whatever_happens_no_request_fails_and_no_limit_is_exceeded_in_between(tmp_path: Path) -> None:
     needs_a_server()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ratewindow.health import outage_signals
+from ratewindow.health import processes
 from ratewindow.signals import degraded, recovered
 from ratewindow.store import outage
 from ratewindow.store.breaker import FAILURES_TO_OPEN, Breaker
@@ -12,8 +12,9 @@ from ratewindow.store.breaker import FAILURES_TO_OPEN, Breaker
 
 @pytest.fixture(autouse=True)
 def _nothing_has_turned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outage_signals, "_changes", outage_signals.Changes())
-    monkeypatch.setattr("ratewindow.store.breaker._listeners", [outage_signals._changes.add])
+    monkeypatch.setattr(processes, "_since", None)
+    processes._turns.clear()
+    monkeypatch.setattr("ratewindow.store.breaker._listeners", [processes.add_turn])
 
 
 def open_breaker() -> None:
@@ -38,11 +39,11 @@ def test_listeners_hear_once_of_each_turn_and_may_fail(caplog: pytest.LogCapture
     try:
         open_breaker()
         open_breaker()
-        outage_signals._changes.send()
-        outage_signals._changes.send()
+        processes.send_turns()
+        processes.send_turns()
         outage.breaker.look()
         outage.breaker.succeeded()
-        outage_signals._changes.send()
+        processes.send_turns()
     finally:
         for signal, listener in ((degraded, failing), (degraded, on_degraded), (recovered, failing), (recovered, on_recovered)):
             signal.disconnect(listener)

@@ -6,20 +6,18 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import time_machine
 from django.conf import settings
 from django.test import override_settings
 from redis.exceptions import ResponseError
 
 import ratewindow
-from ratewindow.conf import translation
-from ratewindow.health import overview, process_record, processes
-from ratewindow.identity import proxy_warning
+from ratewindow.conf import in_words
+from ratewindow.health import overview, processes
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rulebook import current, edits, reading
 from ratewindow.rulebook.current import Rulebook
@@ -68,7 +66,7 @@ def test_all_is_well_and_json_can_say_it() -> None:
 
 
 def test_two_of_five_processes_are_degraded_since_the_first_of_them_was() -> None:
-    since = [process_record.moment(time.time() - ago) for ago in (60, 300)]
+    since = [processes.moment(time.time() - ago) for ago in (60, 300)]
     for number in range(4):
         told = {"breaker": "open", "degraded_since": since[number % 2], "servers": ["Redis"], "error": "store:timeout"}
         another("web", 100 + number, **(told if number < 2 else {}))
@@ -86,7 +84,7 @@ def test_while_redis_is_silent_this_process_tells_its_own_view_and_asks_nobody(m
     monkeypatch.setattr(process_clients, "client", lambda: pytest.fail("it was asked"))
     told = overview.status()
     clock = overview._clock(told["since"])
-    assert told["summary"] == f"Redis silent since {clock} in this process, one of 2: requests pass uncounted."
+    assert told["summary"] == f"Redis silent since {clock}: requests pass uncounted."
     assert told["store"]["reachable"] is False
     assert [each["pid"] for each in told["processes"]] == [os.getpid()]
 
@@ -120,13 +118,6 @@ def test_a_process_that_tells_no_more_is_missed_and_one_that_was_killed_here_is_
     assert "1 of 2 processes has not been heard of since" in told["summary"]
 
 
-def test_who_is_not_heard_of_for_minutes_is_only_warned_of() -> None:
-    another("elsewhere", 7, silent=True, seen_s=time.time() - overview.MISSED_S - 5)
-    told = overview.status()
-    assert (told["ok"], told["since"]) == (True, None)
-    assert told["warnings"][0].startswith("1 of 2 processes has not been heard of since")
-
-
 def test_a_process_that_ends_says_so(redis_client: Any) -> None:
     processes.beat()
     assert redis_client.zcard(state_keys.processes()) == 1
@@ -149,24 +140,12 @@ def test_who_was_missed_for_long_is_forgotten(redis_client: Any) -> None:
     assert redis_client.zcard(state_keys.processes()) == 1
 
 
-@pytest.mark.parametrize("junk", ["not json", "[]", "5", "null"])
-def test_what_another_program_wrote_there_is_no_process(redis_client: Any, junk: str) -> None:
+@pytest.mark.parametrize("junk", ["not json", "[]", "5", "null", "[" * 100_000, "9" * 5_000, b"\xff\x00", '{"breaker": "open"}'])
+def test_what_another_program_wrote_there_is_no_process(redis_client: Any, junk: str | bytes) -> None:
     redis_client.zadd(state_keys.processes(), {"x": time.time(), "web|1|gunicorn|a": time.time(), "web|x|y|z": 1})
     redis_client.set(state_keys.process("web|1|gunicorn|a"), junk)
-    assert {each["host"] for each in overview.status()["processes"]} <= {socket.gethostname(), "web"}
-
-
-def test_a_process_of_another_version_tells_what_it_tells(redis_client: Any) -> None:
-    name = "web|1|gunicorn|a"
-    redis_client.zadd(state_keys.processes(), {name: time.time()})
-    redis_client.set(state_keys.process(name), json.dumps({"breaker": "open", "degraded_since": "2026-11-20T12:03:00+00:00"}))
-    assert " in 1 of 2 processes: requests pass uncounted." in overview.status()["summary"]
-
-
-def test_a_wrong_type_under_its_key_is_no_silence_of_redis(redis_client: Any) -> None:
-    redis_client.set(state_keys.processes(), "x")
-    told = overview.status()
-    assert told["ok"] and told["store"]["reachable"]
+    another("web1", 4711)
+    assert [each["host"] for each in overview.status()["processes"]] == ["web1", socket.gethostname()]
 
 
 def test_decisions_without_redis_are_counted_by_cause() -> None:
@@ -175,15 +154,6 @@ def test_decisions_without_redis_are_counted_by_cause() -> None:
     for _ in range(3):
         ratewindow.hit("api", "user:1")
     assert overview.status()["fallback"] == {"store:timeout": 3}
-
-
-def test_so_they_are_without_statistics() -> None:
-    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "STATS": False}):
-        current._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
-        open_breaker()
-        for _ in range(3):
-            ratewindow.hit("api", "user:1")
-        assert overview.status()["fallback"] == {"store:timeout": 3}
 
 
 @pytest.mark.parametrize(
@@ -195,8 +165,7 @@ def test_so_they_are_without_statistics() -> None:
         ({"store:timeout": 9}, 1000, True, True),
         ({"store:timeout": 10}, 1000, False, False),
         ({"store:noperm": 2}, 1000, True, True),
-        ({"store:noperm": 3}, 100_000, False, False),
-        ({"store:wrongtype": 500}, 1000, True, True),
+        ({"store:noperm": 500}, 1000, False, False),
     ],
 )
 def test_decisions_that_fail_though_redis_is_there_are_a_problem_unless_they_may_be_hiccups(
@@ -212,7 +181,7 @@ def test_decisions_that_fail_though_redis_is_there_are_a_problem_unless_they_may
 
 def test_what_was_decided_in_an_outage_that_is_over_is_no_problem_any_more() -> None:
     current._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
-    outage.failures.add("store:timeout", "api", 2)
+    outage._failures.extend([(time.monotonic(), "store:timeout", "api")] * 2)
     open_breaker()
     ratewindow.hit("api", "user:1")
     outage.breaker.look()
@@ -228,17 +197,6 @@ def test_rules_that_cannot_be_read_are_a_problem() -> None:
     assert told["problems"] == ["The rules cannot be read, those held stay in force: no such table."]
 
 
-@pytest.mark.parametrize(("on_error", "processes_said", "warns"), [("local", 1, True), ("local", 2, False), ("allow", 1, False)])
-def test_more_processes_than_share_a_limit_are_warned_of(on_error: str, processes_said: int, warns: bool) -> None:
-    current._held.book = Rulebook([Rule("api", parse_rates("5/m"), on_error=on_error)])
-    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "LOCAL_PROCESSES": processes_said}):
-        another("web", 100)
-        another("web", 101, kind="manage.py ratewindow")
-        told = overview.status()
-    assert told["ok"]
-    assert [text[:40] for text in told["warnings"]] == (["2 processes would count locally without "] if warns else [])
-
-
 def test_whatever_goes_wrong_it_never_raises(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(processes, "own", lambda: 1 / 0)
     with caplog.at_level(logging.ERROR, "ratewindow"):
@@ -251,13 +209,8 @@ def test_whatever_goes_wrong_it_never_raises(monkeypatch: pytest.MonkeyPatch, ca
     ("store", "said"),
     [
         ({"eviction_policy": "allkeys-lru", "memory_max": 100, "memory_used": 5}, "Redis evicts keys"),
-        ({"eviction_policy": "noeviction", "memory_max": 100, "memory_used": 95}, "Redis uses 95 % of the memory"),
         ({"eviction_policy": "volatile-ttl", "memory_max": None, "memory_used": 5}, None),
         ({"eviction_policy": None, "memory_max": None, "memory_used": None}, None),
-        ({"clock_ahead_s": 1.0}, None),
-        ({"clock_ahead_s": 1.5}, "The clock of Redis is 1.5 s ahead of that of "),
-        ({"clock_ahead_s": -90.04}, "The clock of Redis is 90.0 s behind that of "),
-        ({"clock_ahead_s": None}, None),
     ],
 )
 def test_a_server_that_works_may_be_warned_of(store: dict[str, Any], said: str | None) -> None:
@@ -266,29 +219,19 @@ def test_a_server_that_works_may_be_warned_of(store: dict[str, Any], said: str |
 
 
 def test_warnings_of_other_processes_are_in_the_language_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(translation, "gettext", lambda text: f"⟦{text}⟧")
-    values = {
-        "count": 100,
-        "requests": 100,
-        "header": "X-Forwarded-For",
-        "peer": "10.0.0.1",
-        "page": "docs",
-        "line": '"TRUSTED_PROXIES": 2',
-    }
-    texts = [*(message.format(**values, client="unknown") for message in proxy_warning.MESSAGES), stores.HOST_CLOCKS]
-    for number, text in enumerate([*texts, "of a newer version"]):
-        another("web", 100 + number, warnings=[text])
-    found = overview.status()["warnings"]
-    assert len(found) > 3 and found[-1] == "of a newer version"
-    assert all(text.startswith("⟦") for text in found[:-1])
+    monkeypatch.setattr(in_words, "gettext", lambda text: f"⟦{text}⟧")
+    for number in range(2):
+        another("web", 100 + number, warnings=[("{count} requests", {"count": number})])
+    assert overview.status()["warnings"] == ["⟦1 requests⟧"]
 
 
-@pytest.mark.parametrize(("here_s", "said"), [(0, None), (30, "behind"), (-30, "ahead of")])
-def test_a_clock_of_the_server_that_differs_by_more_than_a_second_is_warned_of(here_s: int, said: str | None) -> None:
-    processes.beat()
-    with time_machine.travel(datetime.now(UTC) + timedelta(seconds=here_s)):
-        found = [each for each in overview.status()["warnings"] if each.startswith("The clock of Redis")]
-    assert [said in each for each in found] == ([True] if said else [])
+def test_processes_with_another_secret_key_are_a_problem() -> None:
+    another("web1", 1)
+    assert overview.status()["ok"]
+    with override_settings(SECRET_KEY="made anew in this process"):
+        another("web2", 2)
+    text = "3 processes have 2 different SECRET_KEYs or PEPPERs, and so count apart: each limit holds 2 times."
+    assert overview.status()["problems"] == [f"{text} Give all of them the same."]
 
 
 @pytest.fixture
@@ -328,7 +271,16 @@ def test_on_a_cluster_one_server_that_is_away_is_named(cluster_url: str) -> None
         assert told["ok"] and told["store"]["masters"] == 3
         server = "127.0.0.1:7777"
         for _ in range(FAILURES_TO_OPEN):
-            processes.stores.shards.failed(server, TimeoutError())
+            stores.shards.failed(server, TimeoutError())
         told = overview.status()
         assert told["summary"].startswith(f"{server} silent since")
         assert told["store"]["reachable"]
+
+
+def test_so_they_are_without_statistics() -> None:
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "STATS": False}):
+        current._held.book = Rulebook([Rule("api", parse_rates("5/m"))])
+        open_breaker()
+        for _ in range(3):
+            ratewindow.hit("api", "user:1")
+        assert overview.status()["fallback"] == {"store:timeout": 3}

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import RequestFactory, override_settings
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ratewindow.identity import address
 from ratewindow.identity.address import client_address

@@ -11,6 +11,7 @@ from django.core.exceptions import BadRequest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.files.uploadhandler import MemoryFileUploadHandler
 from django.http import HttpRequest
+from django.http.multipartparser import MultiPartParserError
 from django.test import AsyncRequestFactory, RequestFactory, override_settings
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from rest_framework.exceptions import APIException
@@ -18,7 +19,7 @@ from rest_framework.parsers import BaseParser, FormParser, JSONParser
 from rest_framework.request import Request
 
 from ratewindow.identity import recipe
-from ratewindow.identity.body_fields import MOST_BYTES
+from ratewindow.identity.sent_fields import MOST_BYTES
 from tests.support.doors import answer, decorated
 
 FORM = "application/x-www-form-urlencoded"
@@ -369,7 +370,7 @@ def choose_handlers(request: HttpRequest) -> Any:
 
 def change_encoding(request: HttpRequest) -> Any:
     request.encoding = "latin-1"
-    return request.encoding
+    return request.encoding, "multipart" not in request.content_type or dict(request.POST)
 
 
 BODIES = [
@@ -395,19 +396,11 @@ def test_the_view_finds_the_body_as_if_nobody_had_looked(
     assert read(looked_at) == read(untouched)
 
 
-def test_a_form_is_parsed_once_for_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ratewindow.identity import body_fields
-
-    parsed: list[str] = []
-    for name in ("_parsed_form", "_parsed_json"):
-        parse = getattr(body_fields, name)
-        monkeypatch.setattr(body_fields, name, lambda request, name=name, parse=parse: parsed.append(name) or parse(request))
-    request = sent("a=1&b=2")
-    assert who("post:a+post:b", request) == "8:post:a:1+8:post:b:2"
-    assert who("json:a", request) is None
-    assert who("body:c", request) is None
-    assert who("body:d", request) is None
-    assert parsed == ["_parsed_form", "_parsed_json"]
+def test_a_form_that_django_rejects_is_rejected_for_the_view_too() -> None:
+    request = sent("--x\r\nno form", "multipart/form-data; boundary=" + "x" * 300)
+    assert who("post:username", request) is None
+    with pytest.raises(MultiPartParserError):
+        _ = request.POST
 
 
 def test_under_asgi_a_small_body_counts_though_it_does_not_say_how_large_it_is() -> None:

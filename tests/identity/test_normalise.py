@@ -3,10 +3,9 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from ratewindow.identity.normalise import MOST_NORMALISED, normalised
+from ratewindow.identity.typed_values import MOST_NORMALISED, normalised
 
 
 @pytest.mark.parametrize(

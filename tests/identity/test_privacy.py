@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 from django.test import override_settings
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ratewindow.identity import forms, hashed, is_hashed, joined, kept, shown, stored
-from ratewindow.identity.privacy import MOST_KEPT, kept_as_sent
+from ratewindow.identity.privacy import MOST_KEPT
 from ratewindow.overrides.subjects import in_words, masked, parse_subject
 
 KEY = "sk-live-4711-abcdefgh-7f2c"
@@ -159,19 +158,6 @@ def test_of_an_address_there_is_no_hint_since_its_end_and_its_network_would_name
 
 def test_a_hash_is_its_own_mask() -> None:
     assert masked(hashed("user:1234567890ab")) == hashed("user:1234567890ab")
-
-
-@pytest.mark.parametrize(
-    ("mode", "kept"),
-    [
-        ("none", ["path", "query:q", "query:token", "post:username", "cookie:basket", "session", "tenant"]),
-        ("secrets", ["path", "query:q", "post:username", "tenant"]),
-        ("all", []),
-    ],
-)
-def test_of_a_key_it_is_known_what_is_kept_as_clients_send_it(mode: str, kept: list[str]) -> None:
-    with in_mode(mode):
-        assert kept_as_sent("ip+user+path + get:q+query:token+post:username+cookie:basket+session+tenant+method+route") == kept
 
 
 class TestKept:

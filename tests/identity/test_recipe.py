@@ -7,8 +7,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest
 from django.test import RequestFactory
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ratewindow.identity import recipe
 from ratewindow.identity.recipe import _NAMED, _UNNAMED

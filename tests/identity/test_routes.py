@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory, override_settings
 from django.urls import URLResolver, include, path, re_path
 
-from ratewindow.identity import routes
-from ratewindow.identity.routes import match_of, route_of
+from ratewindow.identity import request_attributes as routes
+from ratewindow.identity.request_attributes import match_of, route_of
 
 
 def view(request: HttpRequest, **_: Any) -> HttpResponse:

@@ -81,10 +81,3 @@ def test_what_is_no_name_of_a_field_is_named(key: str) -> None:
 
 def test_a_field_may_have_a_name_in_any_script() -> None:
     assert who("query:größe", "/?gr%C3%B6%C3%9Fe=XL") == "query:größe:XL"
-
-
-def test_letters_in_a_header_are_normalised_though_servers_hand_on_bytes() -> None:
-    as_servers_do = [text.encode().decode("latin-1") for text in ("André", "ANDRE\u0301", "ａｎｄｒé")]
-    assert {who("header:x-name", HTTP_X_NAME=each, normalise=True) for each in as_servers_do} == {"header:x-name:andré"}
-    assert who("header:x-name", HTTP_X_NAME="Andr\xe9", normalise=True) == "header:x-name:andré"  # Latin-1 in truth
-    assert who("header:x-name", HTTP_X_NAME=as_servers_do[0]) == f"header:x-name:{as_servers_do[0]}"

@@ -1,8 +1,7 @@
 """The parts of an identity: joined and split again."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ratewindow.identity import joined, split
 from ratewindow.identity.typed_values import beginning, kind_and_name

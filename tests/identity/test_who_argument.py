@@ -3,7 +3,7 @@
 import pytest
 
 from ratewindow.identity import joined, parse_identity
-from ratewindow.identity.normalise import normalised
+from ratewindow.identity.typed_values import normalised
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,14 @@ def test_what_is_no_identity_is_named(who: object) -> None:
         parse_identity(who)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("who", "meant"), [("usr:42", "user:42"), ("users:42", "user:42"), ("heder:x:1", "header:x:1")])
-def test_a_kind_that_is_one_letter_off_is_told_which_was_meant(who: str, meant: str) -> None:
-    with pytest.raises(ValueError, match=f"'{who}' is of an unknown kind: did you mean {meant}\\?"):
-        parse_identity(who)
-
-
 def test_for_a_rule_that_normalises_what_clients_type_is_named_so_too() -> None:
     assert parse_identity("post:email: Ann@Example.COM ", normalised) == "post:email:ann@example.com"
     assert parse_identity("tenant:ACME", normalised) == "tenant:acme"
     assert parse_identity("user:A", normalised) == "user:A"
     assert parse_identity("path:/A/", normalised) == "path:/A/"
+
+
+@pytest.mark.parametrize(("who", "meant"), [("usr:42", "user:42"), ("users:42", "user:42"), ("heder:x:1", "header:x:1")])
+def test_a_kind_that_is_one_letter_off_is_told_which_was_meant(who: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"'{who}' is of an unknown kind: did you mean {meant}\\?"):
+        parse_identity(who)

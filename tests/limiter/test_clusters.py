@@ -12,8 +12,8 @@ import redis
 import redis.asyncio
 
 from ratewindow.limiter import AsyncClusterStore, AsyncRedisStore, ClusterStore, RedisStore, SlidingCounter, Window
+from ratewindow.limiter.arguments import merged
 from ratewindow.limiter.keys import identity_tag
-from ratewindow.limiter.merging import merged
 from ratewindow.limiter.redis.commands import Call
 from ratewindow.limiter.redis.thread_deadline import limited, running
 from ratewindow.limiter.reply import decision
@@ -182,8 +182,8 @@ async def test_on_asyncio_too_and_who_stops_waiting_leaves_nothing_charged(
         each.cancel()
     replies = [reply for reply in await asyncio.gather(*waiting, return_exceptions=True) if not isinstance(reply, BaseException)]
     admitted = sum(decision(checks, reply).allowed for reply in replies)
-    while store._held:
-        await asyncio.gather(*store._held)
+    while store._lanes._following:
+        await asyncio.gather(*store._lanes._following)
     left = [decision([check], await store.run([check], "peek"), "peek").remaining or 0 for check in checks]
     await client.aclose()
     assert len(replies) == 75 and 0 < admitted <= 40

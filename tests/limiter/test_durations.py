@@ -4,8 +4,7 @@ import contextlib
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ratewindow.limiter.durations import format_duration, parse_duration
 

@@ -312,7 +312,7 @@ def test_a_bad_cost_is_named(limiter: Limiter, cost: object) -> None:
 
 @pytest.mark.parametrize("penalty_ms", [-1, 1.5, "1m", True, 2**52 + 1])
 def test_a_penalty_that_is_no_number_of_milliseconds_is_an_error(limiter: Limiter, penalty_ms: int) -> None:
-    with pytest.raises(ValueError, match=r"penalty_ms .*: write a whole number of milliseconds from 0 to"):
+    with pytest.raises(ValueError, match=r"penalty_ms .*: write a whole number from 0 to"):
         limiter.hit("user:42", [MINUTE], penalty_ms=penalty_ms)
 
 
@@ -362,7 +362,7 @@ async def test_a_memory_store_serves_asynchronous_callers_too() -> None:
 
 async def test_hit_on_an_asynchronous_store_says_to_await_ahit(redis_url: str) -> None:
     async with redis.asyncio.Redis.from_url(redis_url) as client:
-        with pytest.raises(TypeError, match="await ahit"):
+        with pytest.raises(TypeError, match="begin with an a"):
             Limiter(AsyncRedisStore(client)).hit("user:42", [MINUTE])
 
 
@@ -393,6 +393,6 @@ def test_without_a_clock_of_its_own_the_limiter_uses_the_servers() -> None:
 def test_a_decision_is_shown_by_what_it_says_and_not_by_all_it_holds() -> None:
     limiter = Limiter(MemoryStore(), clock_ms=lambda: 1_000_000)
     allowed, refused = (limiter.hit("user:42", [Window(1, period_ms=60_000)]) for _ in range(2))
-    assert repr(allowed).startswith("Decision(allowed=True, limit=1, remaining=0, ") and "retry_after" not in repr(allowed)
+    assert repr(allowed).startswith("Decision(allowed=True, limit=1, remaining=0, ") and "windows" not in repr(allowed)
     assert "allowed=False" in repr(refused) and f"retry_after={refused.retry_after!r}" in repr(refused)
     assert max(len(repr(allowed)), len(repr(refused))) < 200

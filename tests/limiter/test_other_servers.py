@@ -16,7 +16,8 @@ import redis.asyncio
 from fakeredis.commands_mixins import scripting_mixin
 
 from ratewindow.limiter import AsyncClusterStore, AsyncRedisStore, ClusterStore, Decision, Limiter, RedisStore, Window
-from ratewindow.limiter.redis.server_clock import NoScripts, ServerClock
+from ratewindow.limiter.redis.commands import ServerClock
+from ratewindow.limiter.redis.faults import NoScripts
 from ratewindow.limiter.reply import Reply
 from ratewindow.limiter.types import Check
 from tests.support import servers

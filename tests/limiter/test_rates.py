@@ -1,8 +1,7 @@
 """Rates as text."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ratewindow.limiter.rates import parse_rates
 

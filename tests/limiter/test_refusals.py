@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import redis
 
-from ratewindow.limiter import Limiter, MemoryStore, RedisStore, Window, refusals
+from ratewindow.limiter import Limiter, MemoryStore, RedisStore, Window, reply
 from ratewindow.limiter.reply import Reply
 from tests.support.clock import Clock
 
@@ -197,7 +197,7 @@ class Remote:
 def test_who_waits_exactly_as_long_as_a_believed_refusal_says_is_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time, whichever parts of a millisecond the clocks of server and process are in."""
     remote, dice = Remote(), random.Random(37)
-    monkeypatch.setattr(refusals, "_monotonic_ms", lambda: remote.now_us / 1000)
+    monkeypatch.setattr(reply, "_monotonic_ms", lambda: remote.now_us / 1000)
     limiter, window = Limiter(remote), Window(1, 50, "sliding_log")  # type: ignore[arg-type]
     assert limiter.hit("user:42", window)
     for number in range(120):

@@ -142,6 +142,6 @@ def test_limits_that_models_declare_are_listed_before_any_call(tmp_path: Path) -
     manage("migrate")
     lines = manage("ratewindow", "rules").splitlines()[2:]
     assert [line.split() for line in lines] == [
-        ["invite", "in", "code", "bank/models.py:7", "user", "20/d"],
-        ["login", "in", "code", "bank/models.py:6", "ip", "20/h,", "algorithm='token_bucket'"],
+        ["invite", "in", "code", "bank.models:7", "user", "20/d"],
+        ["login", "in", "code", "bank.models:6", "ip", "20/h,", "algorithm='token_bucket'"],
     ]

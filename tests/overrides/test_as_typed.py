@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 
 from ratewindow.overrides import users
-from ratewindow.overrides.as_typed import SeveralUsers, as_subject
+from ratewindow.overrides.subjects import as_subject
 from tests.support.worst_strings import WORST
 
 pytestmark = pytest.mark.django_db
@@ -36,40 +36,20 @@ def ann() -> User:
     return User.objects.create(username="ann.smith", email="ann+news@example.com")
 
 
-@pytest.mark.parametrize("typed", ["ann.smith", "ANN.Smith", "ann+news@example.com", "Ann+News@example.com"])
-def test_a_user_is_found_by_login_name_and_by_email_address(ann: User, typed: str) -> None:
+@pytest.mark.parametrize("typed", ["ann.smith", " ann.smith "])
+def test_a_user_is_found_by_login_name(ann: User, typed: str) -> None:
     assert as_subject(typed) == f"user:{ann.pk}"
-
-
-def test_the_exact_login_name_comes_before_those_in_another_case(ann: User) -> None:
-    other = User.objects.create(username="Ann.Smith")
-    assert as_subject("ann.smith") == f"user:{ann.pk}"
-    assert as_subject("Ann.Smith") == f"user:{other.pk}"
-    with pytest.raises(SeveralUsers):
-        as_subject("ANN.SMITH")
-
-
-def test_a_login_name_that_is_the_email_address_of_another_is_asked_about(ann: User) -> None:
-    eve = User.objects.create(username="ann+news@example.com")
-    with pytest.raises(SeveralUsers, match="is the login name or e-mail address of several users: write one of") as raised:
-        as_subject("ann+news@example.com")
-    assert raised.value.users == {
-        f"user:{ann.pk}": "ann.smith, ann+news@example.com",
-        f"user:{eve.pk}": "ann+news@example.com",
-    }
 
 
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("", "'' names no client: write for example 203.0.113.9, 203.0.113.0/24, ann@example.com"),
-        ("bob", "'bob' is no address, and no user has this login name or e-mail address: write for example 203.0.113.9"),
-        ("night", "'night' is the name of a group: write group:night"),
+        ("", "'' names no client: write for example 203.0.113.9, 203.0.113.0/24, user:42"),
+        ("bob", "'bob' is no address, and no user has this login name: write for example 203.0.113.9"),
         ("203.0.113.0/33", "'203.0.113.0/33': an IPv4 network ends in /0 to /32"),
-        ("203.0.113.300", "'203.0.113.300' is neither an address nor a network"),
+        ("203.0.113.300", "'203.0.113.300' is no address, and no user has"),
         ("2001:db8::/200", "'2001:db8::/200': an IPv6 network ends in /0 to /128"),
         ("shoe:42", "'shoe' is not a key: choose from ip, user"),
-        ("usr:42", "'usr:42' is of an unknown kind: did you mean user:42?"),
         ("203.0.113.9+user:", "'203.0.113.9+user:' is not an address"),
     ],
 )
@@ -78,11 +58,6 @@ def test_what_is_wrong_is_said_with_the_remedy(typed: str, told: str) -> None:
     with pytest.raises(ValueError) as raised:
         as_subject(typed)
     assert told in str(raised.value)
-
-
-def test_the_number_of_a_user_is_recognised(ann: User) -> None:
-    with pytest.raises(ValueError, match=f"'{ann.pk}' is the number of a user: write user:{ann.pk}"):
-        as_subject(str(ann.pk))
 
 
 def test_without_users_no_text_is_the_number_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +70,7 @@ def test_without_users_no_text_is_the_number_of_one(monkeypatch: pytest.MonkeyPa
 def test_who_may_not_see_users_learns_nothing_of_them(ann: User) -> None:
     User.objects.create(username="bob", email=ann.email)
     for typed in ("ann.smith", ann.email, "nobody"):
-        with pytest.raises(ValueError, match="by login name or e-mail address you need the permission to view users"):
+        with pytest.raises(ValueError, match="by login name you need the permission to view users"):
             as_subject(typed, find_users=False)
     with pytest.raises(ValueError, match="you need the permission"):
         as_subject(str(ann.pk), find_users=False)

@@ -11,8 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory, override_settings
 
 import ratewindow
+from ratewindow.counting.counters import counters
 from ratewindow.models import Override
-from ratewindow.reporting import counters
 from ratewindow.rulebook import reading
 from ratewindow.rules.rule import BLOCKS
 from ratewindow.signals import throttled
@@ -27,7 +27,7 @@ is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "asyn
 
 def counted() -> dict[str, tuple[int, int, int]]:
     """Passed, refused and other of each rule in this process."""
-    (by_rule,) = counters._process.held().values() or [{}]
+    (by_rule,) = counters.held().values() or [{}]
     return {rule: (sums.passed, sums.refused, sums.other) for rule, sums in by_rule.items()}
 
 

@@ -108,14 +108,14 @@ class TestEdits:
         Override.objects.block("ip:203.0.113.9")
         define("all", "9/m", applies_to="all")
         seen: list[tuple[int, list[int]]] = []
-        read = override_rows.Reader.read
+        read = override_rows.read_overrides
 
-        def slowly(self: override_rows.Reader, after_edit: bool = False) -> Any:
+        def slowly() -> Any:
             limit = current.rulebook().by_name["all"].windows[0].limit
             seen.append((limit, from_me(site(), 1)))
-            return read(self, after_edit)
+            return read()
 
-        monkeypatch.setattr(override_rows.Reader, "read", slowly)
+        monkeypatch.setattr(override_rows, "read_overrides", slowly)
         RateRule.objects.get(name="all").windows.update(limit=5)
         reading.reload()
         assert seen == [(5, [429])]  # the new limit, and the block of before
@@ -157,8 +157,8 @@ def test_a_hundred_thousand_are_read_and_each_finds_its_own() -> None:
     made = ((f"ip:{10 + (number >> 16)}.{number >> 8 & 255}.{number & 255}.0/24",) for number in range(100_000))
     with database.cursor() as cursor:  # a hundred thousand instances would take longer than all else
         cursor.executemany(
-            "INSERT INTO ratewindow_override (action, rule, identity, rate, reason, source, created_at, changed_at) "
-            "VALUES ('block', '', %s, '', '', 'code', '2026-11-20 12:00:00', '2026-11-20 12:00:00')",
+            "INSERT INTO ratewindow_override (action, rule, identity, rate, reason, source, created_at) "
+            "VALUES ('block', '', %s, '', '', 'code', '2026-11-20 12:00:00')",
             made,
         )
     reading.reload()

@@ -8,7 +8,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest
 from django.test import RequestFactory, override_settings
 
-from ratewindow.overrides import ALLOW, BLOCK, Overrides, Ruling
+from ratewindow.overrides.lookup import ALLOW, BLOCK, Overrides, Ruling
 from ratewindow.overrides.subjects import parse_subject, stored
 
 GROUPS = {"user:42": ("night", "staff"), "user:43": ("staff",)}

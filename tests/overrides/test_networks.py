@@ -5,10 +5,11 @@ import random
 
 import pytest
 
-from ratewindow.overrides.networks import Networks, parse_network
+from ratewindow.overrides.lookup import Networks
+from ratewindow.overrides.subjects import parse_network
 
 
-def containing(held: "Networks[str]", address: str) -> list[str]:
+def containing(held: Networks, address: str) -> list[str]:
     return list(held.containing(*parse_network(address)))
 
 
@@ -27,13 +28,13 @@ def containing(held: "Networks[str]", address: str) -> list[str]:
         ("::ffff:cb00:7109", "203.0.113.9/32"),
         ("0:0:0:0:0:ffff:cb00:7109", "203.0.113.9/32"),
         ("[::ffff:203.0.113.9]/120", "203.0.113.0/24"),
+        ("64:ff9b::/64", "64:ff9b::/64"),
+        ("::ffff:0:0/64", "::/64"),
         ("64:ff9b::203.0.113.9", "203.0.113.9/32"),
         ("0064:FF9B::cb00:7109/120", "203.0.113.0/24"),
         ("64:ff9b:1::cb00:7109", "203.0.113.9/32"),
         ("::ffff:0:203.0.113.9", "203.0.113.9/32"),
         ("64:ff9b::/96", "0.0.0.0/0"),
-        ("64:ff9b::/64", "64:ff9b::/64"),
-        ("::ffff:0:0/64", "::/64"),
         ("fe80::1%eth0", "fe80::1/128"),
         ("[2001:db8::1]:443", "2001:db8::1/128"),
     ],
@@ -51,7 +52,18 @@ def test_an_address_alone_is_as_much_of_a_network_as_is_asked_for() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "nonsense", "203.0.113", "256.0.0.1", "010.0.0.1", "0x7f.0.0.1", "1.2.3.4/33", "1.2.3.4/-1", "1.2.3.4/", "::/129"],
+    [
+        "",
+        "nonsense",
+        "203.0.113",
+        "256.0.0.1",
+        "010.0.0.1",
+        "0x7f.0.0.1",
+        "1.2.3.4/33",
+        "1.2.3.4/-1",
+        "1.2.3.4/",
+        "::/129",
+    ],
 )
 def test_anything_else_is_named(text: str) -> None:
     with pytest.raises(ValueError, match=r"neither an address|network ends in"):
@@ -73,7 +85,7 @@ def test_a_network_finds_those_that_contain_all_of_it() -> None:
 
 
 def test_none_are_false() -> None:
-    assert not Networks[str]([])
+    assert not Networks([])
     assert Networks([(parse_network("::/0"), "all")])
 
 

@@ -13,7 +13,7 @@ def test_a_key_is_written_as_in_requests(written: str, key: str) -> None:
 
 @pytest.mark.parametrize("text", ["ann", "-1", "1_0", "4.2", ""])
 def test_what_cannot_be_a_key_is_named(text: str) -> None:
-    with pytest.raises(ValueError, match="cannot be the number of a user: write for example user:42"):
+    with pytest.raises(ValueError, match="cannot be the primary key of a user: write for example user:42"):
         check_user(text)
 
 

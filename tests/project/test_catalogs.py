@@ -9,26 +9,25 @@ import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 
-from testproject.messages import LANGUAGES, PACKAGE, extracted, problems, read
+from testproject.messages import LANGUAGES, extracted, folder_of, places, problems, read
+
+CATALOGS = [pytest.param(place, language, id=f"{place.name}-{language}") for place in places() for language in LANGUAGES]
 
 
-@pytest.fixture(scope="module")
-def template() -> Catalog:
-    return extracted()
+@pytest.mark.parametrize(("place", "language"), CATALOGS)
+def test_a_catalog_is_complete_and_right(place: Path, language: str) -> None:
+    wrong = list(problems(read(place, language), extracted(place)))
+    assert wrong == [], (
+        f"run make messages, translate these in {folder_of(place, language)}/django.po, and run make messages again"
+    )
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_catalog_is_complete_and_right(language: str, template: Catalog) -> None:
-    found = list(problems(read(language), template))
-    assert found == [], f"run make messages, translate these in {_folder(language)}/django.po, and run make messages again"
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_what_is_compiled_is_the_catalog(language: str) -> None:
+@pytest.mark.parametrize(("place", "language"), CATALOGS)
+def test_what_is_compiled_is_the_catalog(place: Path, language: str) -> None:
     compiled = io.BytesIO()
-    write_mo(compiled, read(language))
+    write_mo(compiled, read(place, language))
     compiled.seek(0)
-    with (_folder(language) / "django.mo").open("rb") as file:
+    with (folder_of(place, language) / "django.mo").open("rb") as file:
         assert _messages(file) == _messages(compiled), "run make messages"
 
 
@@ -36,10 +35,6 @@ def _messages(file: Any) -> dict[Any, str]:
     """All messages of a compiled catalog; not its header, which names the version of Babel."""
     found: dict[Any, str] = GNUTranslations(file)._catalog  # type: ignore[attr-defined]
     return {message: text for message, text in found.items() if message}
-
-
-def _folder(language: str) -> Path:
-    return PACKAGE / "locale" / language / "LC_MESSAGES"
 
 
 @pytest.mark.parametrize(

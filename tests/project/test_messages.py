@@ -15,7 +15,7 @@ STAY = {  # texts of modules that look like words and are none that anybody read
     r"^Switched |^Released|^Restored: |^Imported\.$|^Limits to try$": "in the log of Django's admin, which has one text for all",
     r"^A release cannot be taken back|^There is no state ": "Http404, whose text only developers see",
     r"^manage\.py |^MIDDLEWARE \+= ": "code to type",
-    r"^(ip|path) [a-z_ ]+$": "values of fields, for scripts",
+    r"^(key!=)?(ip|path) [a-z_ ]+$": "values of fields, for scripts",
 }
 
 

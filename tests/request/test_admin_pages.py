@@ -9,7 +9,8 @@ from django.test import AsyncClient, Client, RequestFactory
 from django.urls import resolve, reverse
 
 from ratewindow.models import Override, RateRule
-from ratewindow.request import admin_pages
+from ratewindow.operations import lockout
+from ratewindow.request import guard
 from ratewindow.rulebook import current, reading
 
 INDEX, STATE, SWITCH = (reverse(f"admin:{name}") for name in ("index", "ratewindow_state", "ratewindow_switch"))
@@ -25,7 +26,7 @@ OURS = [
 
 
 def test_every_page_of_the_admin_is_found() -> None:
-    found = [page.path for page in admin_pages.pages()]
+    found = lockout.pages()
     assert found[:2] == ["/admin/", "/admin/login/"]
     assert {*OURS, reverse("admin:auth_user_changelist"), reverse("admin:auth_user_change", args=[1])} <= set(found)
     assert all(path.startswith("/admin/") and "%" not in path for path in found)
@@ -34,7 +35,7 @@ def test_every_page_of_the_admin_is_found() -> None:
 
 @pytest.mark.urls("tests.sites.without_admin_urls")
 def test_a_site_without_the_admin_has_none() -> None:
-    assert admin_pages.pages() == []
+    assert lockout.pages() == []
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_what_stays_open_is_neither_counted_nor_charged(client: Client, staff: U
 
 def test_a_user_of_another_kind_or_none_is_no_error() -> None:
     request = RequestFactory().get(SWITCH)
-    assert not admin_pages.stays_open(request)
+    assert not guard.may_correct(request)
     for user in (AnonymousUser(), object()):
         request.user = user  # type: ignore[assignment]
-        assert not admin_pages.stays_open(request)
+        assert not guard.may_correct(request)

@@ -5,7 +5,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.test import override_settings
 
-from ratewindow.reporting import counters
+from ratewindow.counting.counters import counters
 from tests.support.count_by_answer import answering, define, used
 from tests.support.doors import behind_middleware, get, statuses
 

@@ -16,8 +16,7 @@ from ratewindow import RateLimited, ratelimit
 from ratewindow.limiter.types import Decision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
-from ratewindow.request.doors import PathDoor, doors_of
-from ratewindow.request.view_door import ViewDoor
+from ratewindow.request.doors import PathDoor, ViewDoor, doors_of
 from tests.support.doors import answer, behind_middleware, decorated, get, plain, statuses
 from tests.support.urlconfs import site
 

@@ -18,7 +18,7 @@ from ratewindow.models import RateRule
 from ratewindow.request import guard
 from ratewindow.rulebook import reading
 from ratewindow.signals import throttled
-from ratewindow.store import leasing, stores
+from ratewindow.store import stores
 from tests.support.doors import answer, behind_middleware, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -216,13 +216,6 @@ class TestWhatARuleFurtherInRefuses:
         view = behind_middleware(ratelimit("inner", "2/m")(plain(False)))
         statuses(view, 5)
         assert left("trial") == 7
-
-    def test_costs_nothing_where_units_are_leased(self) -> None:
-        RateRule.objects.define("site", "1000/h", prefix="/", mode="enforce", lease=10)
-        view = behind_middleware(ratelimit("inner", "2/h")(plain(False)))
-        statuses(view, 30)
-        held = max((pocket.units for pocket in leasing.leases._held.values()), default=0)
-        assert left("site") == 1000 - 2 - held
 
     def test_keeps_what_counts_refused_requests(self) -> None:
         RateRule.objects.define("site", "9/m", prefix="/", mode="enforce", count_refused=True)

@@ -4,8 +4,7 @@ import pytest
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ratewindow import ratelimit
 from ratewindow.limiter.types import Decision, Window, WindowAnswer
@@ -124,20 +123,6 @@ def test_who_is_refused_at_the_second_door_reads_that_the_first_has_its_unit_aga
     assert [response.status_code for response in refused] == [429, 429]
     assert [told(response)[1]["outer"]["r"] for response in refused] == [1, 1]
     assert all(int(response["Retry-After"]) <= 61 for response in refused)
-
-
-@is_async
-def test_who_is_refused_at_the_second_door_is_not_sent_back_before_the_first_has_room(is_async: bool) -> None:
-    """The outer rule counts refused requests, too, and has no unit left for an hour; the inner one has one in a minute."""
-    RateRule.objects.define("outer", "2/h", path="/", mode="enforce")
-    RateRule.objects.update(count_refused=True)
-    reading.reload()
-    site = behind_middleware(decorated(is_async, "inner", "1/m"))
-    assert get(site).status_code == 200
-    refused = get(site)
-    assert refused.status_code == 429
-    assert told(refused)[1]["outer"]["r"] == 0
-    assert int(refused["Retry-After"]) >= told(refused)[1]["outer"]["t"] > 3000
 
 
 @is_async

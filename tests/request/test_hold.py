@@ -2,17 +2,17 @@
 
 import asyncio
 import threading
-from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth import user_login_failed
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.test import RequestFactory
 
 import ratewindow
 from ratewindow import ratelimit
+from ratewindow.counting.counters import counters
 from ratewindow.models import RateRule
-from ratewindow.reporting import counters
 from tests.support.count_by_answer import answering, define, used
 from tests.support.doors import behind_middleware, get, statuses
 
@@ -126,20 +126,21 @@ def test_what_was_held_is_refunded_once_where_another_rule_or_code_refuses_after
     assert used(5) == 0
 
 
-def test_a_login_that_fails_after_its_answer_counts_though_what_was_held_is_refunded_by_then() -> None:
-    define("login", "5/h", "login_failed", prefix="/", hold=True)
+async def test_a_client_that_goes_away_keeps_its_unit_charged_since_its_login_may_still_fail() -> None:
+    await sync_to_async(define)("login", "2/h", "login_failed", prefix="/", hold=True)
+    entered = asyncio.Event()
 
-    def view(request: HttpRequest) -> StreamingHttpResponse:
-        def body() -> Any:
-            user_login_failed.send(sender=None, request=request, credentials={})
-            yield b"late"
+    async def view(request: HttpRequest) -> HttpResponse:
+        entered.set()
+        await asyncio.Event().wait()
+        return HttpResponse("never")
 
-        return StreamingHttpResponse(body())
-
-    response = get(behind_middleware(view))
-    assert used(5) == 0
-    assert b"".join(response.streaming_content) == b"late"  # type: ignore[attr-defined]
-    assert used(5) == 1
+    task = asyncio.ensure_future(behind_middleware(view)(RequestFactory().get("/")))
+    await entered.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await ratewindow.apeek("login", "ip:127.0.0.1")).remaining == 1
 
 
 def test_in_shadow_it_holds_and_refunds_too_and_refuses_nobody() -> None:

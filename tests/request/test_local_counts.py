@@ -2,21 +2,20 @@
 
 import bisect
 import random
-import time
 
 import pytest
 
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.reply import decision
 from ratewindow.limiter.types import Check, Window
-from ratewindow.request import local_counts
+from ratewindow.request import without_redis
 
 
 @pytest.fixture(autouse=True)
 def _nothing_counted():
-    local_counts.reset()
+    without_redis.forget_counts()
     yield
-    local_counts.reset()
+    without_redis.forget_counts()
 
 
 def check(limit=10, cost=1, period_ms=60_000, who="a", **more):
@@ -24,14 +23,14 @@ def check(limit=10, cost=1, period_ms=60_000, who="a", **more):
 
 
 def admitted(*checks):
-    return [all(part.allowed for part in local_counts.decide(list(checks), "hit"))]
+    return [all(part.allowed for part in without_redis.count_here(list(checks), "hit"))]
 
 
 @pytest.mark.parametrize(
     ("limit", "processes", "share_of_it"), [(10, 1, 10), (10, 3, 3), (10, 10, 1), (10, 11, 1), (1, 4, 1), (0, 1, 0), (0, 4, 0)]
 )
 def test_a_share_is_at_least_one_unit_but_nothing_of_nothing(limit, processes, share_of_it):
-    assert local_counts.share_of(limit, processes) == share_of_it
+    assert without_redis.share_of(limit, processes) == share_of_it
 
 
 def test_a_limit_of_nothing_refuses_all(settings):
@@ -47,37 +46,27 @@ def test_a_cost_above_the_share_is_charged_as_the_share(settings):
 
 def test_a_cost_above_the_limit_never_passes_here_either(settings):
     settings.RATEWINDOW = {**settings.RATEWINDOW, "LOCAL_PROCESSES": 5}
-    (told,) = local_counts.decide([check(cost=11)], "hit")
+    (told,) = without_redis.count_here([check(cost=11)], "hit")
     assert (told.allowed, told.reason, told.retry_after) == (False, "cost", None)
 
 
 def test_a_bucket_shares_what_it_admits_at_once_and_what_it_admits_after(settings):
     settings.RATEWINDOW = {**settings.RATEWINDOW, "LOCAL_PROCESSES": 4}
     bucket = check(limit=60, burst=8, algorithm="token_bucket")
-    told = [local_counts.decide([bucket], "hit")[0] for _ in range(3)]
+    told = [without_redis.count_here([bucket], "hit")[0] for _ in range(3)]
     assert [part.allowed for part in told] == [True, True, False]
     assert told[-1].retry_after == pytest.approx(4, abs=0.1)  # 15 a minute
 
 
 def test_memory_is_bounded_whoever_comes(monkeypatch):
-    for number in range(local_counts.MOST_STATES + 500):
-        local_counts.decide([check(who=str(number))], "hit")
-    assert len(local_counts._counted.store) == local_counts.MOST_STATES
-
-
-def test_counts_are_let_go_when_no_window_remembers_them(monkeypatch):
-    local_counts.decide([check(period_ms=60_000)], "hit")
-    local_counts.tidy()
-    assert len(local_counts._counted.store) == 1
-    now_s = time.monotonic()
-    monkeypatch.setattr(local_counts.time, "monotonic", lambda: now_s + 61)
-    local_counts.tidy()
-    assert len(local_counts._counted.store) == 0
+    for number in range(without_redis.MOST_STATES + 500):
+        without_redis.count_here([check(who=str(number))], "hit")
+    assert len(without_redis._counted) == without_redis.MOST_STATES
 
 
 def test_a_fork_has_a_share_of_its_own():
-    local_counts.decide([check(limit=1)], "hit")
-    local_counts.reset()
+    without_redis.count_here([check(limit=1)], "hit")
+    without_redis.forget_counts()
     assert admitted(check(limit=1)) == [True]
 
 
@@ -89,9 +78,7 @@ def test_however_a_store_comes_and_goes_no_period_admits_more_than_the_limit_and
     settings.RATEWINDOW = {**settings.RATEWINDOW, "LOCAL_PROCESSES": processes}
     now_ms, admitted = 1_000_000, []
     store = MemoryStore(clock_ms=lambda: now_ms)
-    counted = [local_counts._Counted() for _ in range(processes)]
-    for each in counted:
-        each.store = MemoryStore(clock_ms=lambda: now_ms)
+    counted = [MemoryStore(clock_ms=lambda: now_ms) for _ in range(processes)]
     reaches = [True] * processes
     asked = check(limit=limit, period_ms=period_ms, algorithm=algorithm)
     for _ in range(3_000):
@@ -102,11 +89,11 @@ def test_however_a_store_comes_and_goes_no_period_admits_more_than_the_limit_and
         if reaches[number]:
             passes = decision([asked], store.run([asked], "hit")).allowed
         else:
-            local_counts._counted = counted[number]
-            passes = local_counts.decide([asked], "hit")[0].allowed
+            without_redis._counted = counted[number]
+            passes = without_redis.count_here([asked], "hit")[0].allowed
         if passes:
             admitted.append(now_ms)
-    bound = limit + processes * local_counts.share_of(limit, processes)
+    bound = limit + processes * without_redis.share_of(limit, processes)
     for first, start_ms in enumerate(admitted):
         assert bisect.bisect_left(admitted, start_ms + period_ms) - first <= bound
     assert len(admitted) > bound  # the history is one in which something was refused and admitted again

@@ -4,8 +4,8 @@ import time_machine
 
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision
-from ratewindow.overrides import ALLOW, BLOCK, RATE, Ruling
-from ratewindow.request.overrides import MOST_WAIT_S, adapted, judge
+from ratewindow.overrides.lookup import ALLOW, BLOCK, RATE, Ruling
+from ratewindow.request.prepare import MOST_WAIT_S, adapted, judge
 from ratewindow.rules.rule import BLOCKS, Rule
 
 FIVE = parse_rates("5/m")

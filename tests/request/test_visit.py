@@ -9,8 +9,8 @@ from django.test import RequestFactory
 
 import ratewindow
 from ratewindow import RateLimited, ratelimit
+from ratewindow.counting.counters import counters
 from ratewindow.models import RateRule
-from ratewindow.reporting import counters
 from tests.support.doors import answer, behind_middleware, get, plain
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,7 +24,7 @@ def define(name: str, rate: str, **fields: Any) -> None:
 
 def counted(rule: str) -> int:
     """How often the report counts it, whatever became of it."""
-    return sum(sum(sums[rule].numbers[:3]) for sums in counters._process.held().values() if rule in sums)
+    return sum(sum(sums[rule].numbers[:3]) for sums in counters.held().values() if rule in sums)
 
 
 def left(rule: str) -> int | None:

@@ -11,15 +11,15 @@ from django.http import HttpResponse
 from django.test import RequestFactory, override_settings
 
 import ratewindow
+from ratewindow.conf.news import News
+from ratewindow.counting.counters import counters
 from ratewindow.limiter import AsyncRedisStore, RedisStore
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision
-from ratewindow.reporting import counters
-from ratewindow.request import decide, local_counts, without_redis
+from ratewindow.request import decide, without_redis
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
-from ratewindow.rules.count_when import parse_count_when
-from ratewindow.rules.rule import Rule
+from ratewindow.rules.rule import Rule, parse_count_when
 from ratewindow.store import outage, stores
 from ratewindow.store.breaker import FAILURES_TO_OPEN
 from tests.support.doors import behind_middleware, decorated, plain, statuses
@@ -72,7 +72,7 @@ def test_each_rule_answers_as_it_says(
     if is_open:
         open_breaker()
     else:
-        monkeypatch.setattr("ratewindow.store.breaker_evidence.FAILURES_TO_OPEN", 1000)
+        monkeypatch.setattr("ratewindow.store.breaker.FAILURES_TO_OPEN", 1000)
     assert statuses(behind_middleware(plain(is_async)), 5) == answers
 
 
@@ -135,7 +135,7 @@ def test_one_rule_that_refuses_leaves_the_others_uncharged(rules: Any, away: Non
     handler = behind_middleware(plain(False, seen))
     assert statuses(handler, 5) == [503] * 5
     assert not seen
-    assert len(local_counts._counted.store) == 0
+    assert len(without_redis._counted) == 0
     told = decide.decide(_question("shut", "here", "open"))
     assert [(part.rule, part.outcome, part.reason) for part in told.decisions] == [
         ("shut", "refused", "store"),
@@ -194,7 +194,7 @@ def test_all_processes_together_admit_at_most_their_shares(rules: Any, away: Non
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "LOCAL_PROCESSES": processes}):
         admitted = 0
         for _ in range(processes):
-            local_counts.reset()  # as each of them does
+            without_redis.forget_counts()  # as each of them does
             admitted += sum(told.allowed for told in hits("api", 20))
     assert admitted == processes * max(1, 10 // processes)
 
@@ -217,12 +217,12 @@ def test_an_error_of_our_own_is_no_failed_request_and_is_told_with_its_place(
         raise IndexError("list index out of range")
 
     monkeypatch.setattr(AsyncRedisStore if is_async else RedisStore, "run", broken)
-    monkeypatch.setattr(outage, "_logged", {})
+    monkeypatch.setattr(outage, "_news", News())
     rules(rule("api", on_error="refuse"))
     assert statuses(behind_middleware(plain(is_async)), 5) == [503] * 5
     assert not outage.breaker.open
     (record,) = caplog.records
-    assert "an internal error prevents a decision" in record.getMessage() and record.exc_info
+    assert "fail (internal)" in record.getMessage() and record.exc_info
     assert counters.causes() == {"store:internal": 5}
 
 

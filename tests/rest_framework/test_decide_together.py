@@ -205,6 +205,27 @@ def test_a_throttle_that_a_view_asks_by_itself_asks_for_no_other() -> None:
     assert (told, left("burst")) == ([True, False], 7)
 
 
+@pytest.mark.usefixtures("_rows")
+def test_a_view_that_calls_another_with_its_request_is_charged_once() -> None:
+    inner: Any = throttled(BURST)
+    view = throttled(BURST, inside=lambda request: inner(request._request))
+    assert statuses(view, 2, ANN) == [200, 200]
+    assert left("burst") == 7
+
+
+def test_a_view_has_its_own_methods_back_after_an_error_that_nobody_handles() -> None:
+    views: list[Any] = []
+
+    def inside(request: Request) -> None:
+        views.append(request.parser_context["view"])
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        ask(throttled(BURST, inside=inside))
+    assert views[0].finalize_response.__func__ is type(views[0]).finalize_response
+    assert views[0].handle_exception.__func__ is type(views[0]).handle_exception
+
+
 class TestWithoutAnyGuardAround:
     def test_the_response_carries_the_headers(self) -> None:
         view = throttled(rate_of(UserRateThrottle, "2/m"))

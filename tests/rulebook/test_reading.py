@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import InterfaceError
-from django.db import connection as database
+from django.db import InterfaceError, connection as database
 from django.db.backends.utils import CursorWrapper
 from django.test import TransactionTestCase, override_settings
 
 import ratewindow
-from ratewindow import process
 from ratewindow.models import RateRule
 from ratewindow.rulebook import current, edits, reading
 from ratewindow.rules import code_rates
@@ -22,6 +20,7 @@ from ratewindow.rules.rule import Rule
 from ratewindow.signals import rules_changed
 from ratewindow.store import state_keys
 from tests.support.doors import behind_middleware, decorated, plain, statuses
+from tests.support.fresh_process import reset_process
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -302,10 +301,10 @@ def test_a_lost_connection_leaves_the_rules_in_force_too(
 
 
 def test_a_reading_that_failed_is_repeated_soon(readings: list[str]) -> None:
-    process.reset()
+    reset_process()
     watch()
     reading._readings.rules_error = "no such table"
-    reading._readings.ended_at_s -= edits.REREAD_ALONE_S + 0.1
+    reading._readings.ended_at_s -= reading.REREAD_ALONE_S + 0.1
     watch()
     watch()
     assert len(readings) == 2

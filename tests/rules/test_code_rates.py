@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ratewindow.rules import code_rates, rate_argument
-from ratewindow.rules.code_rates import A_CALL, CodeRate, Declared
+from ratewindow.rules import code_rates
+from ratewindow.rules.code_rates import A_CALL, CodeRate, GivenRate
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def test_a_rate_is_a_rule() -> None:
 def test_a_declaration_goes_before_views_and_these_before_calls() -> None:
     for place in (A_CALL, "shop.view"):
         code_rates.register(use("login", "5/m", place))
-    code_rates.declare(replace(use("login", "5/m", "shop/limits.py:3"), declared=Declared(None, "5/m", "ip")))
+    code_rates.declare(replace(use("login", "5/m", "shop/limits.py:3"), declared=GivenRate("5/m", "ip")))
     assert [each.place for each in code_rates.rated("login")] == ["shop/limits.py:3", "shop.view", A_CALL]
 
 
@@ -55,5 +55,5 @@ def test_the_rate_of_a_call_is_kept_where_nothing_else_gives_one() -> None:
 def test_of_names_made_in_calls_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code_rates, "MOST_BY_CALLS", 2)
     for number in range(3):
-        rate_argument.of_call(f"sms.{number}", lambda who: "5/m", None, {}).rule(f"sms.{number}", "user:42")  # type: ignore[union-attr]
+        code_rates.of_call(f"sms.{number}", lambda who: "5/m", None, {}).rule(f"sms.{number}", "user:42")  # type: ignore[union-attr]
     assert code_rates.names() == set(code_rates.last_of_calls) == {"sms.1", "sms.2"}

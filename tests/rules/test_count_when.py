@@ -2,7 +2,7 @@
 
 import pytest
 
-from ratewindow.rules.count_when import CountWhen, parse_count_when
+from ratewindow.rules.rule import CountWhen, parse_count_when
 
 
 def test_always_is_no_condition() -> None:

@@ -10,9 +10,8 @@ from django.urls import include, path
 from django.views import View
 
 from ratewindow.limiter.types import Window
-from ratewindow.rules.coverage import coverage
-from ratewindow.rules.doubts import doubts
 from ratewindow.rules.rule import Rule
+from ratewindow.rules.site_routes import doubts
 from tests.support.urlconfs import site
 
 LIMIT = Window(5, 60_000)
@@ -33,11 +32,12 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def kinds(*windows: Window, **fields: Any) -> list[str]:
     rule = Rule("x", windows or (LIMIT,), **{"applies_to": "path", "pattern": "/login/", **fields})
-    return [each.kind for _, each in doubts([rule], coverage([rule]))]
+    return [each.kind for each in doubts(rule)]
 
 
 def test_a_good_rule_has_none() -> None:
     assert kinds() == []
+    assert kinds(applies_to="route", pattern="admin") == []  # a namespace
     assert kinds(applies_to="prefix", pattern="/nothing/") == []  # of pages that may not exist
     assert kinds(methods=frozenset(["POST"]), cost=5) == []
 
@@ -47,7 +47,6 @@ def test_a_good_rule_has_none() -> None:
     [
         ((), {"pattern": "/lojin/"}, "nowhere"),
         ((), {"applies_to": "route", "pattern": "lojin"}, "nowhere"),
-        ((), {"methods": frozenset(["PATCH"])}, "method"),
         ((), {"applies_to": "named", "pattern": ""}, "unnamed"),
         ((), {"cost": 6}, "cost"),
         ((LIMIT, Window(3, 1000)), {"cost": 4}, "cost"),
@@ -65,10 +64,3 @@ def test_a_burst_makes_room_for_a_cost_above_the_limit() -> None:
 
 def test_a_limit_of_zero_lets_what_costs_nothing_look() -> None:
     assert kinds(Window(0, 60_000), cost=0) == []
-
-
-def test_what_is_near_is_named() -> None:
-    for applies_to, pattern, near in (("path", "/login", "/login/"), ("route", "serch", "search"), ("route", "adnim", "admin")):
-        rule = Rule("x", (LIMIT,), applies_to=applies_to, pattern=pattern)
-        ((_, found),) = doubts([rule], coverage([rule]))
-        assert found.remedy == f"Did you mean {near!r}? Otherwise delete the rule."

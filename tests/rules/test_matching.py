@@ -8,8 +8,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import RequestFactory, override_settings
 from django.urls import include, path, re_path
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ratewindow.limiter.types import Window
 from ratewindow.rules.matching import Index

@@ -304,4 +304,4 @@ def test_of_many_urlconfs_a_bounded_number_is_kept() -> None:
         request: Any = RequestFactory().get("/account/")
         request.urlconf = urlconf(account)
         assert index.match(request)
-    assert len(index._finders) <= 100
+    assert len(index.finders) <= 100

@@ -13,7 +13,7 @@ import redis
 
 from ratewindow.limiter import Decision, Limiter, MemoryStore, RedisStore, SlidingCounter, Window, is_action_allowed
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.limiter.redis.scripts import SLACK_MS
+from ratewindow.limiter.redis.commands import SLACK_MS
 from tests.support.clock import Clock
 
 MINUTE_MS = 60_000

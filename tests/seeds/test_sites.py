@@ -13,11 +13,11 @@ from django.test import override_settings
 
 import ratewindow
 from ratewindow import ratelimit
-from ratewindow.checks.settings import check_settings
+from ratewindow.checks.site import check_settings
+from ratewindow.counting.collecting import collect_stats
+from ratewindow.counting.counters import counters
 from ratewindow.limiter import Limiter, MemoryStore, RedisStore, Window
 from ratewindow.models import RateRule, RuleWindow, ThrottleStat
-from ratewindow.reporting import counters
-from ratewindow.reporting.collecting import collect_stats
 from tests.support.clock import Clock
 from tests.support.doors import behind_middleware, get, plain, statuses
 from tests.support.histories import ALGORITHMS, history
@@ -168,7 +168,7 @@ def test_s13_a_store_that_is_away_lets_pass_and_bad_options_have_codes() -> None
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}):
         assert statuses(ratelimit("away", "1/m")(plain(False)), 5) == [200] * 5
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "IPV6_PREFIX": 300, "TRUSTED_PROXIES": "all", "LIMIT": 5}):
-        assert [problem.id for problem in check_settings(None)] == ["ratewindow.E001"] * 3
+        assert [problem.id for problem in check_settings()] == ["ratewindow.E001"] * 3
 
 
 def test_s8_as_a_shadow_rule_that_counts_refusals_it_alarms_and_blocks_nobody() -> None:

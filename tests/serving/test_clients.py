@@ -14,8 +14,7 @@ import requests
 import urllib3
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
-from httpx_retries import Retry as HttpxRetry
-from httpx_retries import RetryTransport
+from httpx_retries import Retry as HttpxRetry, RetryTransport
 from requests.adapters import HTTPAdapter
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -121,8 +120,18 @@ def by_async_httpx(url: str, headers: dict[str, str]) -> Iterator[list[int]]:
 @pytest.mark.slow
 @pytest.mark.urls(__name__)
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("client", [by_urllib3, by_requests, by_httpx, by_async_httpx])
-@pytest.mark.parametrize("door", ["decorated", "several", "ruled", "throttled"])
+@pytest.mark.parametrize(
+    ("door", "client"),
+    [
+        ("decorated", by_urllib3),
+        ("several", by_urllib3),
+        ("ruled", by_urllib3),
+        ("throttled", by_urllib3),
+        ("several", by_requests),
+        ("several", by_httpx),
+        ("several", by_async_httpx),
+    ],
+)
 def test_the_first_retry_after_a_refusal_is_admitted(
     live_server: Any, door: str, client: Callable[[str, dict[str, str]], Iterator[list[int]]]
 ) -> None:

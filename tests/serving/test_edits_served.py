@@ -14,12 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from ratewindow.reporting.sums import NOTHING
+from ratewindow.counting.sums import NOTHING
 from tests.serving.edits import Editor, edit_in_the_admin, editing, limit_in_rules, until_all_obey
+from tests.serving.fixtures import USUAL, elsewhere
 from tests.serving.servers import KINDS, MORE_KINDS, Place, new_address, place, until
 
 pytestmark = pytest.mark.slow
 
+UNREAD = "the rules cannot be read"
 NEVER_S = "100000"  # no reading but the first, unless there is news
 
 
@@ -36,16 +38,9 @@ class Fleet:
 
 @pytest.fixture(scope="module")
 def fleet(site_database: Path) -> Iterator[Fleet]:
-    """For tests that leave Redis and the database as they are."""
+    """For tests that leave Redis, the database and its columns as they were."""
     with place(site_database) as made, editing(made) as editor:
         yield Fleet(made, editor, NEVER_S)
-
-
-@pytest.fixture
-def own_fleet(served_place: Place) -> Iterator[Fleet]:
-    """For tests that break something."""
-    with editing(served_place) as editor:
-        yield Fleet(served_place, editor, NEVER_S)
 
 
 @pytest.mark.parametrize("how", ["save", "loaddata"])
@@ -61,29 +56,23 @@ def test_an_edit_in_the_admin_is_obeyed_by_all_workers(fleet: Fleet) -> None:
         until_all_obey(fleet.servers, limit)
 
 
-def test_another_rate_for_everybody_holds_in_all_workers_until_it_is_taken_away(own_fleet: Fleet) -> None:
-    own_fleet.editor.edit("save", limit=3500)
-    own_fleet.editor.edit("tighten", limit=3501)
-    until_all_obey(own_fleet.servers, 3501)
-    own_fleet.editor.edit("let go")
-    until_all_obey(own_fleet.servers, 3500)
+def test_another_rate_for_everybody_holds_in_all_workers_until_it_is_taken_away(fleet: Fleet) -> None:
+    fleet.editor.edit("save", limit=3500)
+    fleet.editor.edit("tighten", limit=3501)
+    until_all_obey(fleet.servers, 3501)
+    fleet.editor.edit("let go")
+    until_all_obey(fleet.servers, 3500)
 
 
-@pytest.mark.parametrize("how", ["update", "sql"])
-def test_an_edit_that_nothing_tells_of_is_obeyed_after_the_next_reading(served_place: Place, how: str) -> None:
+def test_an_edit_that_nothing_tells_of_is_obeyed_after_the_next_reading(served_place: Place) -> None:
     with editing(served_place) as editor:
-        fleet = Fleet(served_place, editor, reread_s="0.5")
-        editor.edit(how, limit=4001)
-        until_all_obey(fleet.servers, 4001)
+        fleet = Fleet(served_place, editor, "0.5", ("preload",))
+        for how, limit in (("update", 4001), ("sql", 4002)):
+            editor.edit(how, limit=limit)
+            until_all_obey(fleet.servers, limit)
 
 
-def test_a_rule_that_is_deleted_holds_nowhere(own_fleet: Fleet) -> None:
-    own_fleet.editor.edit("delete")
-    until_all_obey(own_fleet.servers, "", limit_in_rules)
-    assert not own_fleet.servers[0].get("/edited/", new_address()).has("X-RateLimit-Limit")
-
-
-@pytest.mark.parametrize("kind", [*(kind for kind in KINDS if kind not in ("preload", "uvicorn")), *MORE_KINDS])
+@pytest.mark.parametrize("kind", [elsewhere(kind) for kind in (*KINDS, *MORE_KINDS) if kind not in USUAL])
 def test_an_edit_is_obeyed_by_workers_of_every_kind(served_place: Place, kind: str) -> None:
     with editing(served_place) as editor:
         fleet = Fleet(served_place, editor, NEVER_S, (kind,))
@@ -91,55 +80,55 @@ def test_an_edit_is_obeyed_by_workers_of_every_kind(served_place: Place, kind: s
         until_all_obey(fleet.servers, 5001)
 
 
-def test_an_edit_while_redis_is_down_is_obeyed_and_so_is_one_after_it_came_back_empty(own_fleet: Fleet) -> None:
-    own_fleet.place.stop_redis()
-    own_fleet.editor.edit("save", limit=6001)
-    until_all_obey(own_fleet.servers, 6001, limit_in_rules)
-    own_fleet.place.start_redis()
-    own_fleet.editor.edit("save", limit=6002)
-    until_all_obey(own_fleet.servers, 6002, limit_in_rules)
-    until(lambda: own_fleet.servers[1].get("/edited/", new_address()).has("X-RateLimit-Limit"), "Redis was not used again")
-    until_all_obey(own_fleet.servers, 6002)
+def test_an_edit_while_redis_is_down_is_obeyed_and_so_is_one_after_it_came_back_empty(fleet: Fleet) -> None:
+    fleet.place.stop_redis()
+    fleet.editor.edit("save", limit=6001)
+    until_all_obey(fleet.servers, 6001, limit_in_rules)
+    fleet.place.start_redis()
+    fleet.editor.edit("save", limit=6002)
+    until_all_obey(fleet.servers, 6002, limit_in_rules)
+    until(lambda: fleet.servers[1].get("/edited/", new_address()).has("X-RateLimit-Limit"), "Redis was not used again")
+    until_all_obey(fleet.servers, 6002)
 
 
-def test_an_edit_after_redis_lost_its_data_is_obeyed(own_fleet: Fleet) -> None:
-    own_fleet.editor.edit("save", limit=7001)
-    until_all_obey(own_fleet.servers, 7001)
-    own_fleet.place.redis.flushall()
-    own_fleet.editor.edit("save", limit=7002)
-    until_all_obey(own_fleet.servers, 7002)
+def test_an_edit_after_redis_lost_its_data_is_obeyed(fleet: Fleet) -> None:
+    fleet.editor.edit("save", limit=7001)
+    until_all_obey(fleet.servers, 7001)
+    fleet.place.redis.flushall()
+    fleet.editor.edit("save", limit=7002)
+    until_all_obey(fleet.servers, 7002)
 
 
-def test_while_the_database_is_down_the_last_good_rules_hold_and_afterwards_edits_act(own_fleet: Fleet) -> None:
-    place = own_fleet.place
-    own_fleet.editor.edit("save", limit=8001)
-    until_all_obey(own_fleet.servers, 8001)
+def test_while_the_database_is_down_the_last_good_rules_hold_and_afterwards_edits_act(fleet: Fleet) -> None:
+    place, before = fleet.place, fleet.said().count(UNREAD)
+    fleet.editor.edit("save", limit=8001)
+    until_all_obey(fleet.servers, 8001)
     place.stop_database()
     place.redis.delete("rw:token")  # what makes each process read
-    until(lambda: own_fleet.said().count("the rules cannot be read") >= 6, "nobody tried to read")
-    until_all_obey(own_fleet.servers, 8001)
-    assert own_fleet.servers[0].statuses("/path/", 3) == [200, 200, 429]
-    assert own_fleet.servers[1].statuses("/path/", 3) == [200, 200, 429]
+    until(lambda: fleet.said().count(UNREAD) >= before + 6, "nobody tried to read")
+    until_all_obey(fleet.servers, 8001)
+    assert fleet.servers[0].statuses("/path/", 3) == [200, 200, 429]
+    assert fleet.servers[1].statuses("/path/", 3) == [200, 200, 429]
     place.start_database()
-    own_fleet.editor.edit("save", limit=8002)
-    until_all_obey(own_fleet.servers, 8002)
-    assert own_fleet.said().count("the rules cannot be read") == 6  # once for each process
+    fleet.editor.edit("save", limit=8002)
+    until_all_obey(fleet.servers, 8002)
+    assert fleet.said().count(UNREAD) == before + 6  # once for each process
 
 
-def test_a_database_that_hangs_holds_up_neither_requests_nor_what_else_is_to_be_done(own_fleet: Fleet) -> None:
-    place = own_fleet.place
-    with contextlib.closing(sqlite3.connect(place.database, timeout=20)) as hog:
-        hog.execute("PRAGMA locking_mode = EXCLUSIVE")
-        hog.execute("BEGIN EXCLUSIVE")  # whoever reads waits now for twenty seconds, and then gives up
-        hasty = contextlib.closing(sqlite3.connect(place.database, timeout=0))
-        with hasty as other, pytest.raises(sqlite3.OperationalError, match="locked"):
-            other.execute("SELECT name FROM ratewindow_raterule")
-        place.redis.delete("rw:token")  # what makes each process read
-        for served in own_fleet.servers:
-            assert served.statuses("/path/", 3) == [200, 200, 429]
-        until(lambda: place.counted().get("by.path", NOTHING)[:2] == (4, 2), "nothing was sent", timeout_s=15)
-    own_fleet.editor.edit("save", limit=8003)
-    until_all_obey(own_fleet.servers, 8003)
+def test_a_database_that_hangs_holds_up_neither_requests_nor_what_else_is_to_be_done(served_place: Place) -> None:
+    with editing(served_place) as editor:
+        fleet = Fleet(served_place, editor, NEVER_S, ("preload",))
+        with contextlib.closing(sqlite3.connect(served_place.database, timeout=20)) as hog:
+            hog.execute("PRAGMA locking_mode = EXCLUSIVE")
+            hog.execute("BEGIN EXCLUSIVE")  # whoever reads waits now for twenty seconds, and then gives up
+            hasty = contextlib.closing(sqlite3.connect(served_place.database, timeout=0))
+            with hasty as other, pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("SELECT name FROM ratewindow_raterule")
+            served_place.redis.delete("rw:token")  # what makes each process read
+            assert fleet.servers[0].statuses("/path/", 3) == [200, 200, 429]
+            until(lambda: served_place.counted().get("by.path", NOTHING)[:2] == (2, 1), "nothing was sent", timeout_s=15)
+        editor.edit("save", limit=8003)
+        until_all_obey(fleet.servers, 8003)
 
 
 def _alter(place: Place, *statements: str) -> None:
@@ -149,16 +138,17 @@ def _alter(place: Place, *statements: str) -> None:
     database.close()
 
 
-def test_an_older_version_survives_columns_and_rows_that_it_does_not_know(own_fleet: Fleet) -> None:
+def test_an_older_version_survives_columns_and_rows_that_it_does_not_know(served_place: Place) -> None:
     """A rolling deploy: the newer version has migrated, and somebody uses what it brought."""
     column = "ALTER TABLE ratewindow_raterule ADD COLUMN mood varchar(9) NOT NULL DEFAULT 'calm'"
     newer = "UPDATE ratewindow_rulewindow SET algorithm = 'crystal_ball' WHERE rule_id = (SELECT id FROM ratewindow_raterule"
-    _alter(own_fleet.place, column, f"{newer} WHERE name = 'by.path')")
-    own_fleet.editor.edit("save", limit=9001)
-    until_all_obey(own_fleet.servers, 9001)
-    for served in own_fleet.servers:
-        assert served.statuses("/path/", 3) == [200, 200, 429]  # as it was before
-    started = own_fleet.place.serve("sync", REFRESH="300ms")
+    with editing(served_place) as editor:
+        fleet = Fleet(served_place, editor, NEVER_S, ("preload",))
+        _alter(served_place, column, f"{newer} WHERE name = 'by.path')")
+        editor.edit("save", limit=9001)
+        until_all_obey(fleet.servers, 9001)
+    assert fleet.servers[0].statuses("/path/", 3) == [200, 200, 429]  # as it was before
+    started = served_place.serve("uvicorn", REFRESH="300ms")
     assert "rule 'by.path' is left out, it cannot be enforced" in started.said()
     until_all_obey([started], 9001)
     assert started.statuses("/form/", 2, method="POST") == [200, 429]
@@ -169,7 +159,7 @@ def test_a_newer_version_serves_before_the_table_is_migrated_and_reads_once_it_i
     started = served_place.serve("uvicorn", REFRESH="300ms")
     assert started.statuses("/edited/", 2) == [200, 200]
     assert started.statuses("/sync/", 3) == [200, 200, 429]  # a rate in code needs no row
-    assert started.said().count("the rules cannot be read") == started.workers_wanted
+    assert started.said().count(UNREAD) == started.workers_wanted
     _alter(served_place, "ALTER TABLE ratewindow_raterule ADD COLUMN message varchar(200) NOT NULL DEFAULT ''")
     until_all_obey([started], 1000)
 
@@ -181,3 +171,10 @@ def test_a_worker_that_was_killed_is_replaced_by_one_that_obeys(fleet: Fleet) ->
     os.kill(victim, signal.SIGKILL)
     until(lambda: victim not in gunicorn.workers(), "the worker did not die")
     until_all_obey([gunicorn], 2777)
+
+
+def test_a_rule_that_is_deleted_holds_nowhere(fleet: Fleet) -> None:
+    """Last, since nothing is left to edit."""
+    fleet.editor.edit("delete")
+    until_all_obey(fleet.servers, "", limit_in_rules)
+    assert not fleet.servers[0].get("/edited/", new_address()).has("X-RateLimit-Limit")

@@ -5,7 +5,7 @@ import pytest
 from tests.serving.lag import ask_beside_blocking_views
 from tests.serving.servers import Place, until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.pace]
 
 
 @pytest.mark.parametrize("kind", ["uvicorn", "asgi"])

@@ -9,7 +9,7 @@ from tests.serving.servers import Served, new_address, until
 
 pytestmark = pytest.mark.slow
 
-PATHS = ("/sync/", "/async/", "/slow/", "/aslow/", "/many/", "/path/")
+PATHS = ("/sync/", "/async/", "/slow/", "/aslow/", "/each/", "/path/")
 
 
 def held(served: Served) -> dict[int, int]:

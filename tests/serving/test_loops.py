@@ -59,7 +59,7 @@ def test_many_loops_and_threads_at_once_count_exactly_and_leave_no_connection(re
         list(pool.map(loop, range(16)))
     assert charged("ip:203.0.113.9") == 16 * 10 * 5
     until(lambda: clients(redis_client) <= before, "connections stayed open")
-    assert stores._held.of_loop == {}
+    assert stores.held.of_loop == {}
 
 
 def test_a_loop_for_each_call_as_async_to_sync_makes_them_leaves_no_connection(redis_client: redis.Redis) -> None:

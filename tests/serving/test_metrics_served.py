@@ -9,8 +9,8 @@ import pytest
 from django.test import override_settings
 from prometheus_client.parser import text_string_to_metric_families
 
-from ratewindow.health import metrics
-from ratewindow.reporting.collecting import collect_stats
+from ratewindow.contrib.metrics import views
+from ratewindow.counting.collecting import collect_stats
 from tests.serving.servers import Place, Served, new_address, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
@@ -41,8 +41,7 @@ class Monitor:
         self.last = now
 
 
-@pytest.mark.parametrize("kind", ["preload"])
-def test_totals_are_those_that_the_clients_counted_and_never_fall(kind: str, served_place: Place) -> None:
+def test_totals_are_those_that_the_clients_counted_and_never_fall(served_place: Place) -> None:
     monitor, counted, clients = Monitor(), Counter[int](), [new_address() for _ in range(10)]
 
     def ask(served: Served) -> None:
@@ -57,20 +56,20 @@ def test_totals_are_those_that_the_clients_counted_and_never_fall(kind: str, ser
             until(lambda: collect_stats().rows_set > 0, "no process sent what it had counted")
             assert collect_stats(time.time() + YEARS_S).rows_pruned
 
-    served = served_place.serve(kind)
+    served = served_place.serve("preload")
     assert len(served.workers()) == 4
     ask(served)
     delete_rows()
     os.kill(min(served.workers()), signal.SIGTERM)
     ask(served)
     served.end()
-    served = served_place.serve(kind)
+    served = served_place.serve("preload")
     ask(served)
     delete_rows()
     monitor.scrape(served.get("/metrics/").body.decode())
     served.end()
     with override_settings(RATEWINDOW={"REDIS": served_place.redis_url}):
-        monitor.scrape(metrics.text())
+        monitor.scrape(views.text())
     assert set(counted) == {200, 429}
     assert monitor.last["ratewindow_hits_total"] == counted.total() == 3 * REQUESTS
     assert monitor.last["ratewindow_within_limit_total"] == counted[200]

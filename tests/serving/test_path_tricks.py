@@ -9,9 +9,9 @@ import contextlib
 
 import pytest
 
+from tests.serving.fixtures import kinds
 from tests.serving.rawhttp import answers, connected
-from tests.serving.servers import KINDS as KINDS_OF_ALL_TESTS
-from tests.serving.servers import OTHER_SERVERS, Served, new_address, until
+from tests.serving.servers import KINDS, OTHER_SERVERS, Served, new_address, until
 from tests.support.spellings import SPELLINGS, Spelling
 
 pytestmark = pytest.mark.slow
@@ -33,17 +33,17 @@ def walked_around(served: Served, canonical: str, spellings: list[Spelling]) -> 
     return [each for each in spellings if status(served, each, used_up) == 200], reaching
 
 
-KINDS = pytest.mark.parametrize("served", [*KINDS_OF_ALL_TESTS, *OTHER_SERVERS], indirect=True)
+every_server = pytest.mark.parametrize("served", kinds(*KINDS, *OTHER_SERVERS), indirect=True)
 
 
-@KINDS
+@every_server
 def test_no_spelling_of_a_path_passes_a_third_time(served: Served) -> None:
     passed, reaching = walked_around(served, "/login/", SPELLINGS)
     assert passed == []
     assert reaching >= 200
 
 
-@KINDS
+@every_server
 @pytest.mark.parametrize(
     "canonical, others",
     [
@@ -64,14 +64,14 @@ def test_no_other_text_that_a_site_takes_for_the_same_page_passes_a_third_time(
     assert reaching == len(others)
 
 
-@KINDS
+@every_server
 def test_the_redirect_to_the_slash_is_not_the_page(served: Served) -> None:
     client = new_address()
     assert [served.get("/login", client).status for _ in range(3)] == [301, 301, 301]
     assert served.statuses("/login/", 3, client) == [200, 200, 429]
 
 
-@KINDS
+@every_server
 def test_a_flood_of_paths_that_are_not_there_leaves_no_key_for_each(served: Served) -> None:
     before = set(served.place.redis.scan_iter())
     client = new_address()
@@ -81,7 +81,7 @@ def test_a_flood_of_paths_that_are_not_there_leaves_no_key_for_each(served: Serv
     assert len(new) < 25, new  # each minute that has begun has a few, for the report
 
 
-@KINDS
+@every_server
 def test_six_hundred_requests_of_all_workers_are_reported_as_six_hundred(served: Served) -> None:
     for _ in range(6):
         client = new_address()

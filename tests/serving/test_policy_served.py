@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.serving.fixtures import elsewhere, kinds
 from tests.serving.servers import Place, new_address, until
 
 pytestmark = pytest.mark.slow
@@ -11,7 +12,7 @@ pytestmark = pytest.mark.slow
 LIMIT, SHARE = 25, 12  # of the rule "crowd", and of one of two workers
 
 
-@pytest.mark.parametrize("kind", ["gthread", "gevent", "asgi", "uvicorn"])
+@pytest.mark.parametrize("kind", ["gthread", elsewhere("gevent"), elsewhere("asgi"), "uvicorn"])
 def test_workers_admit_the_limit_and_a_share_each_and_count_on_redis_again(served_place: Place, kind: str) -> None:
     served = served_place.serve(kind, TIMEOUT="5s", ON_ERROR="local", LOCAL_PROCESSES=2)  # which no busy machine reaches
     client = new_address()
@@ -39,7 +40,7 @@ def _told(place: Place) -> dict[int, str]:
     return {told["pid"]: told["breaker"] for told in map(json.loads, filter(None, texts))}
 
 
-@pytest.mark.parametrize("kind", ["sync", "preload", "uvicorn"])
+@pytest.mark.parametrize("kind", kinds("sync", "preload", "uvicorn"))
 def test_a_refusal_for_the_store_is_503_and_says_when_to_come_back(served_place: Place, kind: str) -> None:
     served = served_place.serve(kind, TIMEOUT="500ms", ON_ERROR="refuse")
     served_place.stop_redis()

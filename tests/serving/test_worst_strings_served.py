@@ -1,21 +1,12 @@
 """The worst strings as headers on the wire: no 500, nothing injected into answers and logs, whatever parses them."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.serving.rawhttp import answers, connected
-from tests.serving.servers import Served, new_address, place
+from tests.serving.servers import Served, new_address
 from tests.support.worst_strings import WORST
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module", params=["sync", "gthread", "uvicorn"])
-def served(request: pytest.FixtureRequest, site_database: Path) -> Iterator[Served]:
-    with place(site_database) as made:
-        yield made.serve(request.param)
 
 
 def status(served: Served, name: str, text: str) -> int:

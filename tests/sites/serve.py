@@ -13,10 +13,11 @@ import django
 
 
 def fill() -> None:
-    """What the pages show: rules in each mode, blocks in each state, minutes of counts with reasons, alerts, and a cleaning."""
+    """What the pages show: rules in each mode, blocks in each state, minutes of counts with reasons, and alerts."""
     from django.utils import timezone
 
-    from ratewindow.models import AlertChannel, CleaningRun, Override, RateRule, ThrottleStat
+    from ratewindow.contrib.alerts.models import AlertChannel
+    from ratewindow.models import Override, RateRule, ThrottleStat
 
     define = RateRule.objects.define
     define("login", "5/m; 20/h", path="/login/", key="ip+post:username", mode="enforce", methods="POST")
@@ -42,21 +43,16 @@ def fill() -> None:
     raised = {"rate login": {"text": "login refuses 50 requests a minute."}}
     AlertChannel.objects.create(name="night", addresses="night@example.com", refused_a_minute=20, raised=raised, sent_at=now)
     AlertChannel.objects.create(name="chat", way="webhook", url=f"https://example.com/{'long' * 20}", error="Answer: 500")
-    CleaningRun.objects.create(began_at=now, took_ms=12_400, seen=1_200_000, orphans=3_100, freed_bytes=812_000, ended="time")
 
 
 def _fill_who(minute: Any) -> None:
-    from ratewindow.reporting.offender_rows import set_rows
-    from ratewindow.reporting.who import AGENT, CLIENT, NETWORK, ROUTE, Counted, Group, Known, Who
+    from ratewindow.counting.collecting import store_who
+    from ratewindow.counting.sums import Counted, Group, Who
 
     network = "ip:203.0.113.0/24"
-    named = {f"ip:203.0.113.{number}": Known(Counted(3, 0, 9), network=network) for number in range(14)}
-    named["header:x-api-key:" + "long" * 40] = Known(Counted(2, 0, 9), signed_in=True)
-    one = {
-        kind: Group({name: Known(Counted(42, 0, 0))})
-        for kind, name in ((ROUTE, "POST /login/"), (AGENT, "curl"), (NETWORK, network))
-    }
-    set_rows("minute", {(minute, "login"): Who(Counted(44, 0, 150), {CLIENT: Group(named), **one})})
+    named = {f"ip:203.0.113.{number}": Counted(3) for number in range(14)}
+    named["header:x-api-key:" + "long" * 40] = Counted(2)
+    store_who({(minute, "login"): Who(Counted(44, 0, 150), Group(named), Group({network: Counted(42)}))})
 
 
 def session() -> str:

@@ -40,28 +40,23 @@ class Site:
             import ratewindow
             from django.core.management import call_command
             from ratewindow.models import RateRule
-            from ratewindow.operations import shared_prefix
-            from ratewindow.rulebook import current, redis_copy
+            from ratewindow.store import shared_prefix
             call_command("migrate", verbosity=0)
             RateRule.objects.define("login", "5/m", path="/login/", mode="enforce", overwrite=True)
-            redis_copy.save(current.held().by_name.values())
             shared_prefix.announce_unless_tested()
             assert ratewindow.hit("login", "ip:203.0.113.9")
             """
         )
 
     def look(self) -> dict[str, Any]:
-        """What another program of the site sees: the copy of its rules, and by `check` and `clean` another site."""
+        """What another program of the site sees by `check` and `clean` another site."""
         told = self._run(
             """
             import json
             from django.core.checks import run_checks
             from django.core.management import CommandError, call_command
-            from ratewindow.rulebook import redis_copy
             call_command("migrate", verbosity=0)
-            held = redis_copy.load()
-            found = {"copy": [rule.name for rule in held.rules] if held else None}
-            found["warned"] = any(each.id == "ratewindow.W022" for each in run_checks(databases=["default"]))
+            found = {"warned": any(each.id == "ratewindow.W022" for each in run_checks(databases=["default"]))}
             try:
                 call_command("ratewindow", "clean")
             except CommandError as error:
@@ -73,7 +68,7 @@ class Site:
         return found
 
 
-ALONE = {"copy": ["login"], "warned": False}
+ALONE = {"warned": False}
 
 
 def assert_apart(production: Site, staging: Site, client: redis.Redis) -> None:
@@ -81,10 +76,10 @@ def assert_apart(production: Site, staging: Site, client: redis.Redis) -> None:
     assert production.look() == ALONE
     states = client.keys("rw:s:*")
     assert states
-    assert staging.look() == {"copy": None, "warned": True, "refused": True}  # it has no rule of that name
+    assert staging.look() == {"warned": True, "refused": True}
     assert client.keys("rw:s:*") == states
     staging.live()
-    assert production.look() == {"copy": ["login"], "warned": True, "refused": True}
+    assert production.look() == {"warned": True, "refused": True}
 
 
 def test_files_of_one_name_in_two_folders(tmp_path: Path, redis_url: str, redis_client: redis.Redis) -> None:
@@ -119,7 +114,7 @@ def test_one_database_behind_a_pool_and_without_it_is_one_site(
     with pool_before(postgres_port) as pool_port:
         web, worker = (on_postgres(tmp_path, redis_url, port) for port in (pool_port, postgres_port))
         web.live()
-        assert worker.look() == {**ALONE, "copy": None}  # it saves one of its own
+        assert worker.look() == ALONE
         worker.live()
         assert worker.look() == web.look() == ALONE
         assert redis_client.hlen("rw:sites") == 2

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,10 +16,10 @@ from django.core.management import call_command
 from django.test import Client
 import ratewindow
 from ratewindow import tasks
-from ratewindow.management.commands.ratewindow import SUBCOMMANDS
+from ratewindow.management.commands.ratewindow import subcommands
 from ratewindow.models import Override, RateRule
 
-folder, url, has_users = sys.argv[1], sys.argv[2], sys.argv[3] == "with_own_users"
+folder, has_users = sys.argv[1], sys.argv[2] == "with_own_users"
 assert not apps.is_installed("django.contrib.auth")
 call_command("check", fail_level="WARNING")
 call_command("migrate", verbosity=0, run_syncdb=True)
@@ -40,20 +39,24 @@ with open(log, "w") as file:
     file.write('a.example - ann@example.com [01/Jul/1995:00:00:01 -0400] "GET /login/ HTTP/1.0" 200 1\\n')
 ME = "ip:203.0.113.9"
 LINES = {
-    "alerts": ["--dry-run"], "report": [], "show": [ME], "explain": ["GET", "/login/", "--ip", "203.0.113.9"], "subject": [ME],
+    "show": [ME], "explain": ["GET", "/login/", "--ip", "203.0.113.9"], "subject": [ME],
     "check": [], "rules": [], "suggest": ["--create"], "mode": ["login", "shadow"], "block": ["user:42", "--for", "1h"],
     "allow": [ME, "--for", "1h"], "release": [ME], "off": ["--for", "5m"], "on": [], "collect": [], "clean": [],
-    "backtest": [log, "--rule", "login"], "replay": [log, "--url", url], "export": [f"{folder}/limits.json"],
-    "import": [f"{folder}/limits.json", "--dry-run"], "apply": [f"{folder}/limits.json"], "history": [],
-    "restore": ["2001-01-01", "--yes"],
+    "backtest": [log, "--rule", "login"], "export": [f"{folder}/limits.json"],
+    "import": [f"{folder}/limits.json"], "apply": [f"{folder}/limits.json"], "history": [],
+    "restore": ["--yes"], "move": ["drf"], "alerts": ["--dry-run"], "report": [],
 }
-assert set(LINES) == {module.NAME for module in SUBCOMMANDS}
+NAMES = {module.NAME for module in subcommands()}
+LINES = {name: arguments for name, arguments in LINES.items() if name in NAMES}
+assert NAMES == set(LINES)
 for name, arguments in LINES.items():
     call_command("ratewindow", name, *arguments, stdout=io.StringIO())
 
 call_command("ratewindow", "block", "group:staff", "--for", "1h", stdout=io.StringIO())
-call_command("ratewindow", "explain", "GET", "/login/", "--user", "user:42" if has_users else "", stdout=io.StringIO())
+if "explain" in LINES:
+    call_command("ratewindow", "explain", "GET", "/login/", "--user", "user:42" if has_users else "", stdout=io.StringIO())
 call_command("ratewindow", "backtest", log, "--rates", "5/m", "--key", "user_or_ip", stdout=io.StringIO())
+Override.objects.all().delete()
 for who in ("staff", "ann@example.com"):
     try:
         call_command("ratewindow", "block", who, "--for", "1h", stdout=io.StringIO())
@@ -68,14 +71,14 @@ print("all of it")
 
 @pytest.mark.parametrize("settings", ["with_own_users", "without_users"])
 def test_a_site_without_djangos_users_and_groups_has_all_the_rest(
-    settings: str, program_environment: dict[str, str], tmp_path: Path, recorder: Any
+    settings: str, program_environment: dict[str, str], tmp_path: Path
 ) -> None:
     environment = {
         **program_environment,
         "DJANGO_SETTINGS_MODULE": f"tests.sites.{settings}",
         "TESTPROJECT_DATABASE": str(tmp_path / "db.sqlite3"),
     }
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path), f"http://127.0.0.1:{recorder.server_port}", settings]
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path), settings]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("all of it\n")

@@ -16,15 +16,15 @@ from django.urls import reverse
 
 from ratewindow import conf, tasks
 from ratewindow.conf import time_zone
+from ratewindow.contrib.alerts.models import AlertChannel
+from ratewindow.counting import minutes
+from ratewindow.counting.collecting import collect_stats
+from ratewindow.counting.sums import Sums
 from ratewindow.health import overview
-from ratewindow.management.commands.ratewindow import SUBCOMMANDS
-from ratewindow.models import AlertChannel, LimitSwitch, Override, RateRule, ThrottleStat
+from ratewindow.management.commands.ratewindow import subcommands
+from ratewindow.models import LimitSwitch, Override, RateRule, ThrottleStat
 from ratewindow.operations import switch_off
-from ratewindow.reporting import minutes
-from ratewindow.reporting.collecting import collect_stats
-from ratewindow.reporting.periods import between
-from ratewindow.reporting.report import report
-from ratewindow.reporting.sums import Sums
+from ratewindow.report.report import between, report
 from ratewindow.rulebook import reading
 from tests.support.admin_addresses import addresses
 from tests.support.doors import behind_middleware, plain, statuses
@@ -49,7 +49,7 @@ def rows() -> None:
     """One of each."""
     RateRule.objects.define("login", "5/m", path="/login/", mode="shadow")
     Override.objects.block(f"ip:{ME}", duration="1h", reason="trying passwords")
-    AlertChannel.objects.create(name="staff", way="log", sent_at=time_zone.now(), digest="day")
+    AlertChannel.objects.create(name="staff", way="log", sent_at=time_zone.now())
     switch_off.turn_off(3600, "a trial", "ann")
     start = time_zone.now().replace(second=0, microsecond=0) - timedelta(minutes=5)
     ThrottleStat.objects.create(rule="login", resolution="minute", start=start, passed=5, refused=2)
@@ -68,11 +68,11 @@ def ratewindow(*line: str) -> str:
 
 def test_every_page_can_be_looked_at(rows: None, admin_client: Client) -> None:
     for address in addresses():
-        for query in ("", "?state=now", "?start=2026-11-20T08:00&end=2026-11-20T12:00", "?period=7d"):
+        for query in ("", "?start=2026-11-20T08:00&end=2026-11-20T12:00", "?period=7d"):
             assert admin_client.get(address + query).status_code in (200, 302, 405), address + query
 
 
-def test_every_command_runs(rows: None, recorder: Any, tmp_path: Any) -> None:
+def test_every_command_runs(rows: None, tmp_path: Any) -> None:
     log, exported = tmp_path / "access.log", tmp_path / "limits.yaml"
     log.write_text('a.example - - [01/Jul/1995:00:00:01 -0400] "GET /one HTTP/1.0" 200 1\n')
     lines = {
@@ -93,14 +93,14 @@ def test_every_command_runs(rows: None, recorder: Any, tmp_path: Any) -> None:
         "collect": [],
         "clean": [],
         "backtest": [str(log), "--rates", "5/m"],
-        "replay": [str(log), "--url", f"http://127.0.0.1:{recorder.server_port}"],
         "export": [str(exported)],
-        "import": [str(exported), "--dry-run"],
+        "import": [str(exported)],
         "apply": [str(exported), "--check"],
         "history": [],
-        "restore": ["2001-01-01", "--yes"],
+        "restore": ["--yes"],
+        "move": ["drf"],
     }
-    assert set(lines) == {module.NAME for module in SUBCOMMANDS}
+    assert set(lines) == {module.NAME for module in subcommands()}
     for name, arguments in lines.items():
         assert ratewindow(name, *arguments), name
 
@@ -120,22 +120,16 @@ def test_a_time_typed_into_a_form_is_by_the_clock_of_the_site_and_shown_again_as
 
 
 @time_machine.travel(NOON, tick=False)
-def test_a_block_lasts_as_long_as_it_says_and_is_extended_ended_and_given_back(admin_client: Client) -> None:
+def test_a_block_lasts_as_long_as_it_says_and_is_ended(admin_client: Client) -> None:
     begins = {"starts_at_0": "2026-11-20", "starts_at_1": "13:00:00"}
     assert admin_client.post(ADD, typed(lasts="2h", **begins)).status_code == 302
     override = Override.objects.get()
     assert (override.starts_at, override.expires_at) == (NOON + timedelta(hours=1), NOON + timedelta(hours=3))
-    assert "begins in 60 min" in admin_client.get(reverse("admin:ratewindow_override_changelist")).content.decode()
-    admin_client.post(reverse("admin:ratewindow_override_extend", args=[override.pk]), follow=True)
-    override.refresh_from_db()
-    assert override.expires_at == NOON + timedelta(hours=4)
-    seen = [statuses_at(hours) for hours in (0.5, 1.5, 3.5, 4.5)]
+    assert "begins in" in admin_client.get(reverse("admin:ratewindow_override_changelist")).content.decode()
+    seen = [statuses_at(hours) for hours in (0.5, 1.5, 2.5, 3.5)]
     assert seen == [[200], [429], [429], [200]]
-    response = admin_client.post(reverse("admin:ratewindow_override_end", args=[override.pk]), follow=True)
+    admin_client.post(reverse("admin:ratewindow_override_end", args=[override.pk]))
     assert statuses_at(1.5) == [200]
-    before = response.content.decode().partition('name="before" value="')[2].partition('"')[0]
-    admin_client.post(reverse("admin:ratewindow_override_undo"), {"before": before})
-    assert statuses_at(1.5) == [429]
 
 
 def statuses_at(hours: float) -> list[int]:
@@ -146,7 +140,7 @@ def statuses_at(hours: float) -> list[int]:
 
 @time_machine.travel(NOON, tick=False)
 def test_commands_say_when_something_ends_by_the_clock_of_the_site(redis_client: Any) -> None:
-    assert "until 2026-11-20 13:00:00 CET" in ratewindow("block", f"ip:{ME}", "--for", "1h")
+    assert "until 13:00." in ratewindow("block", f"ip:{ME}", "--for", "1h")
     assert "Limits are off until 12:30" in ratewindow("off", "--for", "30m", "--reason", "a trial")
     assert LimitSwitch.objects.get().until == NOON + timedelta(minutes=30)
     redis_client.flushdb()  # and so the row of the switch says it

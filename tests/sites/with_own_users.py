@@ -1,8 +1,9 @@
 """A site with users of its own, without Django's app for them, and so without the admin."""
 
+from ratewindow import rooms
 from testproject.settings import *  # noqa: F403
 
-INSTALLED_APPS = ["tests.sites.own_users", "ratewindow"]
+INSTALLED_APPS = ["tests.sites.own_users", "ratewindow", *rooms.names()]
 AUTH_USER_MODEL = "auth.User"
 MIDDLEWARE = ["ratewindow.middleware.RateWindowMiddleware"]
 ROOT_URLCONF = "tests.sites.without_admin_urls"

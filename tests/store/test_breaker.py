@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.refusals import Refusals
+from ratewindow.limiter.reply import Refusals
 from ratewindow.store import breaker
 from ratewindow.store.breaker import FAILURES_TO_OPEN, Breaker, Breakers, State
 

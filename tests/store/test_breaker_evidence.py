@@ -5,9 +5,19 @@ from collections.abc import Callable
 import pytest
 from redis.exceptions import NoPermissionError, ResponseError
 
-from ratewindow.store import breaker_evidence
-from ratewindow.store.breaker import MOST_PAUSE_S, PROBE_S, Breaker
-from ratewindow.store.breaker_evidence import FAILURES_TO_OPEN, HEALED, LAST, MOST_PROOF, PART, QUIET_S, STALE_S
+from ratewindow.store import breaker
+from ratewindow.store.breaker import (
+    FAILURES_TO_OPEN,
+    HEALED,
+    LAST,
+    MOST_PAUSE_S,
+    MOST_PROOF,
+    PART,
+    PROBE_S,
+    QUIET_S,
+    STALE_S,
+    Breaker,
+)
 
 
 class Site:
@@ -146,7 +156,7 @@ def test_after_a_relapse_more_answers_are_needed_and_then_all_is_forgotten(site:
 
 def test_what_has_to_be_shown_is_bounded() -> None:
     for relapses in range(20):
-        trial = breaker_evidence.Trial(relapses, 0.0)
+        trial = breaker.Trial(relapses, 0.0)
         for _ in range(MOST_PROOF):
             trial.add_answer()
         assert trial.passed
@@ -215,7 +225,7 @@ def test_a_suspicion_that_is_not_met_again_soon_is_dropped(site: Site) -> None:
     site.fail(denied)
     site.try_again()
     site.answer(HEALED)
-    site.now_s += breaker_evidence.Partial.SUSPECTED_S + 1
+    site.now_s += breaker.Partial.SUSPECTED_S + 1
     site.fail(denied)
     assert site.breaker.open
 

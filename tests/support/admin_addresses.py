@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import URLPattern, reverse
 
 # Addresses that end so take no GET.
-POSTED_TO = tuple(f"/{name}/" for name in "end extend undo validate preview stage candidate record make act test digest".split())
+POSTED_TO = tuple(f"/{name}/" for name in "end mode preview test".split())
 
 
 def addresses() -> list[str]:
@@ -14,7 +14,7 @@ def addresses() -> list[str]:
         if model._meta.app_label != "ratewindow":
             continue
         for pattern in of_model.get_urls():
-            if isinstance(pattern, URLPattern) and pattern.name:
+            if isinstance(pattern, URLPattern) and pattern.name and not pattern.name.endswith("_export"):  # which is a file
                 first = model._default_manager.order_by("pk").first()
                 assert first is not None
                 arguments = [str(first.pk), "before"][: pattern.pattern.regex.groups]  # the second: what an edit restores

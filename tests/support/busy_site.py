@@ -3,10 +3,9 @@
 import time
 from typing import Any
 
+from ratewindow.counting import minutes
+from ratewindow.counting.sums import Counted, Group, Sums, Who
 from ratewindow.models import Override, RateRule
-from ratewindow.reporting import minutes
-from ratewindow.reporting.sums import Sums
-from ratewindow.reporting.who import CLIENT, NETWORK, Counted, Group, Known, Who
 from ratewindow.rulebook import reading
 from tests.support.rule_pages import define
 
@@ -46,10 +45,11 @@ def counts() -> None:
     """Each rule has refused three clients of one network, and decided once without Redis."""
     now_s = time.time()
     network = "ip:203.0.113.0/24"
-    clients = {f"ip:203.0.113.{n}": Known(Counted(10, 5, 40), n == 3, network) for n in (1, 2, 3)}
+    clients = {f"ip:203.0.113.{n}": Counted(10, 5) for n in (1, 2, 3)}
     who = Who(
         Counted(30, 15, 120),
-        {CLIENT: Group(clients, Counted(5, 0, 0)), NETWORK: Group({network: Known(Counted(30, 15, 120))}, Counted(5, 0, 0))},
+        Group(clients, Counted(5)),
+        Group({network: Counted(30, 15)}, Counted(5)),
     )
     sums = Sums(
         passed=90,

@@ -6,8 +6,7 @@ from django.conf import settings
 from django.core.checks import run_checks
 from django.test import override_settings
 
-from ratewindow.checks.rows import check_rules
-from ratewindow.checks.server import check_server
+from ratewindow.checks import check_rows
 
 
 def found(databases: Any = None, deploy: bool = False, **setting: Any) -> dict[str, str]:
@@ -15,8 +14,7 @@ def found(databases: Any = None, deploy: bool = False, **setting: Any) -> dict[s
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, **setting}):
         messages = [
             *run_checks(tags=["ratewindow"], include_deployment_checks=deploy),
-            *check_rules(None, databases=databases),
-            *check_server(None, databases=databases),
+            *check_rows(databases=databases),
         ]
     for each in messages:
         assert each.id is not None and each.hint is not None

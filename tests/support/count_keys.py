@@ -4,7 +4,6 @@ from ratewindow.limiter.types import Window
 from ratewindow.store import state_keys
 
 MINUTE = Window(5, 60_000)
-DAYS_MS = 10 * 86_400_000
 
 
 def key(rule, window=MINUTE, client="ip:203.0.113.9", is_beside=False):

@@ -2,9 +2,8 @@
 
 import time
 
-from ratewindow.reporting import minutes
-from ratewindow.reporting.sums import Sums
-from ratewindow.reporting.who import CLIENT, NETWORK, Counted, Group, Known, Who
+from ratewindow.counting import minutes
+from ratewindow.counting.sums import Counted, Group, Sums, Who
 
 THE_NETWORK = "ip:203.0.113.0/24"
 
@@ -13,11 +12,11 @@ def attack(rule: str = "login", outcome: str = "refused", lasting: int = 16) -> 
     """Of fourteen addresses, in this minute and those before."""
     minute = int(time.time()) // 60
     counted = Counted(75, 0, 80) if outcome == "refused" else Counted(0, 75, 80)
-    named = {f"ip:203.0.113.{each}": Known(counted, network=THE_NETWORK) for each in range(14)}
-    named["user:42"] = Known(Counted(2, 0, 9), signed_in=True)
-    network = Known(Counted(*(14 * each for each in counted[:2])))
+    named = {f"ip:203.0.113.{each}": counted for each in range(14)}
+    named["user:42"] = Counted(2, 0, 9)
+    network = Counted(*(14 * each for each in counted[:2]))
     total = Counted(14 * counted.refused + 2, 14 * counted.would_refuse, 1230)
-    who = Who(total, {CLIENT: Group(named), NETWORK: Group({THE_NETWORK: network})})
+    who = Who(total, Group(named), Group({THE_NETWORK: network}))
     sums = Sums(
         passed=1230 - total.refused, refused=total.refused, would_refuse=total.would_refuse, reasons={"limit": total.refused}
     )

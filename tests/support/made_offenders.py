@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
+from ratewindow.counting import minutes
+from ratewindow.counting.sums import Counted, Group, Sums, Who
 from ratewindow.limiter.types import Check, Decision
-from ratewindow.reporting import minutes
-from ratewindow.reporting.sums import Sums
-from ratewindow.reporting.who import CLIENT, Counted, Group, Known, Who
 from tests.support.made_counts import NOW_MINUTE, NOW_S
 
 
@@ -17,9 +16,9 @@ def met(who: str, outcome: str = "passed", rule: str = "login") -> Decision:
 
 def refused(**clients: int) -> Who:
     """Clients by how often each was refused, and nothing else."""
-    named = {f"user:{name}": Known(Counted(refused=times, met=times)) for name, times in clients.items()}
+    named = {f"user:{name}": Counted(refused=times) for name, times in clients.items()}
     total = sum(clients.values())
-    return Who(Counted(refused=total, met=total), {CLIENT: Group(named)})
+    return Who(Counted(refused=total, met=total), Group(named))
 
 
 def sent_who(ago: int, by_rule: Mapping[str, Who], process: str = "p1", now_s: float = NOW_S) -> None:

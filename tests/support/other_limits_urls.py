@@ -1,14 +1,11 @@
-"""A URLconf whose views are limited by django-ratelimit, django-smart-ratelimit and Django REST framework."""
+"""A URLconf whose views are limited by django-ratelimit and Django REST framework."""
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from django.utils.decorators import method_decorator
 from django.views import View
 from django_ratelimit import UNSAFE
-from django_ratelimit.core import get_usage
-from django_ratelimit.core import is_ratelimited as is_limited
 from django_ratelimit.decorators import ratelimit
-from django_smart_ratelimit.decorator import rate_limit
 from rest_framework.response import Response
 from rest_framework.throttling import AnonRateThrottle, ScopedRateThrottle, UserRateThrottle
 from rest_framework.views import APIView
@@ -61,29 +58,6 @@ def with_other_key(request: HttpRequest) -> HttpResponse:
     return plain(request)
 
 
-def posts(request: HttpRequest, group: str) -> bool:
-    return is_limited(request, group, key="user_or_ip", rate="15/d", method="POST", increment=True)
-
-
-def posts_left(request: HttpRequest) -> int:
-    from django_ratelimit import core
-
-    if core.is_ratelimited(request, group="posts", key=by_function, rate=any_rate):
-        return 0
-    usage = get_usage(request, group="posts", key="ip", rate="15/d")
-    return usage["limit"] - usage["count"] if usage else 0
-
-
-@rate_limit(key="user", rate="10/m", algorithm="token_bucket", algorithm_config={"bucket_size": 20}, cost=2)
-def smart(request: HttpRequest) -> HttpResponse:
-    return plain(request)
-
-
-@rate_limit(key="ip", rate="10/m", skip_if=lambda request: False)
-def skipped(request: HttpRequest) -> HttpResponse:
-    return plain(request)
-
-
 class Burst(UserRateThrottle):
     scope = "burst"
     THROTTLE_RATES = {"burst": "60/minute"}
@@ -130,7 +104,5 @@ urlpatterns = [
     path("with-key/", with_key, name="with-key"),
     path("with-other-key/", with_other_key, name="with-other-key"),
     path("items/<int:pk>/", ratelimit(group="items", key="ip", rate="5/m")(plain)),
-    path("smart/", smart, name="smart"),
-    path("skipped/", skipped, name="skipped"),
     path("api/", include([path("orders/", Orders.as_view(), name="orders"), path("files/", Files.as_view(), name="files")])),
 ]

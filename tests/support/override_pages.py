@@ -1,6 +1,5 @@
 """The pages of blocks and exemptions in the admin: their addresses, and what a browser sends to them."""
 
-import re
 from typing import Any
 
 from django.urls import reverse
@@ -9,7 +8,6 @@ from ratewindow.models import Override
 
 LIST = reverse("admin:ratewindow_override_changelist")
 ADD = reverse("admin:ratewindow_override_add")
-UNDO = reverse("admin:ratewindow_override_undo")
 
 
 def change(override: Override) -> str:
@@ -22,12 +20,6 @@ def quick(name: str, override: Override) -> str:
 
 def text(response: Any) -> str:
     return str(response.content.decode())
-
-
-def undo_of(response: Any) -> str:
-    """What the button of the message sends to `UNDO`."""
-    (before,) = re.findall(r'name="before" value="([^"]+)"', text(response))
-    return str(before)
 
 
 def typed(**fields: str) -> dict[str, str]:
@@ -47,5 +39,5 @@ def typed(**fields: str) -> dict[str, str]:
 
 def typed_above_the_list(**fields: str) -> dict[str, str]:
     """What a browser sends for a block of an hour from the form above the list."""
-    quick = {"identity": "203.0.113.9", "rate": "", "rule": "", "lasts": "1h", "expires_at": "", "_quick": "Save"}
-    return {**quick, "reason": "trying passwords", "what": fields.pop("action", "block"), **fields}
+    quick = {"identity": "203.0.113.9", "action": "block", "rate": "", "rule": "", "lasts": "1h", "reason": "trying passwords"}
+    return {**quick, **fields}

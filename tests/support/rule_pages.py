@@ -6,9 +6,9 @@ from typing import Any
 
 from django.urls import reverse
 
+from ratewindow.counting import minutes
+from ratewindow.counting.sums import Sums
 from ratewindow.models import RateRule
-from ratewindow.reporting import minutes
-from ratewindow.reporting.sums import Sums
 
 LIST = reverse("admin:ratewindow_raterule_changelist")
 ADD = reverse("admin:ratewindow_raterule_add")
@@ -38,7 +38,10 @@ def typed(*limits: tuple[str, str], stored: RateRule | None = None, **fields: st
         "key": "ip",
         "on_missing": "ip",
         "cost": "1",
+        "count_when": "always",
         "penalty": "",
+        "response_status": "429",
+        "enforce_percent": "100",
         "windows-TOTAL_FORMS": str(len(limits)),
         "windows-INITIAL_FORMS": str(len(rows)),
         **fields,

@@ -10,11 +10,10 @@ import redis
 import redis.asyncio
 
 from ratewindow.limiter import AsyncClusterStore, ClusterStore, MemoryStore, RedisStore
-from ratewindow.limiter.limiter import AsyncStore, Store
-from ratewindow.limiter.redis import scripts
+from ratewindow.limiter.limiter import Store
+from ratewindow.limiter.redis import commands
 from ratewindow.limiter.types import Check, Refunds, What
-from ratewindow.store.clients import connect
-from ratewindow.store.url import parse
+from ratewindow.store.clients import connect, parse
 
 
 class Awaited:
@@ -22,7 +21,7 @@ class Awaited:
 
     is_async = False
 
-    def __init__(self, store: AsyncStore, runner: asyncio.Runner) -> None:
+    def __init__(self, store: Store, runner: asyncio.Runner) -> None:
         self._store, self._runner = store, runner
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> list[int]:
@@ -68,14 +67,14 @@ def open_store(kind: str, request: pytest.FixtureRequest) -> Iterator[Store]:
 @pytest.fixture
 def never_expiring(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """State that stays until the script itself drops it: its times are the test's, the server's expiry is not."""
-    read = scripts._read
+    read = commands._read
 
     def without_expiry(name: str) -> str:
         kept = [line for line in read(name).splitlines() if "'PEXPIRE'" not in line]
         return "\n".join(line.partition(", 'PX', ")[0] + ")" if ", 'PX', " in line else line for line in kept) + "\n"
 
-    monkeypatch.setattr(scripts, "_read", without_expiry)
-    scripts._join.cache_clear()
+    monkeypatch.setattr(commands, "_read", without_expiry)
+    commands._join.cache_clear()
     yield
     monkeypatch.undo()
-    scripts._join.cache_clear()
+    commands._join.cache_clear()

@@ -8,16 +8,14 @@ from typing import Any
 from celery import shared_task
 
 import ratewindow
+from ratewindow.counting import collecting, minutes
+from ratewindow.counting.counters import counters
 from ratewindow.limiter.types import Decision
-from ratewindow.operations.digests.mail import DigestMail
-from ratewindow.operations.digests.sending import send_report
-from ratewindow.reporting import collecting, counters, minutes
 from ratewindow.store import process_clients
 
 STEPS = {
-    "the minutes of clients are stored": (collecting, "set_rows"),
-    "all minutes are stored": (collecting, "_fold"),
-    "hours and days are stored": (minutes, "settle"),
+    "the minutes of clients are stored": (collecting, "store_sums"),
+    "all rows are stored": (minutes, "settle"),
     "minutes have left Redis": (collecting, "_prune"),
 }
 """After what a collection can be killed, and what it would do next."""
@@ -40,12 +38,6 @@ def tell_limit(rule: str) -> None:
 def collect_and_hang(step: str) -> None:
     """The collection up to the end of one step, at which its process can be killed."""
     _up_to(*STEPS[step], collecting.collect_stats)
-
-
-@shared_task(ignore_result=True)
-def send_and_hang(name: str) -> None:
-    """The digests up to a method of their mail, at which its process can be killed."""
-    _up_to(DigestMail, name, send_report)
 
 
 def _up_to(owner: Any, name: str, work: Callable[[], object]) -> None:

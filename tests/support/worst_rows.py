@@ -1,6 +1,5 @@
 """The worst strings as rows: in every field that a colleague, a client or another program can write."""
 
-from dataclasses import asdict
 from datetime import timedelta
 from itertools import cycle
 
@@ -10,9 +9,9 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 from django.utils import timezone
 
-from ratewindow.models import AlertChannel, Evidence, Override, RateRule, RuleWindow, ThrottleStat
-from ratewindow.models.edits import Edit
-from ratewindow.operations.backtest.suggestion import Basis, Suggestion
+from ratewindow.contrib.alerts.models import AlertChannel
+from ratewindow.contrib.history.models import Edit
+from ratewindow.models import Override, RateRule, RuleWindow, ThrottleStat
 from tests.support.worst_strings import WORST
 
 
@@ -43,27 +42,6 @@ def write(user: User, texts: list[str]) -> None:
         for (number, text), kind in zip(enumerate(texts), kinds, strict=False)
     )
     RuleWindow.objects.bulk_create(RuleWindow(rule=rule, limit=5, period=timedelta(minutes=1)) for rule in rules)
-    suggestion = asdict(Suggestion(Basis.HEADROOM, 60_000, 86_400_000, clients=1, innocent=0, limit=5))
-    period = {
-        "period_ms": 60_000,
-        "clients": 1,
-        "innocent": 0,
-        "requests": 9,
-        "points": [[5, 1, 0, 4, 0]],
-        "suggestion": suggestion,
-    }
-    Evidence.objects.bulk_create(
-        Evidence(
-            rule=rule,
-            log=text[:200],
-            format=text[:100],
-            chosen=text[:300],
-            by=text[:150],
-            periods=[period],
-            at=now,
-        )
-        for rule, text in zip(rules, texts, strict=True)
-    )
     blocks = Override.objects.bulk_create(
         Override(
             action="block",

@@ -4,7 +4,7 @@ import pytest
 from django.apps import apps
 from django.template import Context, Template
 
-TOOLS = Template('{% load ratewindow_tools %}{% rw_tool "list" as tool %}{{ tool }} {% rw_tool "form" as tool %}{{ tool }}')
+TOOLS = Template('{% load ratewindow_admin %}{% rw_tool "list" as tool %}{{ tool }} {% rw_tool "form" as tool %}{{ tool }}')
 
 
 @pytest.mark.parametrize(

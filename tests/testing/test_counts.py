@@ -5,18 +5,17 @@ from typing import Any
 
 import pytest
 import redis
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
-from django.test import AsyncClient, Client, RequestFactory, SimpleTestCase, TestCase
+from django.test import AsyncClient, Client, SimpleTestCase
 from django.test.utils import setup_test_environment, teardown_test_environment
 
 import ratewindow
+from ratewindow.counting.counters import counters
 from ratewindow.models import RateRule
 from ratewindow.operations import switch_off
-from ratewindow.reporting import counters
 from ratewindow.rulebook import current
 from ratewindow.store import process_clients, state_keys
-from ratewindow.testing import FreshCounts, FreshCountsRunner, Rule, fresh_counts, override_rules
+from ratewindow.testing import FreshCountsRunner, Rule, fresh_counts, override_rules
 from tests.support.doors import behind_middleware, decorated, plain, statuses
 
 
@@ -229,32 +228,16 @@ def test_a_class_without_tests_is_named() -> None:
         override_rules({"demo.limited": "2/m"})(type("Empty", (), {}))
 
 
+@override_rules({"demo.limited": "2/m"})
+class TestDecoratedBesideData:
+    test_user = "ann"
+
+    def test_is_limited(self) -> None:
+        assert [Client().get("/limited/").status_code for _ in range(3)] == [200, 200, 429]
+
+
 def limited(request: HttpRequest) -> HttpResponse:
     return HttpResponse("ok")
-
-
-class FreshCase(FreshCounts, TestCase):
-    """The rate in code is the site's own."""
-
-    view = staticmethod(ratewindow.ratelimit("fresh.counts", "2/m")(limited))
-
-    def setUp(self) -> None:
-        self.use(200)
-
-    def use(self, *expected: int) -> None:
-        assert [self.view(RequestFactory().get("/")).status_code for _ in expected] == list(expected)
-
-    def test_once(self) -> None:
-        self.use(200, 429)
-
-    def test_twice(self) -> None:
-        self.use(200, 429)
-        self.counts.travel("61s")
-        self.use(200, 200, 429)
-
-    def test_with_a_user_in_the_database(self) -> None:
-        User.objects.create(username="ann")
-        self.use(200, 429)
 
 
 @pytest.mark.parametrize("again", [1, 2])

@@ -1,38 +1,93 @@
-"""Blocks and exemptions in the admin: their list, their form, and the pages beside them."""
+"""Blocks and exemptions in the admin: their list, their form, and the buttons and pages beside them."""
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
-from django.utils.translation import gettext_lazy as _
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy as _
+from django.views.decorators.http import require_POST
 
-from ratewindow.admin.addresses import reverse
-from ratewindow.admin.confirm_page import AskingAdmin
-from ratewindow.admin.history.edit_admin import object_page
-from ratewindow.admin.masking import may_look_up, may_see
-from ratewindow.admin.overrides import around_form, changelist, ends, order, quick, release_page, search, twice, who
-from ratewindow.admin.overrides.form import OverrideForm
-from ratewindow.admin.registering import register
+from ratewindow.admin.base import AskingAdmin, register, reverse
+from ratewindow.admin.overrides import client
+from ratewindow.admin.overrides.form import OverrideForm, QuickForm
+from ratewindow.admin.rights import may_release, may_see, whom
+from ratewindow.admin.wording import made_by, until as until_in_words
+from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import some_of
 from ratewindow.models import Override
-from ratewindow.operations.override_notes import notes
+from ratewindow.overrides.subjects import as_subject, parse_subject
+
+_ACTIONS = {"allow": _("Exempt"), "block": _("Block"), "rate": _("Rate")}
+
+
+@admin.display(description=_("action"), ordering="action")
+def action_badge(override: Override) -> SafeString:
+    state = override.state.replace(" ", "-")
+    words = override.rate if override.action == "rate" else _ACTIONS.get(override.action, override.action)
+    return format_html('<span class="rw-mode rw-{} rw-{}">{}</span>', override.action, state, words)
+
+
+def row(request: HttpRequest) -> Any:
+    """The column of who it is for and why, as this user may see it; who sees masks could learn from an order by identities."""
+
+    @admin.display(description=_("who"), ordering="identity" if may_see(request) else None)
+    def row(override: Override) -> SafeString:
+        rule = gettext("rule %s") % override.rule if override.rule else gettext("all rules")
+        details = " · ".join(filter(None, [rule, override.reason, made_by(override)]))
+        named = whom(request, override.identity)
+        return format_html('<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span>', named, details)
+
+    return row
+
+
+@admin.display(description=_("until"), ordering="expires_at")
+def until(override: Override) -> SafeString:
+    state, at = override.state.replace(" ", "-"), override.expires_at
+    exact = f"{time_zone.local(at):%Y-%m-%d %H:%M:%S %Z}" if at else ""
+    return format_html('<span class="rw-{}" title="{}">{}</span>', state, exact, until_in_words(override))
+
+
+@admin.display(description=_("end"))
+def end_button(override: Override) -> SafeString:
+    """A button that submits the form around the list, with its CSRF token, to its own URL."""
+    if override.state == "ended":
+        return SafeString('<span class="rw-quick"></span>')  # Django shows a dash for an empty string
+    url = reverse("admin:ratewindow_override_end", args=[override.pk])
+    button = '<span class="rw-quick"><button type="submit" class="button" formaction="{}">{}</button></span>'
+    return format_html(button, url, gettext("End now"))
+
+
+@admin.action(description=_("End selected ones now"), permissions=["change"])
+def end_now(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
+    lasting = list(overrides.not_ended())
+    with transaction.atomic():
+        overrides.end()
+        for override in lasting:
+            model_admin.log_change(request, override, [{"changed": {"fields": ["until"]}}])
+    if lasting:
+        messages.success(request, gettext("Ended: %s.") % some_of(whom(request, each.identity) for each in lasting))
+    else:
+        messages.info(request, gettext("Nothing to end: they have already ended."))
 
 
 @register(Override)
 class OverrideAdmin(AskingAdmin):
     form = OverrideForm
-    list_filter = [order.StateFilter, "action"]
+    list_filter = ["action"]
+    list_select_related = ["created_by"]
+    ordering = [F("expires_at").desc(nulls_first=True), "-pk"]  # what has ended comes last, and an index has them in this order
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # counting a million rows once for each choice is slow
-    actions = [ends.end_now, ends.extend]
+    actions = [end_now]
     radio_fields = {"action": admin.VERTICAL}
-    fieldsets = [
-        (None, {"fields": ["action", "identity", "reason"]}),
-        (_("Rule and rate"), {"fields": ["rule", "rate"]}),
-        (_("When"), {"fields": ["lasts", "expires_at", "starts_at"]}),
-    ]
 
     class Media:
         css = {"all": ["ratewindow/rules.css", "ratewindow/overrides.css"]}
@@ -41,12 +96,17 @@ class OverrideAdmin(AskingAdmin):
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
         return [
-            path("release/", view(partial(release_page.page, self)), name="ratewindow_override_release"),
-            path("undo/", view(partial(ends.undo, self)), name="ratewindow_override_undo"),
-            path("<int:pk>/end/", view(self._button(ends.end_now)), name="ratewindow_override_end"),
-            path("<int:pk>/extend/", view(self._button(ends.extend)), name="ratewindow_override_extend"),
+            path("release/", view(partial(client.release_page, self)), name="ratewindow_override_release"),
+            path("<int:pk>/end/", view(require_POST(self.end_view)), name="ratewindow_override_end"),
             *super().get_urls(),
         ]
+
+    def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The handler of the button *End now*."""
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        end_now(self, request, Override.objects.get_queryset().filter(pk=pk))
+        return HttpResponseRedirect(reverse(client.LIST, request=request))
 
     def has_delete_permission(self, request: HttpRequest, obj: Override | None = None) -> bool:
         """The page that asks before it deletes says what it deletes."""
@@ -55,49 +115,38 @@ class OverrideAdmin(AskingAdmin):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Whom they are for: their own texts are numbers."""
         _, *others = super().get_deleted_objects(objs, request)
-        return [around_form.in_words(request, each) for each in objs], *others
-
-    def _button(self, action: Any) -> Any:
-        return partial(ends.act_on_one, self, action)
+        return [each.words_for(whom(request, each.identity)) for each in objs], *others
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         """Staff who may only release clients see the model in the index, too."""
         perms = super().get_model_perms(request)
-        return {**perms, "view": perms["view"] or release_page.may_release(request)}
+        return {**perms, "view": perms["view"] or may_release(request)}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        may_look = self.has_view_or_change_permission(request)
-        if request.method == "GET" and not may_look and release_page.may_release(request):
-            return HttpResponseRedirect(reverse("admin:ratewindow_override_release"))
-        form = None
-        if may_look and self.has_add_permission(request):
-            form = quick.form_for(request)
-            if form.is_valid():
-                return quick.save(self, request, form)
-        elif quick.SUBMIT in request.POST:
-            raise PermissionDenied
-        in_force = order.counts(request).sentences() if self.has_view_or_change_permission(request) else []
-        return super().changelist_view(request, {"quick_form": form, "in_force": in_force, **(extra_context or {})})
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
-        return order.InForceFirst
-
-    def get_paginator(self, request: HttpRequest, queryset: Any, per_page: int, *args: Any, **kwargs: Any) -> Any:
-        return order.OverridePaginator(request, queryset, per_page)
+        if request.method == "GET" and not self.has_view_or_change_permission(request) and may_release(request):
+            return HttpResponseRedirect(reverse(client.RELEASE, request=request))
+        form = QuickForm() if self.has_add_permission(request) else None
+        return super().changelist_view(request, {"quick_form": form, **(extra_context or {})})
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        quick = [changelist.quick] if self.has_change_permission(request) else []
-        return [changelist.action_badge, changelist.row(request), changelist.until, *quick]
+        buttons = [end_button] if self.has_change_permission(request) else []
+        return [action_badge, row(request), until, *buttons]
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
-        return [changelist.row(request)]
+        return [list_display[1]]
 
     def get_search_fields(self, request: HttpRequest) -> list[str]:
         """Identities can be searched only by staff who may see them."""
         return ["rule", "reason", *(["identity"] if may_see(request) else [])]
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        return search.search(queryset, search_term, may_see(request)) if search_term else queryset, False
+        """Those for exactly the client that is typed, else those that have the words."""
+        if search_term and may_see(request):
+            with suppress(ValueError):
+                exact = queryset.naming(parse_subject(as_subject(search_term, find_users=False)))
+                if exact.exists():
+                    return exact, False
+        return super().get_search_results(request, queryset, search_term)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Nor can others filter by them in the query string."""
@@ -105,61 +154,36 @@ class OverrideAdmin(AskingAdmin):
             return False
         return super().lookup_allowed(lookup, value, request)
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """`duration`, as in links to this form, is the field `lasts`."""
-        given = super().get_changeform_initial_data(request)
-        lasts = {"lasts": given.pop("duration")} if "duration" in given else {}
-        return {"action": Override.Action.BLOCK, **given, **lasts}
-
     def get_readonly_fields(self, request: HttpRequest, obj: Override | None = None) -> Any:
-        return [] if obj is None else [changelist.who(request), changelist.made_by]
+        return [] if obj is None else [made_by]
 
     def get_fieldsets(self, request: HttpRequest, obj: Override | None = None) -> Any:
-        (name, __), *others = self.fieldsets
-        if obj is None:
-            user = ["user"] if who.may_search_users(request) else []
-            return [(name, {"fields": ["action", "identity", *user, "group", "reason"]}), *others]
-        if not self.has_change_permission(request, obj):
-            others = [(title, {"fields": [each for each in part["fields"] if each != "lasts"]}) for title, part in others]
-        return [(name, {"fields": ["action", changelist.who(request), "reason", changelist.made_by]}), *others]
-
-    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
-        return object_page(self, request, object_id)
+        fixed = ["action", "identity", "reason"] if obj is None else ["action", "reason", made_by]
+        lasts = ["lasts"] if obj is None or self.has_change_permission(request, obj) else []
+        return [(None, {"fields": [*fixed, "rule", "rate", *lasts, "expires_at", "starts_at"]})]
 
     def get_form(self, request: HttpRequest, obj: Override | None = None, change: bool = False, **kwargs: Any) -> Any:
-        named: dict[str, Any] = {} if obj is not None else {"group": who.group_field()}
-        if obj is None and who.may_search_users(request):
-            named["user"] = who.user_field()
-        form = type(self.form.__name__, (self.form,), {"request": request, **named})
+        form = type(self.form.__name__, (self.form,), {"request": request})
         return super().get_form(request, obj, change=change, **{"form": form, **kwargs})
-
-    def changeform_view(
-        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        try:
-            return super().changeform_view(request, object_id, form_url, extra_context)
-        except twice.ExtendInstead as chosen:  # the transaction of the new one has been rolled back
-            return ends.extend_instead(self, request, chosen.first, chosen.end)
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
         override = kwargs.get("obj")
         if override is not None:
-            context.update(around_form.of_override(self, request, override))
+            context["subtitle"] = override.words_for(whom(request, override.identity))
+            context["links"] = client.of_client(request, override.identity, override.rule) if may_see(request) else []
         return super().render_change_form(request, context, *args, **kwargs)
 
     def response_add(self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any) -> HttpResponse:
-        return super().response_add(request, around_form.Shown(request, obj), *args, **kwargs)
+        obj.named = obj.words_for(whom(request, obj.identity))  # its number would tell how many there are
+        return super().response_add(request, obj, *args, **kwargs)
 
     def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        return super().response_change(request, around_form.Shown(request, obj))
+        obj.named = obj.words_for(whom(request, obj.identity))
+        return super().response_change(request, obj)
 
     def save_model(self, request: HttpRequest, obj: Override, form: Any, change: bool) -> None:
-        if form.extends is not None:
-            raise twice.ExtendInstead(form.extends, obj.expires_at)
         if not change:
             obj.source = "admin"
-        identity = obj.identity  # as typed: saving may replace it by a hash
         super().save_model(request, obj, form, change)
-        named = identity if may_see(request) or not change else ""  # notes quote it
-        for note in notes(obj, named, of_others=may_look_up(request)):
+        if note := obj.unknown_rule():
             messages.warning(request, note)

@@ -1,4 +1,4 @@
-"""The report in the admin, and the page of the state."""
+"""The report in the admin."""
 
 from ratewindow.admin.report.report_admin import ReportAdmin
 

@@ -1,27 +1,83 @@
-"""The report: what the rules did in a period. It is the changelist of ThrottleStat."""
+"""The report: what the rules did in a period, as one page and as files of CSV. It is the changelist of ThrottleStat."""
 
-from collections.abc import Callable
+import csv
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from django import forms
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow.admin import switch_page
-from ratewindow.admin.addresses import reverse
-from ratewindow.admin.banner import off_message
-from ratewindow.admin.confirm_page import asking
-from ratewindow.admin.recorded import RecordedAdmin
-from ratewindow.admin.registering import register
-from ratewindow.admin.report import acts, export, health_page, page
-from ratewindow.admin.report.around import around
+from ratewindow.admin.base import RecordedAdmin, register, reverse
+from ratewindow.admin.report import page
 from ratewindow.admin.report.form import ReportForm
-from ratewindow.admin.report.reading import read
+from ratewindow.admin.rights import display, may_switch
+from ratewindow.admin.state import off_message, state_page, switch_page
+from ratewindow.conf import time_zone
+from ratewindow.counting.sums import NUMBERS
 from ratewindow.models import ThrottleStat
+from ratewindow.report.reading import Reading
+from ratewindow.rooms import Link
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is one in a spreadsheet
+MOST_NAMES = 500
+
+
+def _over_time(reading: Reading) -> Iterator[Iterable[Any]]:
+    yield "from", "rule", *NUMBERS
+    for (start, rule), sums in sorted(reading.report.steps_of_rules.items()):
+        yield time_zone.local(start).isoformat(), rule, *sums.numbers
+
+
+def _who(request: HttpRequest, reading: Reading) -> Iterator[Iterable[Any]]:
+    """Any number may be larger by `may_lack`."""
+    yield "kind", "name", "refused", "would_refuse", "may_lack"
+    for kind, names in (("network", reading.offenders.networks), ("client", reading.offenders.clients)):
+        for name in names.most:
+            yield kind, display(request, name.value), name.refused, name.would_refuse, names.bound.rank
+
+
+FILES: dict[str, tuple[Any, Callable[[HttpRequest, Reading], Iterator[Iterable[Any]]]]] = {
+    "time": (_("Over time (CSV)"), lambda request, reading: _over_time(reading)),
+    "who": (_("Who is refused (CSV)"), _who),
+}
+
+
+def safe(value: Any) -> Any:
+    """A text that no spreadsheet takes for a formula: with an apostrophe before it."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def may_export(request: HttpRequest) -> bool:
+    return request.user.has_perm("ratewindow.view_throttlestat") and request.user.has_perm("ratewindow.export_throttlestat")
+
+
+def files(request: HttpRequest, query: str) -> list[Link]:
+    """The files of one report; none for those who may not have them."""
+    url = reverse("admin:ratewindow_report_export", request=request)
+    return [Link(f"{url}?{query}&part={part}", str(label)) for part, (label, __) in FILES.items()] if may_export(request) else []
+
+
+def export(request: HttpRequest) -> HttpResponse:
+    if not may_export(request):
+        raise PermissionDenied
+    form, part = ReportForm(request), request.GET.get("part", "time")
+    if part not in FILES or not form.is_valid():
+        return HttpResponseBadRequest(
+            form.errors.as_json() if part in FILES else f"part={'|'.join(FILES)}", content_type="text/plain"
+        )
+    reading = form.read(MOST_NAMES)
+    lines = FILES[part][1](request, reading)
+    name = f"ratewindow-{part}-{time_zone.local(reading.report.period.start):%Y%m%d-%H%M}.csv"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    response = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
+    csv.writer(response).writerows([safe(value) for value in line] for line in lines)
+    return response
+
 
 _MEDIA = forms.Media(
     css={"all": ["ratewindow/vendor/uplot/uPlot.min.css"]},
@@ -31,7 +87,6 @@ _MEDIA = forms.Media(
         forms.Script("ratewindow/report_live.js", defer=True),  # type: ignore[list-item]
     ],
 )
-LIVE = "live"  # of a request for the part of the page that changes
 
 
 @register(ThrottleStat)
@@ -39,45 +94,34 @@ class ReportAdmin(RecordedAdmin):
     """One read-only page, since single rows mean nothing."""
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.changelist_view)
-        pages: list[tuple[str, Callable[..., HttpResponse]]] = [
-            ("state", partial(health_page.page, self)),
-            ("switch", partial(switch_page.page, self)),
-            ("report_act", asking(self, partial(acts.press, self))),
-            ("report_export", partial(export.page, self)),
-        ]
+        view = self.admin_site.admin_view
         return [
-            path("", view, name="ratewindow_throttlestat_changelist"),
-            path("", view, name="ratewindow_report"),
-            *(
-                path(f"{name.removeprefix('report_')}/", self.admin_site.admin_view(page), name=f"ratewindow_{name}")
-                for name, page in pages
-            ),
+            path("", view(self.changelist_view), name="ratewindow_throttlestat_changelist"),
+            path("", view(self.changelist_view), name="ratewindow_report"),
+            path("state/", view(partial(state_page, self)), name="ratewindow_state"),
+            path("switch/", view(partial(switch_page, self)), name="ratewindow_switch"),
+            path("export/", view(export), name="ratewindow_report_export"),
         ]
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: ThrottleStat | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: ThrottleStat | None = None) -> bool:
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         """Staff who may only switch limits see the model in the index, too."""
         perms = super().get_model_perms(request)
-        return {**perms, "view": perms["view"] or switch_page.may_switch(request)}
+        return {**perms, "view": perms["view"] or may_switch(request)}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
-            if switch_page.may_switch(request):
-                return HttpResponseRedirect(reverse("admin:ratewindow_switch"))
+            if may_switch(request):
+                return HttpResponseRedirect(reverse("admin:ratewindow_switch", request=request))
             raise PermissionDenied
         form = ReportForm(request)
-        reading = read(request, form)
+        reading = form.read()
         shown = page.changing(request, reading, form)
-        if LIVE in request.GET:
+        if "live" in request.GET:  # only the part that changes
             return TemplateResponse(request, "admin/ratewindow/throttlestat/body.html", shown)
         context = {
             **self.admin_site.each_context(request),
@@ -85,10 +129,10 @@ class ReportAdmin(RecordedAdmin):
             "app": self.opts.app_config,
             "opts": self.opts,  # Unfold builds its breadcrumbs from it
             "media": _MEDIA,
-            "may_switch": switch_page.may_switch(request) and not off_message(),
+            "may_switch": may_switch(request) and not off_message(),
             **shown,
-            **page.choosing(request, reading, form, LIVE),
-            **around(request, reading),
+            **page.choosing(request, reading, form),
+            "files": files(request, form.query()),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/ratewindow/throttlestat/change_list.html", context)

@@ -1,35 +1,67 @@
-"""The form of a rule, without its limits."""
+"""The form of a rule, with its limits as rows; and widgets for text that most people choose and few type."""
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.contrib import admin
 from django.core.exceptions import ValidationError
+from django.db import models
+from django.forms import BaseInlineFormSet
 from django.http import HttpRequest
-from django.utils.functional import lazy
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow import conf
-from ratewindow.admin import code_keys
-from ratewindow.admin.addresses import reverse
-from ratewindow.admin.history.conflicts import ConflictForm
-from ratewindow.admin.rules import places
-from ratewindow.admin.rules.choice_fields import OTHER, ChoiceOrText, ChoiceOrTextField, MethodsInput
-from ratewindow.admin.rules.places import PLACES
-from ratewindow.admin.rules.suggestions import SuggestingInput
+from ratewindow.admin.base import EditForm
+from ratewindow.admin.rights import check_code
+from ratewindow.admin.rules import new_rules
 from ratewindow.identity import custom_keys
-from ratewindow.limiter.limiter import MOST_COST
-from ratewindow.models import Mode, RateRule
+from ratewindow.limiter.algorithms import Algorithm, algorithm, algorithm_choices
+from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
+from ratewindow.models import Mode, RateRule, RuleWindow
 from ratewindow.models.origin import MOST_REASON
-from ratewindow.models.rules import AppliesTo, OnError
-from ratewindow.operations import presets
-from ratewindow.rules import code_rates
-from ratewindow.rules.count_when import ALWAYS, LOGIN_FAILED
+from ratewindow.models.rules import AppliesTo
+from ratewindow.rules.rule import ALWAYS, LOGIN_FAILED
+from ratewindow.start import presets
 
-PREVIEW_BUTTON = "_preview"  # its name in the form, for browsers without JavaScript
-BOUNDS = {"cost": (0, MOST_COST), "enforce_percent": (1, 100), "lease": (1, MOST_COST), "response_status": (400, 599)}
+OTHER = "other"  # the choice with which the text beside it counts, and the end of that text's name in the form
+USUAL_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+
+
+class ChoiceOrText(forms.MultiWidget):
+    """A select whose last choice is the text beside it. Its value is the text that is stored."""
+
+    use_fieldset = False
+
+    def __init__(self, label: Any, example: Any = "", choices: Iterable[Any] = ()) -> None:
+        text = forms.TextInput({"class": "vTextField", "aria-label": label, "placeholder": example})
+        super().__init__({"": forms.Select(choices=choices), OTHER: text})
+
+    def id_for_label(self, id_: str) -> str:
+        return f"{id_}_0" if id_ else ""
+
+    def decompress(self, value: Any) -> list[Any]:
+        select: Any = self.widgets[0]
+        is_known = value in ("", None) or any(value == choice for choice, _ in select.choices)
+        return [value, ""] if is_known else [OTHER, value]
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+        chosen, typed = super().value_from_datadict(data, files, name)
+        return typed if chosen == OTHER else chosen
+
+
+class MethodsInput(forms.CheckboxSelectMultiple):
+    """A checkbox for each usual method, and for others that are stored. Its value is the text that is stored."""
+
+    def format_value(self, value: Any) -> list[str]:
+        methods = re.findall(r"[^\s,]+", value or "")
+        self.choices = [(method, method) for method in dict.fromkeys((*USUAL_METHODS, *methods))]
+        return methods
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> str:
+        sent = super().value_from_datadict(data, files, name) or []
+        return ",".join(sorted([sent] if isinstance(sent, str) else sent))
+
 
 ENFORCE_BUTTON = "_enforce"  # saves a new rule enforced; any other button in shadow
 
@@ -48,27 +80,11 @@ COUNTS = [
     ("4xx", _("Refused or failed answers (status 4xx)")),
     (OTHER, _("Something else")),
 ]
-ON_ERROR_NOW = {
-    "allow": _("As ON_ERROR says: let pass uncounted"),
-    "refuse": _("As ON_ERROR says: refuse, with 503"),
-    "local": _("As ON_ERROR says: count in each process"),
-}
-_NEVER_MISSING = "ip user_or_ip global"
-_OF_NO_TEXT = "ip user_or_ip user session global"  # values that clients do not write
+
+_WITH_PATTERN = (AppliesTo.PATH, AppliesTo.PREFIX, AppliesTo.REGEX, AppliesTo.ROUTE)
 
 
-def _by_choice(*parts: tuple[str, Any, Any]) -> SafeString:
-    """Parts of a help text, each shown for some choices of `applies_to`; where it says so, the pattern has another label then."""
-    spans = format_html_join(
-        " ", '<span class="rw-part" data-rw-when="applies_to={}" data-rw-label="{}">{}</span>', ((each) for each in parts)
-    )
-    return format_html("{}", spans)
-
-
-_by_choices = lazy(_by_choice, SafeString)  # in the reader's language
-
-
-class RuleForm(ConflictForm):
+class RuleForm(EditForm):
     """`may_enforce` and `request` are set by the admin."""
 
     may_enforce = False
@@ -83,22 +99,18 @@ class RuleForm(ConflictForm):
     )
 
     class Meta:
-        field_classes = {"key": ChoiceOrTextField, "count_when": ChoiceOrTextField}
         error_messages = {
             "name": {"required": _("Enter a name that no other rule has, such as login or api.minute.")},
             "applies_to": {"required": _("Choose which requests the rule applies to.")},
             "key": {"required": _("Choose what is counted apart, such as each address.")},
         }
         help_texts = {
-            "applies_to": _by_choices(
-                ("named", "", _("The name of the rule is then the one that code uses.")),
-                ("all", "", _("“Every request” includes requests to this admin, and for static files that Django serves.")),
-            ),
-            "pattern": _by_choices(*((choice, place.label, place.help) for choice, place in PLACES.items())),
+            "applies_to": _("“Every request” includes requests to this admin, and for static files that Django serves."),
             "methods": _("Tick none for all methods. GET includes HEAD."),
             "key": _(
-                "Requests with the same value of this are counted together, apart from all others. Values of the clients most "
-                "refused are kept in statistics, those of sessions, cookies, tokens and keys as hashes."
+                "Requests with the same value of this are counted together. As text: ip, user, user_or_ip, session, global, "
+                "route, path, method, header:NAME, cookie:NAME, query:NAME, post:NAME, json:NAME, body:NAME (a form or JSON), "
+                "jwt:CLAIM, a key of this site's code, or several joined by +."
             ),
             "on_error": _(
                 "ON_ERROR is the setting for all rules. “Refuse” suits what must be protected, such as a login. A share "
@@ -108,92 +120,42 @@ class RuleForm(ConflictForm):
                 "How long a client that has exceeded the limit is refused, such as 15m, 1h or 1d, even if it would be "
                 "within the limit again. Leave empty for no penalty."
             ),
-            "on_missing": _(
-                "What to do with a request that lacks this: nobody is logged in, or a header or field is missing or empty."
-            ),
             "count_when": _("The limit is checked before the view, and what depends on the answer is counted after it."),
         }
         widgets = {
-            "name": SuggestingInput("applies_to", {"class": "vTextField"}),
-            "description": forms.Textarea(attrs={"rows": 2, "cols": 60}),
-            "pattern": SuggestingInput("applies_to", {"class": "vTextField", "data-rw-used": f"applies_to={' '.join(PLACES)}"}),
+            "name": forms.TextInput({"class": "vTextField"}),
+            "description": forms.Textarea({"rows": 2, "cols": 60}),
+            "pattern": forms.TextInput({"class": "vTextField", "data-rw-used": f"applies_to={' '.join(_WITH_PATTERN)}"}),
             "methods": MethodsInput(),
-            "key": ChoiceOrText(
-                _("Something else, as text:"),
-                _(
-                    "Such as ip, user, user_or_ip, session, global, route, path, method, header:NAME, cookie:NAME, query:NAME, "
-                    "post:NAME, json:NAME, body:NAME (a form or JSON), jwt:CLAIM, a key of your own, such as tenant or "
-                    "shop.limits.tenant, or several joined by +, such as ip+post:username."
-                ),
-            ),
-            "count_when": ChoiceOrText(
-                _("Something else, as text:"), _("Statuses of the answer, such as 401,403,5xx."), choices=COUNTS
-            ),
-            "message": forms.Textarea(attrs={"rows": 2, "cols": 60}),
+            "key": ChoiceOrText(_("Something else, as text"), "ip+post:username"),
+            "on_missing": forms.Select({"data-rw-shown": "key!=ip user_or_ip global"}),
+            "normalise": forms.CheckboxInput({"data-rw-shown": "key!=ip user_or_ip user session global"}),
+            "count_when": ChoiceOrText(_("Something else, as text"), "401,403,5xx", choices=COUNTS),
+            "hold": forms.CheckboxInput({"data-rw-used": f"count_when!={ALWAYS}"}),
+            "enforce_percent": forms.NumberInput({"data-rw-shown": "mode=enforce"}),
+            "penalty": forms.TextInput({"list": "rw-periods"}),
+            "message": forms.Textarea({"rows": 2, "cols": 60}),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "key" not in self.fields:
             return  # a person who may only look
-        self.fields["count_when"].required = False
-        self._offer_keys()
-        self._offer_names()
-        self.fields["on_error"].widget.choices = self._on_error_choices()
+        fields: dict[str, Any] = self.fields
+        fields["key"].widget.widgets[0].choices = _keys()
         if self.instance._state.adding:
-            self._begin_with_no_choice("applies_to")
-        if "enforce_percent" in self.fields:
-            self.fields["enforce_percent"].widget.attrs["data-rw-shown"] = "mode=enforce"
-        for name, values in (("on_missing", _NEVER_MISSING), ("normalise", _OF_NO_TEXT)):
-            self.fields[name].widget.attrs["data-rw-shown"] = f"key!={values}"
-        self.fields["hold"].widget.attrs["data-rw-used"] = f"count_when!={ALWAYS}"
-        self.fields["penalty"].widget.attrs["list"] = "rw-periods"
-        if place := PLACES.get(str(self["applies_to"].value())):
-            self.fields["pattern"].label = place.label
-        stored = "" if self.instance._state.adding else f"?rule={self.instance.pk}"
-        self.fields["applies_to"].widget.attrs["data-rw-validate"] = reverse("admin:ratewindow_raterule_validate") + stored
-
-    def _offer_keys(self) -> None:
-        keys = presets.login_keys() or ["ip+post:username"]
-        logins = [(key, f"{_LOGIN_NAMES} ({key.partition('+')[2]})" if keys[1:] else _LOGIN_NAMES) for key in keys]
-        label = gettext("%s (a key of this site's code)")
-        own = [(name, label % name) for name in sorted(custom_keys.known()) if "." not in name]
-        self.fields["key"].widget.choices = [*KEYS[:3], *logins, *KEYS[3:], *own, (OTHER, _("Something else"))]
-
-    def _offer_names(self) -> None:
-        if "name" in self.fields:
-            self.fields["name"].widget.suggestions = {"named": sorted(code_rates.uses())}
-        self.fields["pattern"].widget.suggestions = places.suggestions()
-
-    def _on_error_choices(self) -> list[tuple[Any, Any]]:
-        now = ON_ERROR_NOW[conf.current().on_error]
-        return [(value, words if value else now) for value, words in OnError.choices]
-
-    def _begin_with_no_choice(self, name: str) -> None:
-        field: Any = self.fields[name]
-        field.initial = ""
-        field.choices = [("", _("Choose…")), *AppliesTo.choices]
-
-    def is_valid(self) -> bool:
-        """What is sent by the button for a preview is never saved."""
-        return super().is_valid() and PREVIEW_BUTTON not in self.data
+            fields["applies_to"].initial = ""
+            fields["applies_to"].choices = [("", _("Choose…")), *AppliesTo.choices]
 
     def clean(self) -> dict[str, Any] | None:
-        """Give empty fields the default of the model."""
         cleaned = super().clean()
-        place = PLACES.get(self.cleaned_data.get("applies_to", ""))
-        if place and not self.cleaned_data.get("pattern", place):
-            self.add_error("pattern", place.needed)
-        for name in (*BOUNDS, "count_when"):
-            if name in self.cleaned_data and self.cleaned_data[name] in (None, ""):
-                self.cleaned_data[name] = getattr(RateRule(), name)
         if self.instance._state.adding and ENFORCE_BUTTON in self.data:
             self._check_enforcing()
             self.instance.mode = Mode.ENFORCE
         return cleaned
 
     def clean_key(self) -> str:
-        return code_keys.check(self.request, self.cleaned_data["key"], self.initial.get("key"))
+        return check_code(self.request, self.cleaned_data["key"], self.initial.get("key"))
 
     def clean_mode(self) -> str:
         """Enforcing a rule takes a permission; a rule that is already enforced may stay so."""
@@ -220,3 +182,82 @@ class RuleForm(ConflictForm):
                 _("You may not enforce rules for more clients. Ask somebody who may enforce them."), code="forbidden"
             )
         return percent
+
+
+def _keys() -> list[tuple[str, Any]]:
+    keys = presets.login_keys() or ["ip+post:username"]
+    logins = [(key, f"{_LOGIN_NAMES} ({key.partition('+')[2]})" if keys[1:] else _LOGIN_NAMES) for key in keys]
+    own = [(name, gettext("%s (a key of this site's code)") % name) for name in sorted(custom_keys.known()) if "." not in name]
+    return [*KEYS[:3], *logins, *KEYS[3:], *own, (OTHER, _("Something else"))]
+
+
+class LimitForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        help_texts = dict.fromkeys(("limit", "period", "buckets", "burst", "aligned_to"), "")  # explained below the rows
+        error_messages = {
+            "limit": {"required": _("Enter how many requests are allowed, such as 5.")},
+            "period": {"required": _("Enter a period, such as 1m.")},
+        }
+        widgets = {"period": forms.TextInput({"list": "rw-periods"})}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():  # a cell of a table has no label
+            if field.label:
+                field.widget.attrs["aria-label"] = str(field.label).capitalize()
+        if "algorithm" in self.fields:
+            self.fields["algorithm"].choices = [(name, gettext(label)) for name, label in algorithm_choices()]  # type: ignore[attr-defined]
+
+
+class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
+    """The limits of one rule, with messages about limits where Django's are about forms."""
+
+    default_error_messages = {
+        "too_few_forms": _("A rule needs at least one limit, such as 5 in 1m."),
+        "too_many_forms": _("A rule has at most %(num)d limits: split it into several rules."),
+    }
+
+    def clean(self) -> None:
+        super().clean()
+        typed = [form for form in self.forms if form.is_valid() and form not in self.deleted_forms]
+        buckets = sum(form.instance.freeze().buckets or 0 for form in typed if form.instance.period)  # an empty form has none
+        if buckets > MOST_BUCKETS:
+            problem = gettext("The limits of a rule have at most %(most)d buckets together, not %(buckets)d: enter fewer.")
+            raise ValidationError(problem % {"most": MOST_BUCKETS, "buckets": buckets})
+
+
+class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
+    model = RuleWindow
+    form = LimitForm
+    formset = LimitsFormSet
+    template = "admin/ratewindow/raterule/limits.html"
+    fields = ["limit", "period", "algorithm", "buckets", "burst", "aligned_to"]
+    formfield_overrides = {models.PositiveBigIntegerField: {"widget": forms.NumberInput({"class": "rw-count"})}}
+    verbose_name_plural = _("how much (all of these limits hold)")
+    extra = 0
+    min_num, max_num = 1, MOST_WINDOWS
+    periods = ("10s", "1m", "5m", "15m", "1h", "1d", "7d")  # that the browser offers
+
+    def has_add_permission(self, request: HttpRequest, obj: RateRule | None = None) -> bool:
+        """Limits have no permissions of their own: who may save a rule saves it whole."""
+        return request.user.has_perm(f"ratewindow.{'add' if obj is None else 'change'}_raterule")
+
+    has_change_permission = has_delete_permission = has_add_permission
+
+    def has_view_permission(self, request: HttpRequest, obj: RateRule | None = None) -> bool:
+        return any(request.user.has_perm(f"ratewindow.{verb}_raterule") for verb in ("view", "change"))
+
+    def get_extra(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> int:
+        return self.extra if obj is not None else max(0, len(new_rules.limits(request)) - self.min_num)
+
+    def get_formset(self, request: HttpRequest, obj: RateRule | None = None, **kwargs: Any) -> Any:
+        return super().get_formset(request, obj, **{"validate_min": True, "absolute_max": 2 * type(self).max_num, **kwargs})
+
+    def explained(self) -> list[tuple[str, Algorithm, str]]:
+        """Each algorithm with the columns that it uses, for the template."""
+        return [(gettext(label), algorithm(name), _columns(algorithm(name))) for name, label in algorithm_choices()]
+
+
+def _columns(used: Algorithm) -> str:
+    columns = {"buckets": used.most_buckets, "burst": used.default_burst, "aligned_to": used.alignable}
+    return " ".join(name for name, uses in columns.items() if uses)

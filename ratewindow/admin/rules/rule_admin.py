@@ -1,68 +1,89 @@
-"""The rules in the admin: a list that describes each in a sentence, and their form."""
+"""The rules in the admin: a list that describes each in a sentence, and their form with a preview of what the rule amounts to."""
 
-from contextlib import suppress
+from collections.abc import Sequence
+from copy import copy
+from functools import partial
 from typing import Any
 
 from django.apps import apps
-from django.contrib import admin, messages
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
+from django.forms import Script
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
+from django.views.decorators.http import require_POST
 
-from ratewindow.admin import curve, explain_links, last_hour
-from ratewindow.admin.addresses import reverse
-from ratewindow.admin.confirm_page import AskingAdmin, changes_nothing
-from ratewindow.admin.documents import page as documents_page
-from ratewindow.admin.documents.rights import may_export, may_import
-from ratewindow.admin.explain import page as explain_page
-from ratewindow.admin.history import conflicts
-from ratewindow.admin.history.edit_admin import object_page
-from ratewindow.admin.overrides import links as override_links
-from ratewindow.admin.recorded import WHY_FIELDSET
-from ratewindow.admin.registering import register
+from ratewindow import rooms
+from ratewindow.admin.base import AskingAdmin, changes_nothing, register, reverse, why_fieldsets
 from ratewindow.admin.rights import may_enforce
 from ratewindow.admin.rules import (
-    candidate,
-    code_rates,
-    evidence,
-    first_steps,
-    opening,
-    recording,
+    new_rules,
     rollout,
-    rollout_actions,
-    said_at_once,
-    saved,
-    sparklines,
 )
-from ratewindow.admin.rules.backtest import page as backtest_page
-from ratewindow.admin.rules.form import BOUNDS, RuleForm
-from ratewindow.admin.rules.limit_rows import RuleWindowInline
-from ratewindow.admin.rules.number_fields import BoundedField
-from ratewindow.admin.rules.preview import PreviewedAdmin
+from ratewindow.admin.rules.form import RuleForm, RuleWindowInline
 from ratewindow.admin.wording import mode_in_words, sentence, short_sentence
+from ratewindow.conf.in_words import translated
+from ratewindow.limiter.types import Window
 from ratewindow.models import RateRule
-from ratewindow.operations import lockout
-from ratewindow.rulebook import reading, rule_rows
-from ratewindow.rules.coverage import coverage
-from ratewindow.rules.doubts import doubts
-from ratewindow.rules.rule import Rule
+from ratewindow.rulebook import reading
+from ratewindow.rules.site_routes import doubts, matched_by, routes
+
+PREVIEW = "ratewindow_raterule_preview"
+_UNNAMED = "unnamed"  # of a rule that has no name yet
+_UNSAID = {"name", "description", "mode", "why"}  # what is wrong with these does not change what a rule amounts to
+
+
+def preview_page(model_admin: Any, request: HttpRequest, pk: int | None = None) -> HttpResponse:
+    """The preview of the form that the browser sends, as a part of a page. It saves nothing."""
+    stored = get_object_or_404(model_admin.get_queryset(request), pk=pk) if pk is not None else None
+    if not (model_admin.has_add_permission(request) if stored is None else model_admin.has_change_permission(request, stored)):
+        raise PermissionDenied
+    form = model_admin.get_form(request, stored, change=stored is not None)(request.POST, instance=stored)
+    formsets, _ = model_admin._create_formsets(request, form.instance, change=stored is not None)
+    return render(request, "admin/ratewindow/raterule/preview.html", {"preview": preview_of(form, formsets)})
+
+
+def preview_of(form: Any, formsets: Sequence[Any]) -> dict[str, Any] | None:
+    """None while the form says too little; of one that was not sent the preview of the saved rule."""
+    if not form.is_bound:
+        return _preview_of_row(form.instance) if form.instance.pk else None
+    if form.errors.keys() - _UNSAID or not all(formset.is_valid() for formset in formsets):
+        return None
+    limits = [limit for formset in formsets for limit in formset.forms if limit not in formset.deleted_forms]
+    return _preview_of_row(form.instance, [limit.instance.freeze() for limit in limits if limit.instance.period])
+
+
+def _preview_of_row(row: RateRule, windows: Sequence[Window] | None = None) -> dict[str, Any]:
+    """The preview of a row with these windows, or with those saved."""
+    said, named = sentence(row, windows), copy(row)
+    named.name = row.name or _UNNAMED
+    try:
+        rule = reading.freeze(named, None if windows is None else tuple(windows))
+    except ValueError as error:  # written by raw SQL
+        return {"sentence": said, "warnings": [gettext("%s.") % translated(error)]}
+    warnings = [f"{doubt.text} {doubt.remedy}" for doubt in doubts(rule)]
+    if row.pk and (problem := reading.problem_of(row.name)):
+        warnings.append(gettext("As it is saved, this rule %s.") % problem)
+    total = 0 if rule.applies_to == "named" else len(routes())
+    return {"sentence": said, "matches": [route.label for route in matched_by(rule)], "total": total, "warnings": warnings}
+
 
 COUNTING = _("Counting")  # the first of the fieldsets below the limits
 _UNFILTERED = {"o", "p", "all"}  # query parameters that hide no rule
 
 
 @register(RateRule)
-class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
+class RateRuleAdmin(AskingAdmin):
     form = RuleForm
     list_display = ["mode_badge", "name_and_sentence"]
     list_display_links = ["name_and_sentence"]
     list_filter = ["mode", "applies_to"]
     search_fields = ["name", "description", "pattern"]
-    actions = [*rollout_actions.ACTIONS, documents_page.export]
     inlines = [RuleWindowInline]
     radio_fields = {"mode": admin.VERTICAL}
     save_as = True
@@ -70,136 +91,84 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
         (None, {"fields": ["name", "mode", "enforce_percent", "description"]}),
         (_("What"), {"fields": ["applies_to", "pattern", "methods"]}),
         (_("Who"), {"fields": ["key", "on_missing", "normalise"]}),
-        (COUNTING, {"classes": ["collapse"], "fields": ["cost", "count_when", "hold", "count_refused", "lease"]}),
+        (COUNTING, {"classes": ["collapse"], "fields": ["cost", "count_when", "hold", "count_refused"]}),
         (_("When refused"), {"classes": ["collapse"], "fields": ["penalty", "response_status", "message", "on_error"]}),
     ]
     search_help_text = _("Search in name, description and pattern")
 
     class Media:
-        css = {"all": ["ratewindow/rules.css", "ratewindow/rollout.css", "ratewindow/rule_form.css", "ratewindow/ready.css"]}
-        js = ["ratewindow/rule_form.js"]
+        css = {"all": [f"ratewindow/{name}.css" for name in ("rules", "rollout", "rule_form", "ready", "preview")]}
+        js = ["ratewindow/rule_form.js", Script("ratewindow/preview.js", defer=True)]
 
     def get_urls(self) -> list[URLPattern]:
-        validate = changes_nothing(self.admin_site.admin_view(self.validate_view))
-        pages = [path("validate/", validate, name="ratewindow_raterule_validate"), *rollout.urls(self), *candidate.urls(self)]
-        pages += [*recording.urls(self), *backtest_page.urls(self)]
-        return [*pages, *explain_page.urls(self), *documents_page.urls(self), *first_steps.urls(self), *super().get_urls()]
+        view = self.admin_site.admin_view
+        shown = changes_nothing(view(require_POST(partial(preview_page, self))))
+        return [
+            path("preview/", shown, name=PREVIEW),
+            path("<int:pk>/preview/", shown, name=PREVIEW),
+            path("<int:pk>/mode/", view(require_POST(partial(rollout.press, self))), name="ratewindow_raterule_mode"),
+            path("ready/", view(partial(new_rules.ready_page, self)), name="ratewindow_raterule_ready"),
+            *(url for room in rooms.installed() for url in room.urls(self)),
+            *super().get_urls(),
+        ]
 
-    def validate_view(self, request: HttpRequest) -> HttpResponse:
-        return said_at_once.answer(self, request)
+    @property
+    def actions(self) -> list[Any]:  # type: ignore[override]
+        """Also those of rooms: the apps are not all there when this class is made."""
+        return [
+            *rollout.ACTIONS,
+            *(each for room in rooms.installed() for each in room.rule_actions()),
+        ]
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        return [*self.list_display, last_hour.column(request), sparklines.column(request)]
-
-    def get_list_filter(self, request: HttpRequest) -> Any:
-        """Without any rule the ready ones are listed there."""
-        return super().get_list_filter(request) if RateRule.objects.exists() else []
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
-        return sparklines.ListedRules
+        return [*self.list_display, rollout.last_hour_column(request)]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         may_add, unfiltered = self.has_add_permission(request), request.GET.keys() <= _UNFILTERED
-        in_code = list(code_rates.lines(request, may_add)) if unfiltered and self.has_view_or_change_permission(request) else []
+        shows_code = unfiltered and self.has_view_or_change_permission(request)
         context = {
-            "in_code": in_code,
+            "in_code": [*new_rules.in_code(request)] if shows_code else [],
             "may_add": may_add,
-            "ready": first_steps.sections() if may_add and unfiltered and not RateRule.objects.exists() else [],
-            "may_export": may_export(self, request),
-            "may_import": may_import(self, request),
-            "backtest_url": backtest_page.url(self, request),
+            "ready": new_rules.ready() if may_add and unfiltered and not RateRule.objects.exists() else [],
+            "links": [link for room in rooms.installed() for link in room.rule_list_links(self, request)],
         }
         return super().changelist_view(request, {**context, **(extra_context or {})})
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
         """The form of a new rule may begin with limits."""
         options = super().get_formset_kwargs(request, obj, inline, prefix)
-        if obj is None or obj.pk is None:
-            return {**options, "initial": opening.of(request).limits}
-        return {**options, "data": conflicts.rebased(request, obj, prefix)} if "data" in options else options
+        return {**options, "initial": new_rules.limits(request)} if obj is None or obj.pk is None else options
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        return {**super().get_changeform_initial_data(request), **opening.of(request).fields}
+    def get_inline_formsets(self, request: HttpRequest, formsets: Any, *args: Any, **kwargs: Any) -> Any:
+        new_rules.fill_in(request, formsets)
+        return super().get_inline_formsets(request, formsets, *args, **kwargs)
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
         """Place the limits before the fieldset COUNTING, except under Jazzmin, which has tabs."""
         limits_before = "" if apps.is_installed("jazzmin") else COUNTING
         rule = kwargs.get("obj")
         context |= {"limits_before": limits_before, "rollout": rollout.box(self, request, rule) if rule is not None else None}
-        context["candidate"] = candidate.box(self, request, rule) if rule is not None else None
-        context["recording"] = recording.box(self, request, rule) if rule is not None else {}
-        context["evidence"] = evidence.box(request, rule) if rule is not None else None
         if rule is None:
-            context.setdefault("evidence_token", evidence.sent(request))
-            context["is_blank"] = opening.is_blank(request)
-        if context["recording"].get("figures") or context["evidence"] or (context["candidate"] or {}).get("evidence"):
-            context["media"] += curve.MEDIA
-        context["overrides"] = override_links.of_rule(request, rule) if rule is not None else {}
-        context["explain_url"] = explain_links.of_rule(rule) if rule is not None else ""
-        context["backtest_url"] = backtest_page.url(self, request, rule.name) if rule is not None else ""
+            context["is_blank"] = request.method == "GET" and not request.GET
+        context["links"] = [link for room in rooms.installed() for link in room.rule_links(self, request, rule)] if rule else []
+        if self.has_change_permission(request, rule) if rule else self.has_add_permission(request):
+            context["preview_url"] = reverse(f"admin:{PREVIEW}", [rule.pk] if rule else [], request)
+        formsets = [inline.formset for inline in context["inline_admin_formsets"]]
+        context["preview"] = preview_of(context["adminform"].form, formsets)
         return super().render_change_form(request, context, *args, **kwargs)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RateRule]:
         return super().get_queryset(request).prefetch_related("windows")
 
     def get_readonly_fields(self, request: HttpRequest, obj: RateRule | None = None) -> list[str]:
-        return [] if obj is None else ["in_words", "name"]
+        return [] if obj is None else ["name"]
 
     def get_fieldsets(self, request: HttpRequest, obj: RateRule | None = None) -> Any:
         """A new rule is saved in shadow or enforced by its two buttons."""
         first, *others = super().get_fieldsets(request, obj)
         if obj is None:
-            return [(None, {"fields": ["name", "description"]}), *others, WHY_FIELDSET]
-        may_change = self.has_change_permission(request, obj)
-        fields = first[1]["fields"] if may_change else ["in_words", *first[1]["fields"]]  # else the preview has them
-        return [(first[0], {**first[1], "fields": fields}), *others, *([WHY_FIELDSET] if may_change else [])]
-
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        if db_field.name in BOUNDS:
-            low, high = BOUNDS[db_field.name]
-            return db_field.formfield(form_class=BoundedField, low=low, high=high)
-        return super().formfield_for_dbfield(db_field, request, **kwargs)
-
-    def changeform_view(
-        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        if request.method == "POST" and "_saveasnew" in request.POST and "name" not in request.POST:
-            return self._open_copy(request, extra_context)
-        return super().changeform_view(request, object_id, form_url, extra_context)
-
-    def _open_copy(self, request: HttpRequest, extra_context: Any) -> HttpResponse:
-        """The form of a new rule with what is typed; it has yet to get a name, which the form of a saved rule does not send."""
-        form = self.get_form(request, None)(request.POST)
-        address = reverse("admin:ratewindow_raterule_add")
-        return super().changeform_view(opening.copying(request, form), None, address, extra_context)
-
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        super().save_related(request, form, formsets, change)
-        rule = self.model.objects.get(pk=form.instance.pk)
-        if not change:
-            evidence.keep(request, rule)
-        with suppress(ValueError):  # an invalid row, written by raw SQL, is reported in the log
-            self._warn(request, rule_rows.freeze(rule))
-
-    def response_add(self, request: HttpRequest, obj: RateRule, post_url_continue: str | None = None) -> HttpResponse:
-        response = super().response_add(request, obj, post_url_continue)
-        messages.success(request, saved.from_now_on(request, obj))
-        return response
-
-    def _warn(self, request: HttpRequest, rule: Rule) -> None:
-        """Of a rule that limits nobody or refuses all, and of one that refuses staff, or would once it is enforced."""
-        for __, doubt in doubts([rule], coverage([rule])):
-            messages.warning(request, f"{doubt.text} {doubt.remedy}")
-        for found in lockout.lockouts([rule], request):
-            messages.warning(request, f"{found} {lockout.REMEDY} {lockout.way_out(rule.name)}")
-
-    @admin.display(description=_("in words"))
-    def in_words(self, rule: RateRule) -> str:
-        """The rule as it is saved; `rule` holds what was typed if the form has errors."""
-        said = [sentence(self.model.objects.get(pk=rule.pk))]
-        if problem := reading.problem_of(rule.name):
-            said.append(gettext("But it %s.") % problem)
-        return " ".join(said)
+            return [(None, {"fields": ["name", "description"]}), *others, *why_fieldsets()]
+        return [first, *others, *(why_fieldsets() if self.has_change_permission(request, obj) else [])]
 
     @admin.display(description=_("mode"), ordering="mode")
     def mode_badge(self, rule: RateRule) -> SafeString:
@@ -216,12 +185,9 @@ class RateRuleAdmin(PreviewedAdmin, AskingAdmin):
     def has_enforce_permission(self, request: HttpRequest) -> bool:
         return self.has_change_permission(request) and may_enforce(request)
 
-    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
-        return object_page(self, request, object_id)
-
     def get_form(self, request: HttpRequest, obj: RateRule | None = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change=change, **kwargs)
         return type(form.__name__, (form,), {"may_enforce": may_enforce(request), "request": request})
 
     def has_export_permission(self, request: HttpRequest) -> bool:
-        return may_export(self, request)
+        return request.user.has_perm("ratewindow.export_throttlestat")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from ratewindow.limiter.algorithms.base import MOST_UNIT_MS, Algorithm, Measure
+from ratewindow.limiter.algorithms import MOST_UNIT_MS, Algorithm, Measure
 from ratewindow.limiter.problem import translatable
 
 ALIGNMENTS_MS = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
@@ -105,7 +105,7 @@ def _seconds(window: Measure) -> tuple[int, int]:
     return (1000, 0) if window.aligned_to else (0, 0)
 
 
-ALGORITHM = Algorithm(
+FIXED_WINDOW = Algorithm(
     name="fixed_window",
     label=translatable("Fixed window"),
     help=translatable(

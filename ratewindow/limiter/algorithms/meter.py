@@ -6,7 +6,8 @@ limit is edited. By a raised one it has fallen since the newest charge, so that 
 by a lowered one it falls from the first hit under it on.
 """
 
-from ratewindow.limiter.algorithms.base import MOST_UNIT_MS, Measure
+from ratewindow.limiter.algorithms import MOST_UNIT_MS, Algorithm, Measure
+from ratewindow.limiter.problem import translatable
 
 State = tuple[int, int, int]
 
@@ -71,3 +72,31 @@ class Meter:
     def wait(self, cost: int) -> int:
         above = self.level + (cost - self.capacity) * self.period
         return self.newest - (-above // self.limit)  # rounded up
+
+
+TOKEN_BUCKET = Algorithm(
+    name="token_bucket",
+    label=translatable("Token bucket"),
+    help=translatable(
+        "Allows a burst at once (the limit, unless you say otherwise), refilled evenly at limit per period. "
+        "At worst burst + limit - 1 pass in one window."
+    ),
+    reading=Meter,
+    script="meter",
+    parameter=burst,
+    takes_what_is_left=True,
+    default_burst=lambda limit: max(1, limit),
+)
+LEAKY_BUCKET = Algorithm(
+    name="leaky_bucket",
+    label=translatable("Leaky bucket"),
+    help=translatable(
+        "Spaces requests evenly, period / limit apart; burst (1, unless you say otherwise) of them may come "
+        "at once. At worst burst + limit - 1 pass in one window."
+    ),
+    reading=Meter,
+    script="meter",
+    parameter=burst,
+    takes_what_is_left=True,
+    default_burst=lambda limit: 1,
+)

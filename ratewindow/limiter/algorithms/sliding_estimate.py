@@ -3,7 +3,7 @@
 Source: "How we built rate limiting capable of scaling to millions of domains", Cloudflare, 2017.
 """
 
-from ratewindow.limiter.algorithms.base import MOST_UNIT_MS, Algorithm, Measure
+from ratewindow.limiter.algorithms import MOST_UNIT_MS, Algorithm, Measure
 from ratewindow.limiter.problem import translatable
 
 
@@ -63,7 +63,7 @@ class SlidingEstimate:
         return self.start + 2 * self.period - min(self.period, free * self.period // self.current)
 
 
-ALGORITHM = Algorithm(
+SLIDING_ESTIMATE = Algorithm(
     name="sliding_estimate",
     label=translatable("Sliding estimate (two counters)"),
     help=translatable(

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 
-from ratewindow.limiter.algorithms.base import Algorithm, Measure
+from ratewindow.limiter.algorithms import Algorithm, Measure
 from ratewindow.limiter.problem import translatable
 
 MOST_KEPT = 999_999  # units at once, the newest: ten times the highest limit, so that those beyond decide nothing
@@ -119,10 +119,8 @@ class SlidingLog:
         self._follow(kept)
 
     def wait(self, cost: int) -> int:
-        return self._left(cost - self.room)
-
-    def _left(self, units: int) -> int:
         """When so many of the oldest units will have stopped counting."""
+        units = cost - self.room
         for time_ms, count in islice(self._kept.charges, self._gone, None) if self._kept is not None else ():
             units -= count
             if units <= 0:
@@ -130,16 +128,11 @@ class SlidingLog:
         return self.now
 
 
-def _period(window: Measure) -> int:
-    return window.period_ms
-
-
-ALGORITHM = Algorithm(
+SLIDING_LOG = Algorithm(
     name="sliding_log",
     label=translatable("Sliding log (exact)"),
     help=translatable("Never more than the limit in any window, to the millisecond. Ten bytes for each charge, up to the limit."),
     reading=SlidingLog,
     script="sliding_log",
-    lasts=_period,
     most_limit=100_000,
 )

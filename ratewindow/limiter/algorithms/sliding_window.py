@@ -9,7 +9,7 @@ many pass, and above that border a few are refused a little early.
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ratewindow.limiter.algorithms.base import MOST_UNIT_MS, Algorithm, Measure
+from ratewindow.limiter.algorithms import MOST_UNIT_MS, Algorithm, Measure
 from ratewindow.limiter.problem import translatable
 
 BYTES = 300  # for the times of one client
@@ -23,14 +23,10 @@ def width(window: Measure) -> int:
     return _width(window.period_ms, window.buckets or 1)
 
 
+@lru_cache(maxsize=256)
 def most_times(window: Measure) -> int:
     """Up to which limit the time of each unit is kept."""
-    return _most_times(window.period_ms, window.buckets or 1)
-
-
-@lru_cache(maxsize=256)
-def _most_times(period_ms: int, buckets: int) -> int:
-    return max(buckets, BYTES // _size(period_ms))
+    return max(window.buckets or 1, BYTES // _size(window.period_ms))
 
 
 def _width(period_ms: int, buckets: int) -> int:
@@ -145,10 +141,8 @@ class SlidingWindow:
         self._keep(kept)
 
     def wait(self, cost: int) -> int:
-        return self._left(cost - self.room)
-
-    def _left(self, units: int) -> int:
         """When so many of the oldest units will have stopped counting; a bucket leaves as a whole."""
+        units = cost - self.room
         for time, count in self.units:
             units -= count
             if units <= 0:
@@ -169,12 +163,7 @@ def _ends(window: Measure) -> tuple[int, int]:
     return (0, 0) if window.limit <= most_times(window) else (width(window), window.period_ms - 1)
 
 
-def _lasts(window: Measure) -> int:
-    """In a bucket a unit counts as if it had come in its last millisecond."""
-    return window.period_ms + (0 if window.limit <= most_times(window) else width(window) - 1)
-
-
-ALGORITHM = Algorithm(
+SLIDING_WINDOW = Algorithm(
     name="sliding_window",
     label=translatable("Sliding window (recommended)"),
     help=translatable(
@@ -186,7 +175,6 @@ ALGORITHM = Algorithm(
     script="sliding_window",
     parameter=_parameter,
     edges=_ends,
-    lasts=_lasts,
     default_buckets=60,
     most_buckets=1000,
 )

@@ -1,18 +1,57 @@
-"""Checks as a command for Redis: pure, and the same for sync and async."""
+"""Checks as a command for Redis: which script, made of which files of ``lua/``, with which words, and by whose clock. It is
+the same for sync and async, and calls nobody."""
 
+import hashlib
 import time
-from collections.abc import Callable
-from functools import lru_cache, partial
-from typing import Any, NamedTuple, get_args
+from collections.abc import Callable, Iterable
+from functools import cache, lru_cache, partial
+from importlib.resources import files
+from typing import Any, NamedTuple
 
-from ratewindow.limiter.redis.scripts import Script, script_for
-from ratewindow.limiter.redis.server_clock import HostMs
+from ratewindow.limiter.redis.faults import is_refusal, without_scripts
 from ratewindow.limiter.reply import length
 from ratewindow.limiter.types import Check, Refunds, TooManyWindows, What, bulk, check_number
 
 Words = list[str | int]
 
-_PACKED = {what: bulk(what) for what in get_args(What)}
+_PLACE = "--@ALGORITHMS@\n"
+SLACK_MS = 3_600_000  # how long states outlive a clock of the caller's that stands still
+_EXPIRES = ("'PX', ", "'PEXPIRE', key, ")  # behind these the scripts say in how many milliseconds a key goes
+
+
+class Script(NamedTuple):
+    source: str
+    sha: str
+    packed_sha: bytes  # in the protocol of Redis
+
+
+def script_for(name: str, checks: Iterable[Check], own_clock: bool = False) -> Script:
+    """``decide`` or ``refund`` with what these checks need, and no more: making a function costs the server time.
+
+    That is their algorithms, and of these the rare functions only to give units back or to count a refused request. With
+    a clock of the caller's own, which the server's need not follow, every key stays `SLACK_MS` longer.
+    """
+    checks = list(checks)
+    algorithms = frozenset(window.script for check in checks for window in check.windows)
+    return _join(name, algorithms, name == "refund" or any(check.counts_refused for check in checks), own_clock)
+
+
+@cache
+def _join(name: str, algorithms: frozenset[str], rare: bool, own_clock: bool) -> Script:
+    folders = ("algorithms", "rare") if rare else ("algorithms",)
+    parts = "".join(_read(f"{folder}/{each}.lua") for each in sorted(algorithms) for folder in folders)
+    source = _read(f"{name}.lua").replace(_PLACE, parts)
+    for expires in _EXPIRES if own_clock else ():
+        source = source.replace(expires, f"{expires}{SLACK_MS} + ")
+    sha = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
+    return Script(source, sha, bulk(sha))
+
+
+def _read(name: str) -> str:
+    """A file of ``lua/``: of the installed package, or of the checkout that the package runs from."""
+    package = files("ratewindow")
+    packaged = package.joinpath("lua", name)
+    return (packaged if packaged.is_file() else package.joinpath("..", "lua", name)).read_text("utf-8")
 
 
 class Call(NamedTuple):
@@ -33,6 +72,36 @@ class Call(NamedTuple):
 
     def in_full(self) -> Words:
         return ["EVAL", self.script.source, *self.words]
+
+
+class HostMs(int):
+    """Milliseconds by this host's clock. It goes on as the server's does, so that keys may expire as ever."""
+
+
+class ServerClock:
+    """Whether a server lets scripts read its clock. Some do not (ElastiCache Serverless): there each host's own decides.
+
+    The first script that is refused tells. It has charged nothing, since it reads the clock before all else.
+    """
+
+    PROBE = ("EVAL", "redis.call('TIME') return {1}", 0)
+
+    def __init__(self) -> None:
+        self.is_hosts = self.is_known = False
+
+    def timed(self, call: Call) -> Call:
+        """The call itself or, where the host's clock decides, the same at its time."""
+        return call.at(HostMs(time.time_ns() // 1_000_000)) if self.is_hosts and call.at else call
+
+    def may_be_refused(self, error: object) -> bool:
+        """Whether an answer may mean that; as long as it is not known, `PROBE` finds out."""
+        return is_refusal(error) and (self.is_hosts or not self.is_known)
+
+    def learn(self, answer: Any) -> None:
+        """From what the server answers to `PROBE`, or the error."""
+        is_refused = is_refusal(answer) and without_scripts(answer) is None
+        if is_refused or not isinstance(answer, Exception):
+            self.is_known, self.is_hosts = True, is_refused
 
 
 def packed(words: Words) -> bytes:
@@ -96,7 +165,7 @@ def packed_decide(checks: list[Check], what: What, now_ms: int | None) -> tuple[
     if now_ms is not None:
         return None
     if len(checks) == 1:
-        _, windows, keys, cost, enforce, counts_refused, penalty_ms, lock, only_looks, _, _ = checks[0]
+        _, windows, keys, cost, enforce, counts_refused, penalty_ms, lock, only_looks, _ = checks[0]
         around = _around(what, windows, cost, enforce, counts_refused, penalty_ms, only_looks)
         if penalty_ms:
             keys = (lock, *keys)
@@ -127,7 +196,7 @@ def _around(what: What, *shapes: Any) -> tuple[bytes, bytes, int] | None:
         windows, cost, enforce, counts_refused, penalty_ms, only_looks = shapes[at : at + 6]
         checks.append(Check("", windows, ("",) * len(windows), cost, enforce, counts_refused, penalty_ms, "", only_looks))
     is_usual = _is_usual(checks, what)
-    behind, count = ([], 3) if is_usual else ([_PACKED[what]], 4)
+    behind, count = ([], 3) if is_usual else ([bulk(what)], 4)
     for check in checks:
         head = [] if is_usual else _head(check)
         behind += map(bulk, head)

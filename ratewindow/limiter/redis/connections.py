@@ -1,17 +1,30 @@
-"""The connections of this process's threads to one server, and a call over one of them."""
+"""The connections of this process's threads to one server, and a call over one of them: a packed command goes out, whole
+numbers come back."""
 
 import os
 from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any, TypeVar
 
-from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
+from redis import cluster
+from redis.connection import DefaultParser
+from redis.exceptions import (
+    ConnectionError as RedisConnectionError,
+    NoScriptError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TimeoutError as RedisTimeoutError,
+)
+from redis.utils import HIREDIS_AVAILABLE
 
-from ratewindow.limiter.redis.commands import Call, Words, packed
-from ratewindow.limiter.redis.exchange import exchange
-from ratewindow.limiter.redis.faults import BadReply, numbers
-from ratewindow.limiter.redis.server_clock import ServerClock, without_scripts
-from ratewindow.limiter.redis.thread_deadline import limit_of, running, shortened, still_limited, untimed
+from ratewindow.limiter.redis import insides
+from ratewindow.limiter.redis.commands import Call, ServerClock, Words, packed
+from ratewindow.limiter.redis.faults import BadReply, numbers, without_scripts
+from ratewindow.limiter.redis.thread_deadline import limit_of, limited, running, shortened, untimed
+
+if HIREDIS_AVAILABLE:
+    import hiredis
 
 Answer = TypeVar("Answer")
 
@@ -19,6 +32,12 @@ IDLE_S = 0.1  # a connection that rested longer is looked at before it is used: 
 UNUSED_S = 30.0  # a connection that no thread has needed for so long is closed
 
 _ASKING = packed(["ASKING"])
+_PLAIN = (2, "2")  # version 3 of the protocol lets a server send messages in between, which redis-py's parser sorts out
+_MOST_BYTES = 65_536  # of one reading
+_SHORT_BYTES = 80  # as that of one window: it is split sooner than hiredis has made a reader
+_PARSER: Any = getattr(cluster, "ClusterParser", DefaultParser)  # before redis-py 6 a cluster's errors were known to its own
+_ERRORS = _PARSER(socket_read_size=1)
+_HEADS = {b"*%d" % count: count for count in range(1, 257)}
 
 
 class Server:
@@ -43,27 +62,25 @@ class Server:
         try:
             connection, used_s = self._idle.pop()
         except IndexError:
-            return self._carefully(lambda connection: _numbers(connection, command, parts))
+            return self._carefully(lambda connection: exchange(connection, command, parts))
         if now_s - used_s > IDLE_S or self._pid != os.getpid() or running.until_s:  # the last: some of the time is gone
             self._idle.append((connection, used_s))
-            return self._carefully(lambda connection: _numbers(connection, command, parts))
+            return self._carefully(lambda connection: exchange(connection, command, parts))
         try:
-            reply = exchange(connection, command)
-            if len(reply) != parts:
-                raise BadReply(f"{len(reply)} numbers where {parts} belong")
+            reply = exchange(connection, command, parts)
         except BaseException as error:
             self._failed(connection, now_s, error)
             raise
         self._idle.append((connection, now_s))
         if now_s > self._tidy_s:
-            self._tidy(now_s)
+            self.close_unused(now_s)
         return reply
 
     def call(self, call: Call, asking: bool = False, since_s: float | None = None) -> list[int]:
         """The numbers that a script answers. A slot on its way to this server must be `asking` for."""
 
         def ask(words: Words) -> list[int]:
-            return self._carefully(lambda connection: _numbers(connection, packed(words), call.parts, asking))
+            return self._carefully(lambda connection: exchange(connection, packed(words), call.parts), asking)
 
         def ask_twice(call: Call) -> list[int]:
             try:
@@ -71,7 +88,7 @@ class Server:
             except NoScriptError:  # a server that was restarted, or whose scripts were flushed
                 return ask(call.in_full())
 
-        with still_limited(self.limit_s, since_s):
+        with limited(self.limit_s, since_s):
             timed = self.clock.timed(call)
             try:
                 return ask_twice(timed)
@@ -103,7 +120,7 @@ class Server:
             raise
 
         def end() -> list[int]:
-            return self._over(connection, now_s, lambda connection: numbers(_read(connection), call.parts))
+            return self._over(connection, now_s, lambda connection: numbers(_read(connection), call.parts), asking=False)
 
         return end
 
@@ -111,52 +128,49 @@ class Server:
         """What the server answers to any other command."""
 
         def ask(connection: Any) -> Any:
-            if asking:
-                _ask_for_slot(connection)
             connection.send_packed_command([packed(list(words))], check_health=False)
             return _read(connection)
 
-        return self._carefully(ask)
+        return self._carefully(ask, asking)
 
     def close(self) -> None:
         """Close the connections; the next call opens a new one."""
         while self._idle:
             self._idle.pop()[0].disconnect()
 
-    def close_unused(self, unused_s: float) -> None:
-        """Close connections that no thread has needed for so long, but one: a crowd needs many, and then goes."""
+    def close_unused(self, now_s: float) -> None:
+        """Now and then, close connections that no thread has needed for long, but one: a crowd needs many, and then goes."""
+        self._tidy_s = now_s + UNUSED_S
         while len(self._idle) > 1 and self._pid == os.getpid():
             try:
                 connection, used_s = self._idle.pop(0)  # the one that rested longest, since calls take the last
             except IndexError:
                 return
-            if monotonic() - used_s <= unused_s:
+            if now_s - used_s <= UNUSED_S:
                 self._idle.insert(0, (connection, used_s))
                 return
             connection.disconnect()
 
-    def _carefully(self, ask: Callable[[Any], Answer]) -> Answer:
+    def _carefully(self, ask: Callable[[Any], Answer], asking: bool = False) -> Answer:
         """What `ask` finds on a connection that may first have to be opened, all within what is left of the limit."""
         now_s = monotonic()
-        with still_limited(self.limit_s):
-            return self._over(self._connection(now_s), now_s, ask)
+        with limited(self.limit_s):
+            return self._over(self._connection(now_s), now_s, ask, asking)
 
-    def _over(self, connection: Any, now_s: float, ask: Callable[[Any], Answer]) -> Answer:
+    def _over(self, connection: Any, now_s: float, ask: Callable[[Any], Answer], asking: bool) -> Answer:
         try:
             with shortened(connection):
+                if asking:
+                    connection.send_packed_command([_ASKING], check_health=False)
+                    connection.read_response()
                 reply = ask(connection)
         except BaseException as error:
             self._failed(connection, now_s, error)
             raise
         self._idle.append((connection, now_s))
         if now_s > self._tidy_s:
-            self._tidy(now_s)
+            self.close_unused(now_s)
         return reply
-
-    def _tidy(self, now_s: float) -> None:
-        """Now and then, for programs that have nobody else to do it."""
-        self._tidy_s = now_s + UNUSED_S
-        self.close_unused(UNUSED_S)
 
     def _failed(self, connection: Any, now_s: float, error: BaseException) -> None:
         """An error that the server answered leaves nothing on the line. After any other an answer may still come, and
@@ -201,18 +215,79 @@ def _options(of_client: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "protocol": 2}
 
 
-def _numbers(connection: Any, command: bytes, parts: int, asking: bool = False) -> list[int]:
-    if asking:
-        _ask_for_slot(connection)
-    reply = exchange(connection, command)
-    if len(reply) != parts:
-        raise BadReply(f"{len(reply)} numbers where {parts} belong")
-    return reply
+def exchange(connection: Any, command: bytes, parts: int) -> list[int]:
+    """The numbers, so many `parts`, that are answered to a packed command, or an exception as redis-py has them. After any
+    but a ResponseError more may come that belongs to this command: the connection must not be used again.
+
+    What a client and its parser do around that takes longer than the server's decision. Here the command is handed to the
+    socket, and the reply, an array of whole numbers or an error, is usually one reading, and read at once.
+    """
+    socket: Any = getattr(connection, insides.SOCKET, None)
+    receive = getattr(socket, "recv", None)  # fakeredis has none
+    if receive is None or connection.protocol not in _PLAIN:
+        connection.send_packed_command([command], check_health=False)
+        return numbers(_read(connection), parts)
+    try:
+        asked_s = monotonic()
+        socket.sendall(command)
+        answer = receive(_MOST_BYTES)
+        if len(answer) > _SHORT_BYTES and (reply := _parsed(answer, parts)) is not None:
+            return reply
+        head, *lines = answer.split(b"\r\n:")
+        if _HEADS.get(head) == len(lines) == parts and answer.endswith(b"\r\n"):
+            return list(map(int, lines))
+        return numbers(_unusual(socket, answer, asked_s), parts)
+    except TimeoutError:
+        raise RedisTimeoutError("Timeout on the way to Redis and back") from None
+    except OSError as error:
+        raise RedisConnectionError(f"Error on the way to Redis and back: {error}") from error
+    except ValueError:
+        raise BadReply(f"no answer to our question: {answer[:40]!r}") from None
 
 
-def _ask_for_slot(connection: Any) -> None:
-    connection.send_packed_command([_ASKING], check_health=False)
-    connection.read_response()
+def _parsed(answer: bytes, parts: int) -> list[int] | None:
+    """The numbers of an answer that is one whole array of so many, and nothing else, in half the time of a split."""
+    if not HIREDIS_AVAILABLE:
+        return None
+    reader = hiredis.Reader()  # a new one: it holds nothing of another answer
+    reader.feed(answer)
+    try:
+        reply = reader.gets()
+    except hiredis.ProtocolError:
+        return None
+    # Every line but the first has a number of the array, and nothing comes behind.
+    is_ours = answer.count(b"\r\n") - 1 == answer.count(b"\r\n:") == parts and answer.endswith(b"\r\n")
+    return reply if is_ours and type(reply) is list and len(reply) == parts else None
+
+
+def _unusual(socket: Any, answer: bytes, asked_s: float) -> Any:
+    """An error, or a reply in pieces: all of them within the time that one may take, however small they are."""
+    timeout_s = socket.gettimeout()
+    try:
+        while (reply := _whole(answer)) is None:
+            if timeout_s is not None:
+                socket.settimeout(max(0.001, asked_s + timeout_s - monotonic()))
+            more = socket.recv(_MOST_BYTES)
+            if not more:
+                raise RedisConnectionError("Connection closed by server.")
+            answer += more
+        return reply
+    finally:
+        socket.settimeout(timeout_s)
+
+
+def _whole(answer: bytes) -> list[Any] | None:
+    """The reply, once all of it has come; ValueError when it cannot be one of ours."""
+    head, *lines = answer.split(b"\r\n")
+    if head[:1] == b"-":
+        if lines:
+            raise _ERRORS.parse_error(head[1:].decode(errors="replace"))
+        return None
+    if head[:1] not in (b"*", b"") or len(lines) > int(head[1:] or 0) + 1:
+        raise ValueError
+    if len(lines) <= int(head[1:] or 0) or lines[-1]:
+        return None
+    return [int(line[1:]) if line[:1] == b":" else line for line in lines[:-1]]
 
 
 def _read(connection: Any) -> Any:

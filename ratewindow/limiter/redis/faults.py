@@ -2,7 +2,7 @@
 
 import re
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 from redis import exceptions
 from redis.asyncio.sentinel import MasterNotFoundError as AsyncMasterNotFoundError
@@ -30,6 +30,10 @@ class BadReply(exceptions.RedisError):
     """An answer that cannot be one: not of the protocol, nil, too short. The rest of that connection cannot be trusted."""
 
 
+class NoScripts(exceptions.ResponseError):
+    """The server runs no Lua."""
+
+
 class ServerAway(exceptions.ConnectionError):
     """One server of a cluster failed, or was not called since it is known to be away; the others are not concerned.
 
@@ -41,27 +45,18 @@ class ServerAway(exceptions.ConnectionError):
         self.server, self.fault = server, fault
 
 
-class Watch(Protocol):
-    """Remembers which servers of a cluster are away, and probes whether they are back."""
+class Watch:
+    """Remembers which servers of a cluster are away, and probes whether they are back. This one calls every server, whatever
+    happened."""
 
     def away(self, server: str) -> str | None:
         """The class of the fault for which this server is not to be called; None: call it."""
 
-    def failed(self, server: str, error: BaseException) -> None: ...
-    def succeeded(self, server: str) -> None: ...
-
-
-class Unwatched:
-    """Every server is called, whatever happened."""
-
-    def away(self, server: str) -> str | None:
-        return None
-
     def failed(self, server: str, error: BaseException) -> None:
-        pass
+        """A call of this server has failed."""
 
     def succeeded(self, server: str) -> None:
-        pass
+        """A call of this server was answered."""
 
 
 def numbers(reply: Any, parts: int) -> list[int]:
@@ -175,3 +170,20 @@ def _name(error: BaseException) -> str:
             return _BY_WORD[found[1]]
         return "script" if _OF_A_SCRIPT.search(said) else "error"
     return "connection" if isinstance(error, exceptions.RedisError | OSError) else "internal"
+
+
+def is_refusal(answer: object) -> bool:
+    """Whether a server does not offer something, such as its clock to a script."""
+    return isinstance(answer, exceptions.ResponseError) and of(answer).name == "unsupported"
+
+
+_NO_EVAL = re.compile(r"unknown command\W*eval", re.IGNORECASE)
+
+
+def without_scripts(error: object) -> NoScripts | None:
+    """The error of a server without Lua in clear words; None where it is another."""
+    if not isinstance(error, exceptions.ResponseError) or not _NO_EVAL.search(str(error)):
+        return None
+    return NoScripts(
+        f"this server runs no Lua scripts, and every decision is one: take a Redis or Valkey that does ({error!s:.100})"
+    )

@@ -1,7 +1,7 @@
 """The names of redis-py that are not public, all that are used: each with its reason, and with what is done without it.
 
-`thread_deadline` and `tls` also override methods by which connections connect. Where redis-py does not call them, every step
-of connecting has its own timeout, and nothing ends a login to a server that sends a byte now and then.
+`thread_deadline` also overrides methods by which connections connect, and so does `ratewindow.store.clients`. Where redis-py does
+not call them, every step of connecting has its own timeout, and nothing ends a login to a server that sends a byte now and then.
 `RATEWINDOW_PUBLIC_WAY=1` makes the tests of the limiter hide all of this.
 """
 
@@ -16,7 +16,6 @@ SOCKET = "_sock"
 _READER = "_reader"  # of a connection of asyncio, its stream
 _FREE = "_free"  # of a server in a cluster's client before redis-py 6.2, the connections that rest
 _IS_NEW = "_initialize"  # of a cluster's client on asyncio, whether it is still to ask for the map of slots
-_FORCED_IP = "_force_master_ip"  # of a Sentinel's manager, the address that stands for every master's
 
 
 async def has_ended(connection: Any) -> bool:
@@ -47,8 +46,3 @@ async def read_slots(client: Any) -> None:
     else:
         await client.initialize()  # nothing but the first time
         await client.nodes_manager.initialize()
-
-
-def forced_master_ip(manager: Any) -> str | None:
-    """The address that stands for every master's; an option of newer versions that is kept under no public name."""
-    return getattr(manager, _FORCED_IP, None)

@@ -1,18 +1,28 @@
-"""Calls that wait at the same moment share one pipeline and one connection: asyncio's share of speed."""
+"""Calls on an event loop: those that wait at the same moment share one pipeline and one connection, and the loop's own lag
+does not use up their time.
+
+A view that blocks the loop is no fault of a server: a timer that fires late for it must not end a wait whose
+answer has come meanwhile, or could not even be asked for. So the time runs in slices, each of which is counted
+once however late it ends, and after the last one the loop may turn a few times more.
+"""
 
 import asyncio
 import inspect
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, NamedTuple, TypeVar
 
-from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError, TimeoutError as RedisTimeoutError
 
-from ratewindow.limiter.redis.commands import Call, Words
-from ratewindow.limiter.redis.faults import BadReply, numbers
-from ratewindow.limiter.redis.loop_deadline import time_limit
-from ratewindow.limiter.redis.server_clock import ServerClock, is_refusal, without_scripts
+from ratewindow.limiter.redis.commands import Call, ServerClock, Words
+from ratewindow.limiter.redis.faults import BadReply, is_refusal, numbers, without_scripts
+
+Reply = TypeVar("Reply")
+
+SLICES = 4
+# From bytes that have arrived to a future that has its result, an answer passes through this many turns
+# of the loop: the socket, the stream, the sender, with some to spare.
+GRACE_TURNS = 8
 
 
 class Waiting(NamedTuple):
@@ -72,17 +82,14 @@ class Pipelined:
         """Send this with the next pipeline."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._enter(loop)
+            if self._loop is not None and self._loop.is_closed():  # whoever waited in it waits no more
+                self._waiting, self._sender, self._is_new_loop = [], None, True
+            self._loop = loop
         if not self._waiting:
             self._since_s = loop.time()
         self._waiting.append(waiting)
         if self._sender is None:
             self._sender = loop.create_task(self._send())
-
-    def _enter(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._loop is not None and self._loop.is_closed():  # whoever waited in it waits no more
-            self._waiting, self._sender, self._is_new_loop = [], None, True
-        self._loop = loop
 
     async def _begin_anew(self) -> None:
         """What was opened in a loop that has ended cannot be used in another, nor be closed as it should."""
@@ -195,3 +202,50 @@ def _give_up(batch: list[Waiting]) -> None:
     for waiting in batch:
         if not waiting.answer.done() and not waiting.answer.get_loop().is_closed():
             waiting.answer.cancel()
+
+
+async def within(timeout_s: float, answer: "asyncio.Future[Reply]") -> Reply:
+    """The answer, or TimeoutError after so many seconds in which the loop was free."""
+
+    def expire() -> None:
+        if not answer.done():
+            answer.set_exception(TimeoutError("no answer within the time limit"))
+
+    timer = _Timer(timeout_s, expire)
+    try:
+        return await answer
+    finally:
+        timer.cancel()
+
+
+@asynccontextmanager
+async def time_limit(timeout_s: float | None) -> AsyncIterator[None]:
+    """TimeoutError after so many seconds in which the loop was free, whatever is awaited in it; None is no limit."""
+    if timeout_s is None:
+        yield
+        return
+    async with asyncio.timeout(None) as limit:
+        timer = _Timer(timeout_s, lambda: limit.reschedule(0.0))
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+
+class _Timer:
+    def __init__(self, timeout_s: float, expire: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._expire = expire
+        self._slice_s = timeout_s / SLICES
+        self._handle: asyncio.Handle = self._loop.call_later(self._slice_s, self._pass, SLICES - 1, GRACE_TURNS)
+
+    def cancel(self) -> None:
+        self._handle.cancel()
+
+    def _pass(self, slices: int, turns: int) -> None:
+        if slices:
+            self._handle = self._loop.call_later(self._slice_s, self._pass, slices - 1, turns)
+        elif turns:
+            self._handle = self._loop.call_soon(self._pass, 0, turns - 1)
+        else:
+            self._expire()

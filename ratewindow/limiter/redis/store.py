@@ -1,25 +1,66 @@
-"""The stores on a Redis server: one call decides a request, whatever it meets."""
+"""The stores on a Redis server, where one call decides a request, whatever it meets; and which store a client is for."""
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import Any
 
+import redis.asyncio
 from redis.exceptions import NoScriptError, ResponseError
 
-from ratewindow.limiter.redis.client_kinds import expect
 from ratewindow.limiter.redis.commands import decide_call, packed_decide, refund_call
 from ratewindow.limiter.redis.connections import Server
-from ratewindow.limiter.redis.loop_deadline import time_limit
-from ratewindow.limiter.redis.pipeline import Pipelined
+from ratewindow.limiter.redis.faults import Watch
+from ratewindow.limiter.redis.pipeline import Pipelined, time_limit
 from ratewindow.limiter.reply import Reply, length, parse
 from ratewindow.limiter.types import Check, Refunds, What
 
-if TYPE_CHECKING:
-    import asyncio
+AnyClient = redis.Redis | redis.RedisCluster | redis.asyncio.Redis | redis.asyncio.RedisCluster
 
-    import redis
-    import redis.asyncio
+_MAKING = {
+    "RedisStore": "RedisStore(redis.Redis.from_url(url))",
+    "AsyncRedisStore": "AsyncRedisStore(redis.asyncio.Redis.from_url(url))",
+    "ClusterStore": "ClusterStore(redis.RedisCluster.from_url(url))",
+    "AsyncClusterStore": "AsyncClusterStore(redis.asyncio.RedisCluster.from_url(url))",
+}
+
+
+def store_name(client: Any) -> str | None:
+    """The name of the store for this client; None for anything but a client."""
+    asynchronous = "Async" if isinstance(client, redis.asyncio.Redis | redis.asyncio.RedisCluster) else ""
+    if hasattr(client, "nodes_manager"):
+        return f"{asynchronous}ClusterStore"
+    return f"{asynchronous}RedisStore" if hasattr(client, "connection_pool") else None
+
+
+def expect(client: Any, store: str) -> None:
+    """TypeError, which says what to write instead, unless this is a client for the store of that name.
+
+    It names only the type of the value, whose address may contain a password.
+    """
+    right, kind = store_name(client), type(client)
+    if right is None:
+        raise TypeError(f"{kind.__name__} is not a client of redis-py: write {_MAKING[store]}")
+    if right != store:
+        raise TypeError(f"{kind.__module__}.{kind.__name__} is not a client for {store}: give it to {right}")
+
+
+def store_of(given: Any, limit_s: float | None = None, watch: Watch | None = None) -> Any:
+    """A store as it is, and a client as the store that calls it; TypeError for anything else.
+
+    A client of one server that is not asynchronous has the limit in its own connections.
+    """
+    if hasattr(given, "run") and not isinstance(given, type):
+        return given
+    name = store_name(given)
+    if name is None:
+        kind = given.__name__ if isinstance(given, type) else type(given).__name__
+        raise TypeError(f"{kind} is not a store: give MemoryStore(), or a client of redis-py or its store, as RedisStore(client)")
+    if "Cluster" in name:  # whose stores are imported where there is one
+        return getattr(import_module("ratewindow.limiter"), name)(given, limit_s, watch)
+    return AsyncRedisStore(given, limit_s) if name == "AsyncRedisStore" else RedisStore(given)
 
 
 class RedisStore:
@@ -34,7 +75,7 @@ class RedisStore:
 
     is_async = False
 
-    def __init__(self, client: "redis.Redis") -> None:
+    def __init__(self, client: redis.Redis) -> None:
         expect(client, "RedisStore")
         self._client = client
         self._server = Server(client.connection_pool)
@@ -64,10 +105,6 @@ class RedisStore:
         """Close the store's connections; the next call opens a new one."""
         self._server.close()
 
-    def close_unused(self, unused_s: float) -> None:
-        """Close connections that no thread has needed for so long, but one."""
-        self._server.close_unused(unused_s)
-
     def __del__(self) -> None:
         if hasattr(self, "_server"):
             self.close()  # the client that was given does not know of them
@@ -84,7 +121,7 @@ class AsyncRedisStore:
 
     is_async = True
 
-    def __init__(self, client: "redis.asyncio.Redis", limit_s: float | None = None) -> None:
+    def __init__(self, client: redis.asyncio.Redis, limit_s: float | None = None) -> None:
         expect(client, "AsyncRedisStore")
         self._pipelined = Pipelined(client.connection_pool, limit_s)
         self.clock = self._pipelined.clock

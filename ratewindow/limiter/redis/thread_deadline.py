@@ -4,18 +4,27 @@ A socket's own timeout starts again with every part of a reply, and a connection
 for in several steps, with Sentinels in several places. So the limit is the thread's: while one is running,
 every connection of a `timed` class waits no longer than is left of it. A call over a connection that rests
 needs none of this: its socket's timeout is its limit.
+
+What a TLS handshake begins with is read from files once for all connections with the same options: redis-py reads the
+authorities again for each connection, which may take as long as a whole decision.
 """
 
+import os
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from time import monotonic
 from typing import Any
 
 from ratewindow.limiter.redis import insides
-from ratewindow.limiter.redis.tls import context_for
 
+_FILES = ("keyfile", "certfile", "ca_certs", "ca_path")
+_OTHERS = (
+    "certificate_password ca_data cert_reqs check_hostname ssl_min_version ssl_ciphers"
+    " ssl_include_verify_flags ssl_exclude_verify_flags"
+).split()
 LATE_S = 0.001  # a reply that came while this thread was not let run is taken, though the time is over
 
 
@@ -29,22 +38,16 @@ running = _Running()
 
 @contextmanager
 def limited(timeout_s: float | None, since_s: float | None = None) -> Iterator[None]:
-    """All that happens on timed connections of this thread within takes so long together, or less; None is no limit."""
+    """All that happens on timed connections of this thread within takes so long together, or less; None is no limit. One that is
+    running already holds."""
+    if running.until_s:
+        yield
+        return
     running.until_s = (since_s or monotonic()) + timeout_s if timeout_s else 0.0
     try:
         yield
     finally:
         running.until_s = 0.0
-
-
-@contextmanager
-def still_limited(timeout_s: float | None, since_s: float | None = None) -> Iterator[None]:
-    """`limited`, unless a limit is running already: then that one holds."""
-    if running.until_s:
-        yield
-    else:
-        with limited(timeout_s, since_s):
-            yield
 
 
 @contextmanager
@@ -176,3 +179,41 @@ def limit_of(pool: Any) -> float | None:
         timeout_s: float | None = pool.connection_kwargs.get("socket_timeout")
         return timeout_s
     return None
+
+
+def context_for(connection: Any) -> ssl.SSLContext | None:
+    """For a connection of redis-py; None where it must do the handshake itself, since it asks about certificates."""
+    if connection.ssl_validate_ocsp or connection.ssl_validate_ocsp_stapled:
+        return None
+    options = {name: getattr(connection, name, None) for name in (*_FILES, *_OTHERS)}
+    as_keys = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    return _made(tuple(_changed_at(options[name]) for name in _FILES), **as_keys)
+
+
+def _changed_at(path: str | None) -> int | None:
+    """A certificate that is renewed is a new file under the old name."""
+    try:
+        return os.stat(path).st_mtime_ns if path else None
+    except OSError:
+        return None  # reading it says what is wrong
+
+
+@lru_cache(maxsize=20)
+def _made(changed_at: tuple[int | None, ...], **options: Any) -> ssl.SSLContext:
+    """As redis-py makes one."""
+    context = ssl.create_default_context()
+    context.check_hostname = options["check_hostname"]
+    context.verify_mode = options["cert_reqs"]
+    for flag in options["ssl_include_verify_flags"] or ():
+        context.verify_flags |= flag
+    for flag in options["ssl_exclude_verify_flags"] or ():
+        context.verify_flags &= ~flag
+    if options["certfile"] or options["keyfile"]:
+        context.load_cert_chain(options["certfile"], options["keyfile"], options["certificate_password"])
+    if options["ca_certs"] or options["ca_path"] or options["ca_data"]:
+        context.load_verify_locations(options["ca_certs"], options["ca_path"], options["ca_data"])
+    if options["ssl_min_version"] is not None:
+        context.minimum_version = options["ssl_min_version"]
+    if options["ssl_ciphers"]:
+        context.set_ciphers(options["ssl_ciphers"])
+    return context

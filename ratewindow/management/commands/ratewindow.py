@@ -1,63 +1,32 @@
-"""``manage.py ratewindow``, with a module for each subcommand, or an object with the same names."""
+"""``manage.py ratewindow``: a `Subcommand` for each of the core's, and a module with the same names for each of a room's."""
 
-from typing import Any
+from functools import partial
+from pkgutil import resolve_name
+from typing import Any, NoReturn
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser, no_translations
+from django.db import DatabaseError
+from redis.exceptions import RedisError
 
-from ratewindow.conf.in_escapes import in_escapes
-from ratewindow.management.safe_output import SafeOutput
-from ratewindow.management.subcommands import (
-    alerts,
-    apply,
-    backtest,
-    check,
-    clean,
-    collect,
-    explain,
-    export,
-    history,
-    import_,
-    mode,
-    off,
-    on,
-    release,
-    replay,
-    report,
-    restore,
-    rules,
-    show,
-    subject,
-    suggest,
-)
-from ratewindow.management.subcommands.block_and_allow import ALLOW, BLOCK
-from ratewindow.management.subcommands.off import who
+from ratewindow import rooms
+from ratewindow.conf.in_words import in_escapes
+from ratewindow.limiter.problem import Problem
+from ratewindow.management.subcommand import SafeOutput
+from ratewindow.management.subcommands.clients import ALLOW, BLOCK, RELEASE, SHOW
+from ratewindow.management.subcommands.limiting import CHECK, CLEAN, COLLECT, OFF, ON, who
+from ratewindow.management.subcommands.rules import MODE, RULES, SUGGEST
 from ratewindow.models import origin
+from ratewindow.store.shared_prefix import SharedPrefix
 
-SUBCOMMANDS: tuple[Any, ...] = (
-    check,
-    rules,
-    suggest,
-    mode,
-    BLOCK,
-    ALLOW,
-    explain,
-    show,
-    release,
-    off,
-    on,
-    export,
-    import_,
-    apply,
-    history,
-    restore,
-    collect,
-    alerts,
-    report,
-    clean,
-    subject,
-    backtest,
-    replay,
-)
+PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError, SharedPrefix, Problem)  # reported without a traceback
+
+OF_THE_CORE: tuple[Any, ...] = (CHECK, RULES, SUGGEST, MODE, BLOCK, ALLOW, SHOW, RELEASE, OFF, ON, COLLECT, CLEAN)
+
+
+def subcommands() -> list[Any]:
+    """The core's, and those of the rooms that the site has installed."""
+    return [*OF_THE_CORE, *(resolve_name(path) for room in rooms.installed() for path in room.subcommands.values())]
 
 
 class Command(BaseCommand):
@@ -66,21 +35,31 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
-        for module in SUBCOMMANDS:
+        for module in subcommands():
             subparser = subparsers.add_parser(
                 module.NAME, aliases=_aliases(module), help=module.HELP.partition(". ")[0].rstrip("."), description=module.HELP
             )
             module.add_arguments(subparser)
+        for room in (room for room, is_installed in rooms.known() if not is_installed):
+            for name in room.subcommands:
+                parser_of_absent = subparsers.add_parser(name, help=f"needs {room.name}")
+                parser_of_absent.parse_known_args = partial(_say_how_to_install, room.name, name)  # type: ignore[method-assign]
 
     @no_translations
     def handle(self, *args: Any, subcommand: str, **options: Any) -> None:
-        module = next(module for module in SUBCOMMANDS if subcommand in (module.NAME, *_aliases(module)))
-        reason = options.get("reason") or ""
-        with origin.edits(f"command {module.NAME}", by=who(), reason=reason):
+        module = next(module for module in subcommands() if subcommand in (module.NAME, *_aliases(module)))
+        with origin.edits(f"command {module.NAME}", by=who(), reason=options.get("reason") or ""):
             try:
                 module.run(options, SafeOutput(self.stdout))
             except CommandError as error:
                 raise CommandError(in_escapes(str(error)), returncode=error.returncode) from error.__cause__
+            except PROBLEMS as error:
+                hint = ". Has manage.py migrate been run?" if isinstance(error, DatabaseError) else ""
+                raise CommandError(in_escapes(f"{error}{hint}")) from None
+
+
+def _say_how_to_install(room: str, subcommand: str, *_: Any) -> NoReturn:
+    raise CommandError(f'"{subcommand}" needs one more app. Write in settings.py: INSTALLED_APPS += ["{room}"]')
 
 
 def _aliases(module: Any) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-// In the forms of blocks and exemptions: shows the rate and the end only where the choice needs them.
+// In the forms of blocks and exemptions: shows the rate only where the choice needs it.
 "use strict";
 document.addEventListener("DOMContentLoaded", () => {
     const value = (form, name) => {
@@ -11,12 +11,11 @@ document.addEventListener("DOMContentLoaded", () => {
     };
     for (const form of document.querySelectorAll(".rw-block-form form, #override_form")) {
         const fit = () => {
-            show(form, "rate", value(form, form.elements.what ? "what" : "action") === "rate");
-            if (form.elements.lasts?.tagName === "SELECT") show(form, "expires_at", value(form, "lasts") === "until");
+            show(form, "rate", value(form, "action") === "rate");
         };
         form.addEventListener("change", fit);
         fit();
     }
     const short = document.querySelector(".rw-block-form");
-    if (short && matchMedia("(max-width: 767px)").matches && !short.querySelector(".errorlist, .errornote")) short.open = false;
+    if (short && matchMedia("(max-width: 767px)").matches) short.open = false;
 });

@@ -2,7 +2,7 @@
 "use strict";
 {
     const shown = [...document.querySelectorAll(".rw-preview")];
-    const form = shown.length ? shown[0].closest("form") : null;
+    const form = shown[0]?.dataset.url ? shown[0].closest("form") : null;
     const DELAY_MS = 300;
     let sent = null, timer = 0, asking = null;
 

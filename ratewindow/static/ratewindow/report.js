@@ -82,7 +82,7 @@ const draw = () => {
             line.append(element("span", "rw-swatch"), part.label, element("b", "", number.format(part.values[i])));
             tip.append(line);
         }
-        for (const mark of data.marks.filter((each) => each.step === i)) tip.append(element("em", "", mark.text));
+        for (const mark of data.marks.filter((each) => each.step === i)) tip.append(element("em", "", `${mark.when} ${mark.text}`));
         const x = u.valToPos(i, "x");
         const left = x < u.over.clientWidth / 2;
         tip.style.left = left ? `${x + 14}px` : "auto";

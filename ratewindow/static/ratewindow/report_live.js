@@ -1,4 +1,4 @@
-/* Keeps the report up to date without a reload: asks for the part that changes, unless nobody looks, or somebody types in it. */
+/* Keeps the report up to date without a reload: asks for the part that changes, unless nobody looks, or somebody chooses bars. */
 "use strict";
 
 (() => {
@@ -11,7 +11,7 @@
     button.hidden = false;
 
     const isOn = () => button.getAttribute("aria-pressed") === "true";
-    const isTyped = () => body.querySelector(".rw-act[open], :is(input, select, textarea, .rw-plot):focus") !== null;
+    const isChoosing = () => body.querySelector(".rw-plot:focus") !== null;
     const sentence = () => (document.getElementById("rw-sentence") || body).textContent.trim();
 
     /* How to find again what has the focus: a fold or a button by its id, a part of the legend by its class, a link by its address. */
@@ -39,12 +39,12 @@
     };
 
     const ask = async () => {
-        if (document.hidden || isTyped()) return;
+        if (document.hidden || isChoosing()) return;
         try {
             const answer = await fetch(button.dataset.url, {headers: {"X-Requested-With": "XMLHttpRequest"}});
             if (!answer.ok || answer.redirected) throw new Error(`${answer.status}`);
             const text = await answer.text();
-            if (isOn() && !isTyped()) show(text);
+            if (isOn() && !isChoosing()) show(text);
             said.classList.remove("errornote");
         } catch {
             stop();

@@ -1,5 +1,4 @@
-/* The form of a rule: shows what goes with the choices made, and says what is wrong with a field once it is left.
-   Without this script every field is visible, and the server says the same when the rule is saved. */
+/* The form of a rule: shows what goes with the choices made. Without this script every field is visible. */
 "use strict";
 document.addEventListener("DOMContentLoaded", () => {
     const form = document.querySelector("[name=applies_to]")?.form;
@@ -21,22 +20,8 @@ document.addEventListener("DOMContentLoaded", () => {
         for (const input of form.querySelectorAll("[data-rw-shown]")) rowOf(input).hidden = !holds(input.dataset.rwShown);
         for (const input of form.querySelectorAll("[data-rw-used]"))
             rowOf(input).hidden = input.disabled = !holds(input.dataset.rwUsed);
-        for (const part of form.querySelectorAll("[data-rw-when]")) {
-            part.hidden = !holds(part.dataset.rwWhen);
-            const text = form.querySelector(`label[for="id_pattern"]`)?.firstChild;
-            if (text?.nodeType === Node.TEXT_NODE && part.dataset.rwLabel && !part.hidden)
-                text.data = part.dataset.rwLabel + (text.data.includes(":") ? ":" : "");
-        }
-        for (const input of form.querySelectorAll("[data-rw-lists]")) {
-            const list = document.getElementById(`rw-${input.name}-${value(input.dataset.rwLists)}`);
-            input.setAttribute("list", list?.id ?? "");
-            input.classList.toggle("rw-offers", list !== null);
-            input.placeholder = list ? input.dataset.rwChoose : "";
-        }
-        for (const choice of form.querySelectorAll(".rw-choice > select")) {
-            const other = choice.parentElement.querySelector(".rw-other");
-            other.hidden = other.querySelector("input").disabled = choice.value !== "other";
-        }
+        for (const other of form.querySelectorAll("[name$=_other]"))
+            other.hidden = other.disabled = value(other.name.replace(/_other$/, "")) !== "other";
         for (const row of form.querySelectorAll("#windows-group select[name$='-algorithm']")) showColumns(row);
     }
 
@@ -70,61 +55,12 @@ document.addEventListener("DOMContentLoaded", () => {
         if (help.textContent !== text) help.textContent = text;
     }
 
-    // What is wrong is said of the fields that were left, once the server has read the whole form.
-    const left = new Map(); // by name, the place where it is said
-    const SAID_BEFORE = ".errorlist:not(.nonfield, .nonform), td div.text-red-600"; // by the server; the latter under Unfold
-    let asked = 0;
-    async function validate() {
-        const number = ++asked;
-        const address = form.querySelector("[data-rw-validate]").dataset.rwValidate;
-        const answer = await fetch(address, {method: "POST", body: new FormData(form)});
-        if (!answer.ok || number !== asked) return; // a later question has the newer answer
-        const {errors} = await answer.json();
-        for (const [name, said] of left) say(name, said, errors[name] ?? []);
-        if (!Object.keys(errors).length) sayThatAllIsRight();
-    }
-    // Of the whole form some themes say it in another way. What is wrong with no field in particular stays until it is saved.
-    function sayThatAllIsRight() {
-        for (const said of form.querySelectorAll("#windows-group :is(.errorlist, .errornote)")) said.remove();
-        if (form.querySelector(".errorlist.nonfield, p.errornote ~ div.errornote, p.errornote + .errorlist > li, .alert-dismissible")) return;
-        for (const note of form.querySelectorAll("p.errornote, :scope > .alert-danger")) note.remove();
-    }
-    function say(name, said, messages) {
-        said.replaceChildren(...messages.map((message) => Object.assign(document.createElement("p"), {textContent: message})));
-        for (const list of cellOf(said).querySelectorAll(SAID_BEFORE)) list.remove();
-        if (!messages.length) for (const each of [rowOf(said), cellOf(said)]) each.classList.remove("errors", "grp-errors");
-        for (const input of form.querySelectorAll(`[name="${name}"], [name="${name}_other"]`)) {
-            if (messages.length) input.setAttribute("aria-invalid", "true");
-            else input.removeAttribute("aria-invalid");
-        }
-    }
-    function leave(input) {
-        const name = input.name.replace(/_other$/, "");
-        if (!left.has(name)) left.set(name, placeFor(input));
-    }
-    function placeFor(input) {
-        const said = Object.assign(document.createElement("div"), {className: "rw-said"});
-        said.setAttribute("aria-live", "polite");
-        cellOf(input).append(said);
-        return said;
-    }
-
     function changed(event) {
         showWhatFits();
-        if (event.target.matches(".rw-choice > select") && event.target.value === "other")
-            return event.target.parentElement.querySelector(".rw-other input").focus(); // nothing is typed yet
-        if (!event.target.name || event.target.form !== form || event.target.type === "hidden") return;
-        if (!form.querySelector("[data-rw-validate]")) return; // a form that is no rule's
-        leave(event.target);
-        validate().catch(() => {}); // without an answer, the server says it when the rule is saved
+        if (event.target.value === "other") form.elements[`${event.target.name}_other`]?.focus();
     }
 
-    for (const list of form.querySelectorAll(SAID_BEFORE)) {
-        const input = list.closest(".form-row, .form-group, td, .grp-td")?.querySelector("[name]:not([type=hidden])");
-        if (input) leave(input);
-    }
     form.addEventListener("change", changed);
-    form.addEventListener("click", ({target}) => target.matches(".rw-offers:enabled") && target.showPicker?.());
     // Some themes put widgets of jQuery over selects, whose events only that copy of jQuery hears.
     for (const jQuery of new Set([window.jQuery, window.django?.jQuery].filter(Boolean)))
         jQuery(form).on("change", (event) => event.originalEvent || changed(event));

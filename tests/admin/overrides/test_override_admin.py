@@ -12,9 +12,8 @@ from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
-from ratewindow.models import Override, RateRule
-from ratewindow.rulebook import reading
-from tests.support.override_pages import ADD, LIST, UNDO, change, quick, text, typed
+from ratewindow.models import Override
+from tests.support.override_pages import ADD, LIST, change, quick, text, typed
 from tests.support.rule_pages import errors
 
 pytestmark = pytest.mark.django_db
@@ -63,8 +62,8 @@ class TestForm:
     @pytest.mark.parametrize(
         ("fields", "told"),
         [
-            ({"identity": ""}, "Enter a client, such as 203.0.113.9, 203.0.113.0/24, ann@example.com, user:42, group:staff or"),
-            ({"identity": "bob"}, "'bob' is no address, and no user has this login name or e-mail address: write for example"),
+            ({"identity": ""}, "Enter a client, such as 203.0.113.9, 203.0.113.0/24, user:42, group:staff or"),
+            ({"identity": "bob"}, "'bob' is no address, and no user has this login name: write for example"),
             ({"identity": "ip:203.0.113.0/33"}, "'203.0.113.0/33': an IPv4 network ends in /0 to /32."),
             ({"identity": "shoe:42"}, "'shoe' is not a key: choose from ip, user"),
             ({"identity": "x" * 256}, "Ensure this value has at most 255 characters (it has 256)."),
@@ -87,6 +86,28 @@ class TestForm:
         assert told in message
         assert not Override.objects.exists()
 
+    def test_a_user_is_found_by_login_name(self, page: Client) -> None:
+        ann = User.objects.create(username="ann.smith", email="ann@example.com")
+        assert page.post(ADD, typed(identity="ann.smith")).status_code == 302
+        assert set(Override.objects.values_list("identity", flat=True)) == {f"user:{ann.pk}"}
+
+    def test_who_may_not_view_users_neither_finds_nor_guesses_them(self, client: Client) -> None:
+        ann = User.objects.create(username="ann.smith", email="ann@example.com")
+        editor = staff(client, "add_override", "view_override")
+        for written in ("ann.smith", "ann@example.com", "nobody@example.com", str(ann.pk)):
+            (told,) = errors(editor.post(ADD, typed(identity=written)))
+            assert told.endswith("by login name you need the permission to view users.")
+        User.objects.get(username="staff").user_permissions.add(Permission.objects.get(codename="view_user"))
+        assert editor.post(ADD, typed(identity="ann.smith")).status_code == 302
+
+    def test_a_link_carries_client_rule_action_and_duration(self, page: Client) -> None:
+        given = {"identity": "user:42", "rule": "login", "action": "rate", "lasts": "24h", "rate": "5/m"}
+        form = page.get(ADD, given).content.decode()
+        fields = dict(re.findall(r'<input type="text" name="(\w+)" value="([^"]*)"', form))
+        assert fields.items() >= {"identity": "user:42", "rule": "login", "lasts": "24h", "rate": "5/m"}.items()
+        assert re.search(r'value="rate"[^>]*checked', form)
+        assert not Override.objects.exists()
+
     def test_for_everybody_a_rule_and_an_end_are_needed(self, page: Client) -> None:
         everybody = typed(action="rate", identity="*", rate="1/m", lasts="")
         told = "This applies to all visitors of the site: name one rule and an end."
@@ -100,7 +121,6 @@ class TestForm:
         rule = "login" if identity in ("*", "ip:0.0.0.0/0") else ""
         (message,) = errors(page.post(ADD, typed(identity=identity, rule=rule)))
         assert "This block contains you" in message
-        assert (", 127.0.0.1, " in message) == identity.startswith("ip:")
         assert not Override.objects.exists()
         assert page.post(ADD, typed(identity=identity, rule=rule, action="allow")).status_code == 302
 
@@ -115,14 +135,7 @@ class TestForm:
     def test_what_does_not_exist_yet_is_taken_with_a_warning(self, page: Client) -> None:
         told = text(page.post(ADD, typed(identity="group:night", rule="logn"), follow=True))
         assert "There is no rule &#x27;logn&#x27; yet: this applies once there is one." in told
-        assert "There is no group &#x27;night&#x27; yet: this applies once there is one." in told
         assert "There is no rule" not in text(page.post(ADD, typed(rule="demo.limited"), follow=True))
-
-    def test_the_names_of_rules_are_suggested(self, page: Client) -> None:
-        RateRule.objects.define("login", "5/m")
-        told = text(page.get(ADD))
-        assert '<option value="login">' in told
-        assert '<option value="demo.limited">' in told
 
     def test_who_it_is_about_stays_when_it_is_edited_and_the_rest_can_change(self, page: Client) -> None:
         override = Override.objects.block("ip:203.0.113.9", duration="1h", reason="why")
@@ -205,9 +218,9 @@ class TestStaffThatMayOnlyLook:
         override = Override.objects.block("ip:203.0.113.9", duration="2h")
         before = Override.objects.values().get()
         delete = reverse("admin:ratewindow_override_delete", args=[override.pk])
-        for url in (ADD, change(override), delete, quick("end", override), quick("extend", override), UNDO):
+        for url in (ADD, change(override), delete, quick("end", override)):
             assert viewer.post(url, {**typed(identity="ip:1.2.3.4"), "post": "yes"}).status_code == 403
-        for action in ("end_now", "extend", "delete_selected"):
+        for action in ("end_now", "delete_selected"):
             viewer.post(LIST, {"action": action, "_selected_action": [override.pk], "post": "yes"})
         assert Override.objects.values().get() == before
         assert "formaction" not in text(viewer.get(LIST))
@@ -286,7 +299,7 @@ class TestEverybody:
     def test_what_is_about_some_needs_neither(self, page: Client, identity: str) -> None:
         assert errors(page.post(ADD, typed(action="allow", identity=identity, lasts=""), follow=True)) == []
 
-    @pytest.mark.parametrize("identity", ["*", *WIDE])
+    @pytest.mark.parametrize("identity", ["*", "scope:acme", *WIDE])
     def test_it_takes_the_permission_to_switch_all_limits_off(self, client: Client, identity: str) -> None:
         adding = staff(client, "add_override", "view_override", "view_identity")
         sent = typed(action="allow", identity=identity, rule="search")
@@ -294,15 +307,6 @@ class TestEverybody:
         assert errors(adding.post(ADD, sent)) == [told]
         User.objects.get().user_permissions.add(Permission.objects.get(codename="switch_limits"))
         assert adding.post(ADD, sent).status_code == 302
-
-    def test_so_does_an_hour_more(self, client: Client) -> None:
-        wide = Override.objects.allow("method:GET", rule="search", duration="1h")
-        some = Override.objects.allow("user:42", duration="1h")
-        changing = staff(client, "change_override", "view_override")
-        sent = {"action": "extend", "_selected_action": [wide.pk, some.pk]}
-        assert "You need the permission to switch all limits off to extend" in text(changing.post(LIST, sent, follow=True))
-        ends = dict(Override.objects.values_list("pk", "expires_at"))
-        assert ends == {wide.pk: wide.expires_at, some.pk: some.expires_at + timedelta(hours=1)}
 
     @pytest.mark.parametrize(
         "identity",
@@ -315,34 +319,13 @@ class TestEverybody:
     def test_a_block_of_another_page_is_not(self, page: Client) -> None:
         assert errors(page.post(ADD, typed(identity="path:/search/", rule="search"), follow=True)) == []
 
-    def test_another_rate_that_refuses_its_author_in_the_admin_is_asked_about(self, page: Client) -> None:
-        RateRule.objects.define("all", "6000/m", applies_to="all", mode="enforce")
-        RateRule.objects.define("search", "6000/m", path="/search/", mode="enforce")
-        reading.reload()
-        for rate, when in (("0/s", "always."), ("5/m", "after 5 requests in 1 minute.")):
-            sent = typed(action="rate", identity="ip:127.0.0.1", rate=rate)
-            ((_, question, _),) = page.post(ADD, sent).context["lockouts"]
-            assert f"At the rate {rate}, you would be refused there {when}" in question and "Rule all meets /admin/" in question
-            assert not Override.objects.exists()
-            assert page.post(ADD, {**sent, "lockout_known": "on"}).status_code == 302
-            Override.objects.get_queryset().delete()
-        assert page.post(ADD, typed(action="rate", identity="ip:127.0.0.1", rate="900/m")).status_code == 302
-
 
 def test_what_people_wrote_is_shown_and_not_run(page: Client) -> None:
     override = Override.objects.block(f"header:x-client:{EVIL}", reason=EVIL, duration="1h")
     Override.objects.get_queryset().update(rule=EVIL[:64], rate=EVIL)
-    page.post(LIST, {"action": "extend", "_selected_action": [override.pk]})
+    page.post(quick("end", override))
     history = reverse("admin:ratewindow_override_history", args=[override.pk])
     delete = reverse("admin:ratewindow_override_delete", args=[override.pk])
     for url in (LIST, f"{LIST}?q={EVIL}", change(override), history, delete, ADD):
         assert "<img src=x" not in text(page.get(url))
     assert f"header:x-client:{EVIL}".replace("<", "&lt;").replace(">", "&gt;") in text(page.get(LIST))
-
-
-def test_ends_are_told_in_words() -> None:
-    from ratewindow.admin.wording import rounded
-
-    spans = [(5, "5 s"), (90, "90 s"), (150, "2 min"), (3600, "60 min"), (7200, "2 h"), (86_400, "24 h"), (200_000, "2 d")]
-    assert [rounded(timedelta(seconds=seconds)) for seconds, _ in spans] == [words for _, words in spans]
-    assert rounded(timedelta(seconds=-5)) == "0 s"

@@ -84,12 +84,7 @@ def test_a_client_is_found_as_in_a_block(admin_client: Client) -> None:
     Override.objects.block("ip:203.0.113.9")
     assert "Released ip:203.0.113.9: " in text_of(admin_client.post(RELEASE, {**ANN, "identity": "203.0.113.9"}, follow=True))
     assert not Override.objects.in_force().exists()
-    User.objects.create(username="eve", email="ann@example.com")
-    asked = admin_client.post(RELEASE, {**ANN, "identity": "ann@example.com"})
-    assert f'name="identity_chosen" value="{who}"> ann, ann@example.com ({who})' in text_of(asked)
-    assert not hit("mail", who)
-    chosen = {**ANN, "identity": "ann@example.com", "identity_chosen": who}
-    assert f"Released {who}: " in text_of(admin_client.post(RELEASE, chosen, follow=True))
+    assert f"Released {who}: " in text_of(admin_client.post(RELEASE, {**ANN, "identity": "ann"}, follow=True))
     assert hit("mail", who)
 
 
@@ -103,7 +98,7 @@ def test_while_redis_is_away_it_says_so(admin_client: Client) -> None:
     Override.objects.block("user:42")
     with override_settings(RATEWINDOW={"REDIS": "redis://127.0.0.1:1/0"}):
         response = admin_client.post(RELEASE, ANN, follow=True)
-    assert "Released only in part user:42: 1 block ended. Its counts remain" in text_of(response)
+    assert "Released user:42: no counts deleted, 1 block ended. Its counts remain" in text_of(response)
     assert '<li class="warning">' in text_of(response)
     assert not Override.objects.in_force().exists()
     assert LogEntry.objects.count() == 1
@@ -134,18 +129,6 @@ def test_who_may_release_and_nothing_else_finds_the_way(client: Client) -> None:
     assert client.get(RELEASE).status_code == 200
 
 
-@pytest.mark.parametrize("granted, named", [(["view_identity"], False), (["view_identity", "view_override"], True)])
-def test_a_wider_block_is_named_to_those_who_may_look_up_a_client(client: Client, granted: list[str], named: bool) -> None:
-    Override.objects.block("ip:198.51.100.0/24")
-    reading.reload()
-    user = User.objects.create_user("ann", is_staff=True)
-    client.force_login(user)
-    user.user_permissions.set(Permission.objects.filter(codename__in=["release_identity", *granted]))
-    told = text_of(client.post(RELEASE, {**ANN, "identity": "ip:198.51.100.9"}, follow=True))
-    assert ("It is still blocked, by a block " in told) is named
-    assert ("198.51.100.0" in told) is named
-
-
 def test_it_is_a_post_with_a_token() -> None:
     User.objects.create_superuser("root", password="secret")
     client = Client(enforce_csrf_checks=True)
@@ -162,12 +145,8 @@ class TestStanding:
         reading.reload()
         text = text_of(admin_client.get(RELEASE, {"identity": "user:42"}))
         assert "user:42 now" in text and "spam" in text
-        assert text.count("1 of 1 used in 1 hour") == 2
-        assert "identity=user%3A42&amp;rule=mail" in text and "Release from mail…" in text
-        assert "action=rate&amp;duration=1h" in text
-
-    def test_rules_without_counts_are_named_only_if_there_are_any(self, admin_client: Client) -> None:
-        assert "under 0 other rules" not in text_of(admin_client.get(RELEASE, {"identity": "user:42", "rule": "mail"}))
+        assert text.count("1 of 1 in 1h") == 2
+        assert "identity=user%3A42&amp;lasts=1h&amp;action=block" in text and "Exempt…" in text
 
     def test_a_login_name_is_understood_and_a_wrong_one_is_said(self, admin_client: Client) -> None:
         ann = User.objects.create_user("ann")
@@ -185,8 +164,8 @@ class TestStanding:
         client.force_login(staff)
         Override.objects.block("user:42", reason="spam")
         text = text_of(client.get(RELEASE, {"identity": "user:42"}))
-        assert "1 of 1 used in 1 hour" in text
-        assert "spam" not in text and "Block for 1 hour" not in text and "/raterule/" not in text
+        assert "1 of 1 in 1h" in text
+        assert "spam" not in text and "for 1 hour" not in text
 
     def test_without_redis_it_says_so(self, admin_client: Client) -> None:
         with override_settings(RATEWINDOW={"REDIS": "redis://127.0.0.1:1/0"}):

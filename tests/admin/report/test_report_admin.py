@@ -17,10 +17,10 @@ from django.utils import timezone
 
 import ratewindow
 from benchmarks import year_of_counts
+from ratewindow.counting import minutes
+from ratewindow.counting.collecting import store_sums
+from ratewindow.counting.sums import Sums
 from ratewindow.models import RateRule, ThrottleStat
-from ratewindow.reporting import minutes
-from ratewindow.reporting.sums import Sums
-from ratewindow.rules import code_rates
 
 pytestmark = pytest.mark.django_db
 
@@ -82,10 +82,9 @@ def test_rules_are_listed_with_mode_and_link_those_that_refuse_most_first(page):
     [({}, "1"), ({"period": "15m"}, "1"), ({"period": "24h"}, "3"), ({"period": "7d"}, "4"), ({"period": "30d"}, "4")],
 )
 def test_a_period_is_chosen_by_a_link(page, query, shown):
-    row(passed=1)
-    row(ago=timedelta(hours=12), passed=2)
-    for hours in (0, 40):
-        row(ago=timedelta(hours=hours), resolution="hour", passed=2)
+    now = timezone.now().replace(second=0, microsecond=0)
+    for ago, passed in ((5, 1), (12 * 60, 2), (40 * 60, 1)):
+        store_sums({(now - timedelta(minutes=ago), "login"): Sums(passed=passed)})
     html = page(**query)
     assert re.findall(r"<dd><strong>(.*?)</strong>", html)[0] == shown
     assert html.count('aria-current="true"') == 1
@@ -121,10 +120,10 @@ def test_a_deleted_rule_can_still_be_asked_for(page):
     ("query", "error"),
     [
         ({"start": "yesterday"}, "From: Enter a valid date/time."),
-        ({"end": "2026-01-01T00:00"}, "From: Enter a start"),
-        ({"start": "2026-02-01T00:00", "end": "2026-01-01T00:00"}, "To: The end is not after the start"),
-        ({"start": "2999-01-01T00:00"}, "From: The start is in the future"),
-        ({"start": "1970-01-01T00:00"}, "From: A report covers at most three years"),
+        ({"end": "2026-01-01T00:00"}, "From: Enter a start before the end"),
+        ({"start": "2026-02-01T00:00", "end": "2026-01-01T00:00"}, "From: Enter a start before the end"),
+        ({"start": "2999-01-01T00:00"}, "From: Enter a start before the end"),
+        ({"start": "1970-01-01T00:00"}, "at most three years earlier"),
         ({"period": "2y"}, "Select a valid choice"),
         ({"rule": "no-such-rule"}, "Rule: Select a valid choice"),
     ],
@@ -134,17 +133,6 @@ def test_a_wrong_choice_is_named_beside_the_last_hour(page, query, error):
     html = page(**query)
     assert error in html
     assert "in the last hour." in html
-
-
-def test_without_rules_it_tells_how_to_begin(page, monkeypatch):
-    monkeypatch.setattr(code_rates, "names", set)
-    assert "There is no rule yet." in page()
-    assert reverse("admin:ratewindow_raterule_add") in page()
-
-
-def test_without_the_middleware_it_tells_which_line_to_write(page, settings):
-    settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if "ratewindow" not in name]
-    assert "MIDDLEWARE += [&quot;ratewindow.middleware.RateWindowMiddleware&quot;]" in page()
 
 
 def test_a_quiet_site_with_rules_is_told_that_nothing_met_them(page):
@@ -161,7 +149,7 @@ def test_without_redis_it_says_so_and_shows_the_rows(page, monkeypatch):
     html = page()
     assert html.count("Redis does not answer") == 1
     assert "As far as the database knows: 5 passed" in html
-    assert "<dt>Decided without Redis</dt><dd><strong>–</strong> <span>not known</span>" in html
+    assert "<dt>Decided without Redis</dt><dd><strong>–</strong>" in html
 
 
 def test_without_redis_an_empty_page_does_not_say_that_nothing_was_met(page, monkeypatch):
@@ -229,7 +217,6 @@ def test_reasons_are_told_in_words_and_by_their_names(page):
     part = html[html.index('id="rw-reasons"') :]
     assert part.index("Over the limit <code>limit</code>") < part.index("Blocked <code>block</code>")
     assert "Redis did not answer in time <code>store:timeout</code>" in part
-    assert re.search(r"Half of all decisions took at most 0\.1\d? ms", part)
 
 
 def test_a_reason_of_a_newer_version_is_shown_as_it_is(page):
@@ -290,25 +277,6 @@ def test_a_year_of_many_rules_takes_as_many_queries_as_of_few(query, admin_clien
         assert admin_client.get(address).status_code == 200
 
 
-def test_the_rules_of_a_mode_are_shown_alone_and_the_links_keep_it(page):
-    RateRule.objects.define("login", "5/m", mode="enforce")
-    RateRule.objects.define("search", "5/m", mode="shadow")
-    row("login", passed=5)
-    row("search", passed=7)
-    html = page(mode="shadow")
-    assert re.findall(r"<dd><strong>(.*?)</strong>", html)[0] == "7"
-    assert "?period=24h&amp;mode=shadow" in html
-    assert re.findall(r"<dd><strong>(.*?)</strong>", page(mode="enforce"))[0] == "5"
-
-
-def test_figures_are_compared_with_the_period_before(page):
-    row("login", ago=timedelta(hours=4), resolution="hour", passed=1)
-    row("login", ago=timedelta(minutes=90), passed=100, refused=2)
-    row("login", ago=timedelta(minutes=9), passed=104, refused=122)
-    html = page()
-    assert re.findall(r'class="rw-change"[^>]*>([^<]+)<', html) == ["+4 %", "×61", "as before"]
-
-
 def test_the_part_that_changes_is_asked_for_alone(page):
     row("login", passed=5)
     html = page(live="1")
@@ -319,13 +287,14 @@ def test_the_part_that_changes_is_asked_for_alone(page):
 def test_when_nobody_collects_it_says_what_to_run(page):
     now_s = time.time()
     minutes.send({int(now_s) // 60 - ago: {"p|login": Sums(passed=1)} for ago in range(20)}, now_s)
-    assert "20 minutes wait in Redis. Nobody collects: run" in page()
+    assert "Nobody collects: run" not in page()
+    minutes.send({int(now_s) // 60 - 70: {"p|login": Sums(passed=1)}}, now_s)
+    assert "Nobody collects: run" in page()
+    row("login", passed=5)
+    assert "Nobody collects: run" not in page()  # a process was late
 
 
-def test_hours_of_the_week_have_what_was_refused_in_them(page):
-    row("login", ago=timedelta(days=7), resolution="hour", refused=70)
-    row("login", ago=timedelta(days=14), resolution="hour", refused=70)
-    row("login", ago=timedelta(days=6), resolution="hour", refused=7)
-    row("login", passed=1)
-    html = page()
-    assert re.findall(r'class="rw-shade-([1-5])">(\d+)<', html) in ([("5", "140"), ("1", "7")], [("1", "7"), ("5", "140")])
+def test_a_start_in_the_future_is_wrong_whatever_the_end(page):
+    row("login", passed=5)
+    html = page(start="2999-01-01T00:00", end="2999-01-02T00:00")
+    assert "Enter a start before the end" in html

@@ -9,7 +9,7 @@ from django.test import Client
 
 from ratewindow import hit, limit, ratelimit
 from ratewindow.models import RateRule
-from ratewindow.rulebook import rule_rows
+from ratewindow.rulebook import reading
 from ratewindow.rules import code_rates
 from tests.support.filled_form import filled
 from tests.support.rule_pages import LIST, errors, said
@@ -21,7 +21,7 @@ def view(request: Any) -> None: ...
 
 
 def edit_here(page: Client, name: str) -> str:
-    (url,) = re.findall(rf'href="([^"]*[?&;]name={re.escape(name)}[^"]*)"', page.get(LIST).content.decode())
+    (url,) = re.findall(rf'href="([^"]*[?&;]name={re.escape(name)}&[^"]*)"', page.get(LIST).content.decode())
     return str(url.replace("&amp;", "&"))
 
 
@@ -34,7 +34,6 @@ EACH: list[dict[str, Any]] = [
     {"rate": "5/m", "on_missing": "refuse", "on_error": "local", "status": 503, "message": 'Closed, "today" & <now>'},
     {"rate": "5/m", "count_when": "401,5xx", "hold": True},
     {"rate": "5/m", "count_refused": True, "penalty": "2h30m"},
-    {"rate": "5/m", "lease": 10},
 ]
 
 
@@ -46,7 +45,7 @@ def test_the_form_begins_with_all_that_code_says(page: Client, given: dict[str, 
     answer = page.post(url, fields)
     assert errors(answer) == []
     assert answer.status_code == 302
-    row, code = rule_rows.freeze(RateRule.objects.get(name="code.only")), code_rates.rule("code.only")
+    row, code = reading.freeze(RateRule.objects.get(name="code.only")), code_rates.rule("code.only")
     assert code is not None
     assert row.mode == "shadow"
     assert replace(row, mode="enforce") == code
@@ -56,10 +55,10 @@ def test_a_limit_that_is_declared_is_there_before_it_is_called(page: Client) -> 
     limit("export", "20/h", key="user_or_ip", algorithm="token_bucket", burst=40, penalty="15m")
     hit("sms", "user:42", rate="5/h", key="user")
     below = said(page.get(LIST)).partition("Only in code")[2]
-    assert re.search(r"export Each user or address.* tests/admin/rules/test_code_rates.py:\d+", below)
+    assert re.search(r"export Each user or address.* tests.admin.rules.test_code_rates:\d+", below)
     answer = page.post(edit_here(page, "export"), filled(page.get(edit_here(page, "export")).content.decode()))
     assert errors(answer) == []
-    assert replace(rule_rows.freeze(RateRule.objects.get(name="export")), mode="enforce") == code_rates.rule("export")
+    assert replace(reading.freeze(RateRule.objects.get(name="export")), mode="enforce") == code_rates.rule("export")
     assert 'value="5"' in page.get(edit_here(page, "sms")).content.decode()
 
 

@@ -11,11 +11,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from ratewindow import ratelimit
+from ratewindow.counting.sums import Sums
 from ratewindow.models import RateRule, ThrottleStat
-from ratewindow.reporting.sums import Sums
 from tests.support.rule_pages import LIST, change, count, define, said, typed
 
-BY_ADDRESS = "requests without a logged-in user are counted by their address."
+BY_ADDRESS = "requests without the key are counted by their address."
 pytestmark = pytest.mark.django_db
 
 
@@ -41,15 +41,13 @@ class TestList:
         with django_assert_num_queries(len(few)):
             page.get(LIST)
 
-    def test_it_tells_what_the_last_hour_brought_and_begins_with_what_refuses_most(self, page: Client) -> None:
+    def test_it_tells_what_the_last_hour_brought(self, page: Client) -> None:
         for name in ("api", "login", "quiet", "search"):
             define(name)
         count(login=Sums(passed=100, refused=300), api=Sums(passed=9, refused=1), search=Sums(passed=100, would_refuse=2))
         listed = said(page.get(LIST))
-        assert re.findall(r"(login|api|search|quiet) Each", listed) == ["login", "api", "search", "quiet"]
         for told in ("100 passed · 300 refused, 75 %", "9 passed · 1 refused, 10 %", "100 passed · 2 would be refused, 2.0 %"):
             assert told in listed
-        assert re.findall(r"(login|api|search|quiet) Each", said(page.get(LIST, {"o": "2"})))[0] == "api"
 
     def test_what_another_rule_refused_is_said_so_that_shares_are_of_what_is_shown(self, page: Client) -> None:
         define()
@@ -103,26 +101,25 @@ class TestList:
     @pytest.mark.parametrize(
         ("action", "mode", "said"),
         [
-            ("enforce", "enforce", "Now enforced for all clients: login (was: in shadow)."),
-            ("switch_off", "off", "Now off: login (was: in shadow)."),
-            ("shadow", "shadow", "Nothing to change: all selected rules are already in shadow."),
+            ("enforce", "enforce", "Saved: login: Enforce."),
+            ("switch_off", "off", "Saved: login: Off."),
+            ("shadow", "shadow", "Nothing to change."),
         ],
     )
-    def test_an_action_changes_the_mode_and_says_what_it_was(self, page: Client, action: str, mode: str, said: str) -> None:
+    def test_an_action_changes_the_mode_and_says_so(self, page: Client, action: str, mode: str, said: str) -> None:
         rule = define()
-        response = page.post(LIST, {"action": action, "_selected_action": [rule.pk], "rw_seen": "1"}, follow=True)
+        response = page.post(LIST, {"action": action, "_selected_action": [rule.pk]}, follow=True)
         rule.refresh_from_db()
         assert rule.mode == mode
         assert said in response.content.decode()
 
-    def test_only_the_selected_rules_change_and_each_in_its_own_history(self, page: Client) -> None:
+    def test_only_the_selected_rules_change_and_the_log_says_so(self, page: Client) -> None:
         chosen, other = define("chosen"), define("other")
-        page.post(LIST, {"action": "enforce", "_selected_action": [chosen.pk], "rw_seen": "1"})
+        page.post(LIST, {"action": "enforce", "_selected_action": [chosen.pk]})
         other.refresh_from_db()
         assert other.mode == "shadow"
         (entry,) = LogEntry.objects.all()
         assert (entry.object_id, entry.get_change_message()) == (str(chosen.pk), "Changed Mode.")
-        assert "Enforce" in page.get(reverse("admin:ratewindow_raterule_history", args=[chosen.pk])).content.decode()
 
     def test_an_action_is_a_post_with_a_token(self, page: Client, boss: User) -> None:
         rule = define()

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from ratewindow.admin.wording import sentence
@@ -29,34 +28,6 @@ class TestForm:
         page.post(ADD, {**typed(("5", "1m")), "_save": "Save in shadow"})
         assert RateRule.objects.get().mode == "shadow"
 
-    @pytest.mark.parametrize(
-        ("button", "does", "next_step"),
-        [
-            ("_save", "It is in shadow: it counts, and refuses nobody.", "what it would have refused"),
-            ("_enforce", "It is enforced from now on: clients above its limits are refused.", "takes it back to shadow"),
-        ],
-    )
-    def test_it_says_what_the_rule_does_from_now_on_and_what_is_next(
-        self, page: Client, button: str, does: str, next_step: str
-    ) -> None:
-        response = page.post(ADD, {**typed(("5", "1m")), button: "Save"}, follow=True)
-        (message,) = [str(each) for each in response.context["messages"] if does in str(each)]
-        assert f'<a href="{change(RateRule.objects.get())}">' in message and next_step in message
-
-    def test_who_may_not_enforce_it_reads_who_is_to_be_asked(self, client: Client) -> None:
-        user = User.objects.create(username="adder", is_staff=True)
-        user.user_permissions.set(Permission.objects.filter(codename__in=["add_raterule", "view_raterule"]))
-        client.force_login(user)
-        assert "and ask somebody who may enforce rules." in said(client.post(ADD, typed(("5", "1m")), follow=True))
-
-    def test_the_pattern_is_labelled_by_what_the_rule_applies_to(self, page: Client) -> None:
-        assert "URL name:" in said(page.get(change(define(route="login"))))
-        assert "Path:" in said(page.post(ADD, typed(("5", "1m"), pattern="")))
-
-    def test_an_empty_number_of_buckets_says_what_it_means(self, page: Client) -> None:
-        (box,) = re.findall(r'<input[^>]* name="windows-0-buckets"[^>]*>', page.get(ADD).content.decode())
-        assert 'placeholder="empty: 60"' in box
-
     def test_a_limit_of_zero_is_taken(self, page: Client) -> None:
         assert page.post(ADD, typed(("0", "1m"))).status_code == 302
         assert RuleWindow.objects.get().limit == 0
@@ -70,18 +41,18 @@ class TestForm:
         assert errors(page.post(ADD, typed(("5", "1m"), pattern="/a\0/"))) == ["Null characters are not allowed."]
 
     def test_a_condition_is_stored_in_one_spelling(self, page: Client) -> None:
-        assert errors(page.post(ADD, typed(("5", "1m"), count_when=" ALWAYS ", lease="7"))) == []
+        assert errors(page.post(ADD, typed(("5", "1m"), count_when=" ALWAYS "))) == []
         assert RateRule.objects.get().count_when == "always"
 
     @pytest.mark.parametrize(
         ("limit", "period", "told"),
         [
-            ("-1", "1m", "-1 is negative: enter 0 to refuse every request, or more."),
-            ("1.5", "1m", "'1.5' is not a whole number: enter one such as 5."),
-            ("1e18", "1m", "'1e18' is not a whole number: enter one such as 5."),
-            ("NaN", "1m", "'NaN' is not a whole number: enter one such as 5."),
-            ("five", "1m", "'five' is not a whole number: enter one such as 5."),
-            ("9" * 30, "1m", f"{'9' * 30} is too high to be counted: enter at most 4503599627370496."),
+            ("-1", "1m", "Ensure this value is greater than or equal to 0."),
+            ("1.5", "1m", "Enter a whole number."),
+            ("1e18", "1m", "Enter a whole number."),
+            ("NaN", "1m", "Enter a whole number."),
+            ("five", "1m", "Enter a whole number."),
+            ("9" * 30, "1m", "Ensure this value is less than or equal to"),
             ("1000000000000", "1m", "limit 1000000000000 is too high to be counted exactly over 1m: write at most 75059993789"),
             ("5", "0", "'0' has no unit: write 0s for seconds"),
             ("5", "0s", "'0s' is zero: write at least 1ms."),
@@ -148,23 +119,18 @@ class TestForm:
         assert "Limit" in LogEntry.objects.get().get_change_message()
         assert "Period" not in LogEntry.objects.get().get_change_message()
 
-    def test_the_form_says_in_words_what_is_saved_even_beside_an_error(self, page: Client) -> None:
-        rule = define(path="/login/")
-        for response in (page.get(change(rule)), page.post(change(rule), typed(("5", "1m"), stored=rule, pattern="login"))):
-            assert "Each address: at most 5 in 1 minute, on /login/." in response.content.decode()
-
-    def test_save_as_new_opens_a_copy_without_a_name_and_without_errors(self, page: Client) -> None:
+    def test_save_as_new_asks_for_a_name_and_keeps_what_was_typed(self, page: Client) -> None:
         rule = define(path="/login/", mode="enforce", key="jwt:tenant", methods="POST")
         data = {**typed(("8", "1m"), stored=rule, mode="enforce", key="jwt:tenant", methods="POST"), "_saveasnew": "1"}
         del data["name"]
         response = page.post(change(rule), data)
-        assert (response.status_code, errors(response), RateRule.objects.count()) == (200, [], 1)
+        asked = ["Enter a name that no other rule has, such as login or api.minute."]
+        assert (response.status_code, errors(response), RateRule.objects.count()) == (200, asked, 1)
         form, (formset,) = response.context["adminform"].form, response.context["inline_admin_formsets"]
-        assert form["name"].value() == "" and "mode" not in form.fields
+        assert "mode" not in form.fields
         assert (form["key"].value(), form["methods"].value(), form["pattern"].value()) == ("jwt:tenant", "POST", "/login/")
         assert [(each["limit"].value(), each["period"].value()) for each in formset.formset.forms] == [("8", "1m")]
-        assert f'action="{ADD}"' in response.content.decode()
-        assert page.post(ADD, {**typed(("8", "1m"), name="login.copy")}).status_code == 302
+        assert page.post(change(rule), {**data, "name": "login.copy"}).status_code == 302
         saved = RateRule.objects.get(name="login.copy")
         assert (saved.mode, [str(window) for window in saved.windows.all()]) == ("shadow", ["8 in 1m"])
         assert [str(window) for window in rule.windows.all()] == ["5 in 1m"]
@@ -202,37 +168,27 @@ class TestAnswersAndCounting:
             response_status="403",
             message="Not so fast.",
             on_error="refuse",
-            lease="1",
             mode="enforce",
             key="header:x-api-key",
         )
         assert errors(page.post(change(rule), data)) == []
         rule.refresh_from_db()
         assert (rule.enforce_percent, rule.count_when, rule.normalise) == (10, "401,5xx", True)
-        assert (rule.response_status, rule.message, rule.on_error, rule.lease) == (403, "Not so fast.", "refuse", 1)
+        assert (rule.response_status, rule.message, rule.on_error) == (403, "Not so fast.", "refuse")
         text = page.get(change(rule)).content.decode()
         for told in ("Not so fast.</textarea>", 'value="401,5xx"', 'value="403"', 'value="10"'):
             assert told in text
         assert '<span class="rw-mode rw-mode-enforce">Enforce 10 %</span>' in page.get(LIST).content.decode()
 
-    def test_what_is_left_empty_or_not_sent_is_the_usual(self, page: Client) -> None:
-        usual = (100, "always", 429, 1)
-        for more in ({}, {"enforce_percent": "", "count_when": "", "response_status": "", "lease": "", "cost": ""}):
-            rule = define(enforce_percent=10, count_when="4xx", response_status=403, cost=2)
-            assert errors(page.post(change(rule), typed(("5", "1m"), stored=rule, **more))) == []
-            rule.refresh_from_db()
-            assert (rule.enforce_percent, rule.count_when, rule.response_status, rule.lease) == usual
-
     @pytest.mark.parametrize(
         ("field", "value", "told"),
         [
-            ("enforce_percent", "0", "0 is out of range: enter 1 to 100."),
-            ("enforce_percent", "101", "101 is out of range: enter 1 to 100."),
-            ("enforce_percent", "ten", "'ten' is not a whole number: enter one such as 5."),
-            ("response_status", "200", "200 is out of range: enter 400 to 599."),
-            ("response_status", "9" * 30, f"{'9' * 30} is out of range: enter 400 to 599."),
-            ("cost", "-1", "-1 is out of range: enter 0 to 1000000."),
-            ("lease", "0", "0 is out of range: enter 1 to 1000000."),
+            ("enforce_percent", "0", "Ensure this value is greater than or equal to 1."),
+            ("enforce_percent", "101", "Ensure this value is less than or equal to 100."),
+            ("enforce_percent", "ten", "Enter a whole number."),
+            ("response_status", "200", "Ensure this value is greater than or equal to 400."),
+            ("response_status", "9" * 30, "Ensure this value is less than or equal to"),
+            ("cost", "-1", "Ensure this value is greater than or equal to 0."),
             (
                 "hold",
                 "on",
@@ -259,11 +215,11 @@ class TestAnswersAndCounting:
             ({"count_when": "login_failed"}, "; only failed logins count."),
             (
                 {"count_when": "login_failed", "hold": True},
-                "; only failed logins count: an attempt counts at once, and is taken off again if the login succeeds.",
+                "; only failed logins count; charged first and refunded after.",
             ),
             (
                 {"count_when": "401", "hold": True},
-                "status 401 count: a request counts at once, and is taken off again if its answer has another one.",
+                "status 401 count; charged first and refunded after.",
             ),
             ({"count_when": "401"}, "; only answers with status 401 count."),
             ({"count_when": "401,403 5XX"}, "; only answers with status 401, 403 or 5xx count."),
@@ -274,20 +230,6 @@ class TestAnswersAndCounting:
     )
     def test_a_rule_says_it_in_its_sentence(self, fields: dict[str, Any], said: str) -> None:
         assert sentence(define("rule", "5/m", **fields)).endswith(said)
-
-
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    [
-        ({"applies_to": "route", "pattern": "demo:nowhere"}, "Rule login is for the route demo:nowhere, which the URLconf"),
-        ({"applies_to": "path", "pattern": "/login/"}, None),
-        ({"applies_to": "prefix", "pattern": "/nowhere/"}, None),
-    ],
-)
-def test_who_names_a_page_that_does_not_exist_is_told_at_once(page: Client, fields: dict[str, str], told: str | None) -> None:
-    response = page.post(ADD, typed(("600", "1m"), **fields), follow=True)
-    warnings = [str(each).replace("'", "") for each in response.context["messages"] if each.level_tag == "warning"]
-    assert [each.startswith(told) for each in warnings] == [True] if told else warnings == []
 
 
 def test_more_limits_than_a_rule_can_use_are_told_and_not_drawn(page: Client) -> None:

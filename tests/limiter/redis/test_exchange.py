@@ -4,13 +4,18 @@ from collections.abc import Sequence
 
 import pytest
 import redis
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import InvalidResponse, NoScriptError, RedisError, ResponseError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.exceptions import (
+    ConnectionError as RedisConnectionError,
+    NoScriptError,
+    RedisError,
+    ResponseError,
+    TimeoutError as RedisTimeoutError,
+)
 
 from ratewindow.limiter import Limiter, RedisStore, Window
-from ratewindow.limiter.redis import exchange as module
-from ratewindow.limiter.redis.exchange import exchange
+from ratewindow.limiter.redis import connections as module
+from ratewindow.limiter.redis.connections import exchange
+from ratewindow.limiter.redis.faults import BadReply
 
 pytestmark = pytest.mark.inside
 
@@ -56,13 +61,13 @@ def over(socket: Socket) -> redis.Connection:
     return connection
 
 
-def answer(*pieces: bytes) -> list[int]:
-    return exchange(over(Socket(pieces)), b"a command")
+def answer(*pieces: bytes, parts: int = 4) -> list[int]:
+    return exchange(over(Socket(pieces)), b"a command", parts)
 
 
 def test_a_reply_is_its_numbers() -> None:
     socket = Socket([REPLY])
-    assert exchange(over(socket), b"a command") == NUMBERS
+    assert exchange(over(socket), b"a command", 4) == NUMBERS
     assert socket.sent == b"a command"
 
 
@@ -77,14 +82,14 @@ def test_a_reply_in_pieces_of_a_byte_is_the_same() -> None:
 
 def test_a_long_reply_is_read_like_a_short_one() -> None:
     numbers = list(range(-1, 999))
-    assert answer(b"*1000\r\n%b" % b"".join(b":%d\r\n" % number for number in numbers)) == numbers
+    assert answer(b"*1000\r\n%b" % b"".join(b":%d\r\n" % number for number in numbers), parts=1000) == numbers
 
 
 @pytest.mark.parametrize("end", [1, 9, 20])
 def test_an_error_is_raised_as_redis_py_raises_it_and_the_connection_keeps_its_timeout(end: int) -> None:
     socket = Socket([b"-NOSCRIPT No matching script.\r\n"[:end], b"-NOSCRIPT No matching script.\r\n"[end:]])
     with pytest.raises(NoScriptError, match=r"^No matching script\.$"):
-        exchange(over(socket), b"a command")
+        exchange(over(socket), b"a command", 4)
     assert socket.timeout_s == TIMEOUT_S
 
 
@@ -111,7 +116,7 @@ def test_an_error_without_a_kind_of_its_own_is_a_response_error() -> None:
     ],
 )
 def test_what_is_no_reply_of_ours_is_an_error_at_once(junk: bytes) -> None:
-    with pytest.raises(InvalidResponse, match="no answer to our question"):
+    with pytest.raises(BadReply, match="no answer to our question"):
         answer(junk, REPLY)
 
 
@@ -125,7 +130,7 @@ def test_a_reply_that_drips_in_may_not_take_longer_than_a_silent_server(monkeypa
     socket = Socket([bytes([byte]) for byte in REPLY], pause_s=0.03)
     monkeypatch.setattr(module, "monotonic", lambda: socket.now_s)
     with pytest.raises(RedisTimeoutError):
-        exchange(over(socket), b"a command")
+        exchange(over(socket), b"a command", 4)
     assert socket.now_s == pytest.approx(1000.0 + TIMEOUT_S)
 
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from ratewindow.limiter.redis.loop_deadline import within
+from ratewindow.limiter.redis.pipeline import within
 
 
 async def test_an_answer_that_does_not_come_is_given_up() -> None:

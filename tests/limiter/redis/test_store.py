@@ -16,7 +16,7 @@ from ratewindow.limiter import AsyncRedisStore, Limiter, RedisStore, Window
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.commands import decide_call, packed_decide
-from ratewindow.limiter.redis.exchange import exchange
+from ratewindow.limiter.redis.connections import exchange
 from ratewindow.limiter.redis.thread_deadline import limited, timed
 from ratewindow.limiter.types import Check, What
 
@@ -75,9 +75,9 @@ def test_connections_that_a_crowd_needed_are_closed_when_it_has_gone(redis_url: 
     before = clients(redis_client)
     with redis.Redis.from_url(redis_url) as client:
         store = needed_by_a_crowd(client)
-        store.close_unused(120)
+        store._server.close_unused(time.monotonic() - 60)
         assert len(clients(redis_client) - before) == 8
-        store.close_unused(30)
+        store._server.close_unused(time.monotonic())
         while len(clients(redis_client) - before) > 1:
             pass  # the server hears of it a moment later
         assert Limiter(store).hit("user:42", LIMIT).remaining == 999
@@ -226,9 +226,9 @@ def test_a_second_call_of_a_decision_has_what_the_first_has_left_of_the_time(
     pool = redis.ConnectionPool.from_url(redis_url, connection_class=timed(redis.Connection), socket_timeout=60.0)
     waits_s: list[float] = []
 
-    def watching(connection: Any, command: bytes) -> list[int]:
+    def watching(connection: Any, command: bytes, parts: int) -> list[int]:
         waits_s.append(connection._sock.gettimeout())
-        return exchange(connection, command)
+        return exchange(connection, command, parts)
 
     with redis.Redis(connection_pool=pool) as client:
         store = RedisStore(client)

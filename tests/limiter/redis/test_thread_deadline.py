@@ -11,7 +11,7 @@ from redis.connection import Connection, SSLConnection, UnixDomainSocketConnecti
 from redis.sentinel import SentinelManagedConnection
 
 from ratewindow.limiter.redis import thread_deadline
-from ratewindow.limiter.redis.thread_deadline import limit_of, limited, running, shared, shortened, still_limited, timed, untimed
+from ratewindow.limiter.redis.thread_deadline import limit_of, limited, running, shared, shortened, timed, untimed
 
 
 class Clock:
@@ -122,12 +122,12 @@ def test_of_servers_that_are_asked_in_turn_none_takes_more_than_its_share(clock:
 def test_a_limit_within_a_limit_is_the_outer_one_and_none_is_left_behind(clock: Clock) -> None:
     with limited(0.1):
         clock.now_s += 0.04
-        with still_limited(0.1):
+        with limited(0.1):
             assert running.until_s == pytest.approx(1000.1)
     assert not running.until_s
-    with still_limited(0.1, since_s=1000.0):
+    with limited(0.1, since_s=1000.0):
         assert running.until_s == pytest.approx(1000.1)
-    with still_limited(None):
+    with limited(None):
         assert not running.until_s
 
 

@@ -3,13 +3,13 @@
 import pytest
 from django.core.management import CommandError, call_command, load_command_class
 
-from ratewindow.management.commands.ratewindow import SUBCOMMANDS
+from ratewindow.management.commands.ratewindow import subcommands
 
 
 def test_the_help_lists_every_subcommand_with_one_sentence() -> None:
     parser = load_command_class("ratewindow", "ratewindow").create_parser("manage.py", "ratewindow")
     text = " ".join(parser.format_help().split())
-    for module in SUBCOMMANDS:
+    for module in subcommands():
         assert f"{module.NAME} " in text and module.HELP.partition(". ")[0].rstrip(".") in text
 
 

@@ -11,12 +11,12 @@ from django.db import connection
 from django.test import override_settings
 
 from ratewindow import api
-from ratewindow.health import overview
+from ratewindow.health import processes
 from ratewindow.models import LimitSwitch
 from ratewindow.operations import switch_off
 from ratewindow.rulebook import kill_switch
-from ratewindow.rules.kill_switch import ON
-from ratewindow.store import state_keys, stores
+from ratewindow.rulebook.kill_switch import ON
+from ratewindow.store import state_keys
 from ratewindow.store.breaker import FAILURES_TO_OPEN
 from testproject.redis_server import free_port
 from tests.faults.injectors import own_server
@@ -91,9 +91,8 @@ def test_another_process_that_decides_without_redis_fails_it(redis_client):
     name = "web|7|gunicorn|a"
     redis_client.zadd(state_keys.processes(), {name: time.time()})
     told = {"breaker": "open", "degraded_since": "2026-11-20T12:03:00+00:00", "servers": ["Redis"], "error": "store:timeout"}
-    redis_client.set(state_keys.process(name), json.dumps(told))
+    redis_client.set(state_keys.process(name), json.dumps({**processes.own(), **told}))
     said, complaint = check()
-    assert "web 7 (gunicorn): decides without Redis since 2026-11-20T12:03:00+00:00" in said
     assert "in 1 of 2 processes: requests pass uncounted." in said
     assert complaint == "Limiting is degraded."
 
@@ -113,18 +112,6 @@ def test_a_database_that_is_not_there_fails_it():
         said, complaint = check()
     assert "DB index is out of range" in said
     assert complaint == "Redis does not answer: requests pass uncounted until it does."
-
-
-def test_a_server_that_lets_no_script_read_its_clock_is_warned_of():
-    """As ElastiCache Serverless does; each host's own decides then."""
-    with server_of_its_own("--rename-command", "TIME", "NOTIME") as port, with_settings(REDIS=f"redis://127.0.0.1:{port}/0"):
-        said, complaint = check()
-        decision = api.hit("demo.limited", "user:42")
-        assert (decision.allowed, decision.reason) == (True, "")
-        warned = overview.status()["warnings"]
-    assert complaint is None
-    assert "State: Redis lets no script read its clock, so each host decides by its own: synchronise them (NTP)" in said
-    assert stores.HOST_CLOCKS in warned
 
 
 def test_a_server_without_lua_fails_it_and_what_holds_then_holds(caplog):

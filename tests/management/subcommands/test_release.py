@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import Group, User
 from django.test import RequestFactory, override_settings
 
 import ratewindow
@@ -33,7 +32,7 @@ class TestRelease:
         from_me(1)
         run("block", "ip:203.0.113.9", "--rule", "two")
         assert run("release", "ip:203.0.113.9", "--rule", "one") == (
-            "Released ip:203.0.113.9: its counts under one deleted, no block named it."
+            "Released ip:203.0.113.9: its counts under one deleted, 0 blocks ended."
         )
         run("release", "ip:203.0.113.9", "--rule", "two")
         assert from_me(2) == [200, 429]
@@ -60,7 +59,7 @@ class TestRelease:
         request = RequestFactory().get("/", REMOTE_ADDR="203.0.113.9", headers={"x-client": "one"})
         ratewindow.hit("login", request)
         assert run("release", "ip:203.0.113.9+header:x-client:one") == (
-            "Released ip:203.0.113.9 + header:x-client:one: its counts under login deleted, no block named it."
+            "Released ip:203.0.113.9 + header:x-client:one: its counts under login deleted, 0 blocks ended."
         )
         assert ratewindow.hit("login", request)
 
@@ -72,20 +71,9 @@ class TestRelease:
 
     def test_a_network_has_blocks_and_no_counts(self) -> None:
         run("block", "ip:203.0.113.0/24")
-        assert run("release", "ip:203.0.113.0/24") == "Released ip:203.0.113.0/24: 1 block ended."
-        assert run("release", "ip:203.0.113.0/24") == "Released ip:203.0.113.0/24: no block named it."
+        assert run("release", "ip:203.0.113.0/24") == "Released ip:203.0.113.0/24: no counts deleted, 1 block ended."
+        assert run("release", "ip:203.0.113.0/24") == "Released ip:203.0.113.0/24: no counts deleted, 0 blocks ended."
         assert from_me(1) == [200]
-
-    def test_a_wider_block_is_told_of(self) -> None:
-        run("block", "ip:203.0.113.0/24")
-        told = run("release", "ip:203.0.113.9")
-        assert told.startswith("Released ip:203.0.113.9: it had no counts, no block named it.")
-        assert told.endswith("It is still blocked, by a block of ip:203.0.113.0/24.")
-
-    def test_a_block_of_everybody_from_one_rule_is_told_of_as_one_of_that_rule(self) -> None:
-        define("login", "1/h")
-        run("block", "*", "--rule", "login", "--for", "1h")
-        assert "It is still blocked from login, by a block of everybody." in run("release", "user:42")
 
     def test_a_secret_is_released_by_whoever_knows_it(self) -> None:
         run("block", "header:x-api-key:correct-horse-battery")
@@ -96,7 +84,7 @@ class TestRelease:
         assert "only a hash" in wrong("release", hashed)
 
     def test_what_is_wrong_is_named(self) -> None:
-        assert "Not released: 'ann' is no address, and no user has this login name" in wrong("release", "ann")
+        assert "'ann' is no address, and no user has this login name" in wrong("release", "ann")
         assert "there is no rule 'logn'" in wrong("release", "ip:203.0.113.9", "--rule", "logn")
 
     def test_without_redis_the_blocks_are_ended_all_the_same_and_what_stays_is_said(self) -> None:
@@ -104,8 +92,7 @@ class TestRelease:
         run("block", "ip:203.0.113.9")
         with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}):
             told = wrong("release", "ip:203.0.113.9")
-        assert told.startswith("Released only in part ip:203.0.113.9: 1 block ended. Its counts remain, since Redis")
-        assert "it had no counts" not in told
+        assert told.startswith("Released ip:203.0.113.9: no counts deleted, 1 block ended. Its counts remain, since Redis")
         assert not Override.objects.in_force().exists()
         reading.reload()
 
@@ -117,14 +104,4 @@ class TestRelease:
         with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ANONYMIZE": now}):
             told = run("release", who)
         assert "1 block ended." in told
-        assert "still blocked" not in told
         assert not Override.objects.in_force().exists()
-
-    def test_what_still_blocks_a_client_is_named_as_what_it_is(self) -> None:
-        ann = User.objects.create(username="ann")
-        ann.groups.add(Group.objects.create(name="night"))
-        run("block", "group:night")
-        assert run("release", f"user:{ann.pk}").endswith("It is still blocked, by a block of group:night.")
-        run("block", "ip:203.0.113.9")
-        joined = f"ip:203.0.113.9+user:{ann.pk}"
-        assert run("release", joined).endswith("It is still blocked, by a block of group:night and of ip:203.0.113.9.")

@@ -1,6 +1,6 @@
 """Columns of text."""
 
-from ratewindow.management.subcommands.table import table
+from ratewindow.management.subcommand import table
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:

@@ -19,13 +19,13 @@ class SiteConfig(AppConfig):
     label = "servedsite"
 
     def ready(self) -> None:
-        from ratewindow.rulebook import edits
+        from ratewindow.rulebook import reading
         from tests.serving.site import timing
 
         if os.environ.get("SERVED_TIMED"):
             timing.install()
         if seconds := os.environ.get("SERVED_REREAD_S"):
-            edits.REREAD_S = float(seconds)
+            reading.REREAD_S = float(seconds)
         if path := os.environ.get("SERVED_CLOCK"):
             _believe_by(Path(path))
         if path := os.environ.get("SERVED_QUERIES"):
@@ -50,7 +50,7 @@ def _write_queries(path: Path) -> None:
 
 def _believe_by(path: Path) -> None:
     """Remember refusals by the clock that a test holds for the Redis, the second number of this file, in microseconds."""
-    from ratewindow.limiter.refusals import Refusals
+    from ratewindow.limiter.reply import Refusals
     from ratewindow.store import outage
 
     with path.open("rb") as file:

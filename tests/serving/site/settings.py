@@ -15,7 +15,7 @@ RATEWINDOW = {
     **RATEWINDOW,
     # A busy machine may pause a process for longer than a site would wait, and one that fails open admits one more.
     "TIMEOUT": "5s",
-    "TRUSTED_PROXIES": ["127.0.0.1/32"],
+    "TRUSTED_PROXIES": ["127.0.0.1/32", "127.3.0.0/16", "10.0.0.0/8"],
     **json.loads(os.environ.get("SERVED_RATEWINDOW", "{}")),
 }
 if port := os.environ.get("SERVED_POSTGRES_PORT"):

@@ -8,7 +8,7 @@ from django.urls import converters, path, re_path, register_converter
 from django.utils.functional import lazy
 from django.utils.translation import get_language
 
-from ratewindow.health import metrics
+from ratewindow import rooms
 from tests.serving.site import rest, views
 
 
@@ -34,7 +34,6 @@ urlpatterns = [
     path("two/", views.plain, name="two"),
     path("dotted/<str:rest>/end", views.plain, name="dotted"),
     path("admin/", admin.site.urls),
-    path("metrics/", metrics.view),
     path("sync/", views.sync_view),
     path("async/", views.async_view),
     path("class/", views.SyncClass.as_view()),
@@ -77,3 +76,8 @@ urlpatterns = [
     re_path(r"^search", views.plain),
     re_path(r"^[Ll][Oo][Uu][Dd]/$", views.plain),  # with (?i), the admin could reverse none of its own
 ]
+
+if rooms.is_installed("metrics"):
+    from ratewindow.contrib.metrics.views import metrics
+
+    urlpatterns.append(path("metrics/", metrics))

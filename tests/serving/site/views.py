@@ -220,7 +220,7 @@ def state(request: HttpRequest) -> HttpResponse:
             "worker": os.getpid(),
             "threads": sorted(thread.name for thread in threading.enumerate()),
             "dripping": dripping,
-            "stores_of_loops": len(stores._held.of_loop),
+            "stores_of_loops": len(stores.held.of_loop),
             "limits": {rule.name: [window.limit for window in rule.windows] for rule in current.rulebook().by_name.values()},
             "breaker": "open" if outage.breaker.open else "closed",
             "rss_kb": resident_kb(),

@@ -3,11 +3,12 @@
 from django.contrib import admin
 from unfold.admin import ModelAdmin, TabularInline
 
-from ratewindow.admin.alerts import AlertChannelAdmin
 from ratewindow.admin.overrides import OverrideAdmin
 from ratewindow.admin.report import ReportAdmin
 from ratewindow.admin.rules import RateRuleAdmin, RuleWindowInline
-from ratewindow.models import AlertChannel, Override, RateRule, ThrottleStat
+from ratewindow.contrib.alerts.admin import AlertChannelAdmin
+from ratewindow.contrib.alerts.models import AlertChannel
+from ratewindow.models import Override, RateRule, ThrottleStat
 
 for model in (AlertChannel, RateRule, Override, ThrottleStat):
     admin.site.unregister(model)

@@ -1,28 +1,87 @@
-"""The way to each server of a cluster on asyncio: a pipeline of its own, so that a silent server holds up no other."""
+"""The way to each server of a cluster: which one has a key, and on asyncio a pipeline to each, so that a silent server holds up
+no other."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from redis.asyncio.cluster import ClusterNode
-from redis.exceptions import AskError, MovedError, NoScriptError, RedisClusterException, RedisError, ResponseError, TryAgainError
-from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.asyncio.cluster import ClusterNode, RedisCluster
+from redis.crc import key_slot
+from redis.exceptions import (
+    AskError,
+    ConnectionError as RedisConnectionError,
+    MovedError,
+    NoScriptError,
+    RedisClusterException,
+    RedisError,
+    TryAgainError,
+)
 
 from ratewindow.limiter.redis import faults, insides
-from ratewindow.limiter.redis.cluster.slots import Address, Slots, name_of
-from ratewindow.limiter.redis.commands import Call
+from ratewindow.limiter.redis.commands import Call, ServerClock
 from ratewindow.limiter.redis.faults import Concerns, ServerAway, Watch
-from ratewindow.limiter.redis.loop_deadline import time_limit
-from ratewindow.limiter.redis.pipeline import Pipelined, Waiting
-from ratewindow.limiter.redis.server_clock import ServerClock
+from ratewindow.limiter.redis.pipeline import Pipelined, Waiting, time_limit
 
-if TYPE_CHECKING:
-    import redis.asyncio
+Address = tuple[str, int]
 
 MOST_HOPS = 8  # from server to server, for one call
 TRY_AGAIN_S = 0.005  # while a slot is on its way, and its keys are partly here and partly there
 RENEW_S = 0.25  # how often at most the map of slots is read
+
+
+def name_of(address: Address) -> str:
+    return f"{address[0]}:{address[1]}"
+
+
+class Slots:
+    """The map of a cluster's client, sync or async, which is the client's to renew."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._moved: dict[int, Address] = {}
+
+    def home(self, key: str) -> Address:
+        """The server that has the key; a ConnectionError while nobody knows."""
+        slot = key_slot(key.encode())
+        moved = self._moved.get(slot)
+        if moved is not None:
+            return moved
+        nodes = self._client.nodes_manager.slots_cache.get(slot)
+        if not nodes:
+            raise RedisConnectionError(f"no server of the cluster is known to have slot {slot}")
+        return nodes[0].host, nodes[0].port
+
+    def redirected_to(self, error: AskError, by: Address) -> Address:
+        """The server that a redirection names; one without a host is on the host of the server that answered."""
+        remapped: Address = self._client.nodes_manager.remap_host_port(error.host or by[0], error.port)
+        return remapped
+
+    def move(self, slot: int, address: Address) -> None:
+        self._moved[slot] = address
+
+    def renewed(self) -> None:
+        """The client's map is newer than what servers said."""
+        self._moved = {}
+
+    def servers(self) -> list[Address]:
+        """All that have slots."""
+        return sorted(set(self._homes().values()))
+
+    def key_at(self, address: Address, name: str) -> str | None:
+        """A key of that name with a hash tag that this server has; None when it has no slots."""
+        slots = {slot for slot, home in self._homes().items() if home == address}
+        if not slots:
+            return None
+        number = 0
+        while key_slot(b"%d" % number) not in slots:
+            number += 1
+        return f"{name}:{{{number}}}"
+
+    def _homes(self) -> dict[int, Address]:
+        """Who has which slot."""
+        known = list(self._client.nodes_manager.slots_cache.items())
+        return {slot: (nodes[0].host, nodes[0].port) for slot, nodes in known if nodes} | self._moved
 
 
 class Lanes:
@@ -31,7 +90,7 @@ class Lanes:
     The map of slots is read before the first call, and again in the background once a server has failed.
     """
 
-    def __init__(self, client: "redis.asyncio.RedisCluster", limit_s: float | None, watch: Watch) -> None:
+    def __init__(self, client: RedisCluster, limit_s: float | None, watch: Watch) -> None:
         self.client, self.limit_s, self.watch = client, limit_s, watch
         self.slots, self.clock = Slots(client), ServerClock()
         self._of: dict[Address, _Lane] = {}
@@ -83,21 +142,6 @@ class Lanes:
         if self._renewing is None and loop.time() - self._renewed_s >= RENEW_S:
             self._renewing = loop.create_task(self._renew())
         return self._renewing
-
-    async def command(self, key: str, *words: str) -> Any:
-        """What the server of this key answers to any other command."""
-        if not self.client.nodes_manager.slots_cache:
-            await self._known()
-        home, asking = self.slots.home(key), False
-        for _ in range(MOST_HOPS):
-            self._open(home)
-            reply = await self._lane(home).command(words, asking)
-            if not isinstance(reply, Exception):
-                return reply
-            if not isinstance(reply, AskError):
-                raise reply
-            home, asking = self.slots.redirected_to(reply, home), not isinstance(reply, MovedError)
-        raise RedisConnectionError(f"the servers of the cluster send each other the slot of {key}")
 
     async def _renew(self) -> None:
         try:
@@ -153,7 +197,7 @@ class Lanes:
 class _Connections:
     """Those that the cluster's client keeps to one server, and closes when it is closed."""
 
-    def __init__(self, client: "redis.asyncio.RedisCluster", address: Address, limited: bool) -> None:
+    def __init__(self, client: RedisCluster, address: Address, limited: bool) -> None:
         self._client, self._address, self._limited = client, address, limited
         self._in_use: dict[Any, ClusterNode] = {}
 
@@ -187,24 +231,6 @@ class _Lane(Pipelined):
     def __init__(self, lanes: Lanes, address: Address) -> None:
         super().__init__(_Connections(lanes.client, address, lanes.limit_s is not None), lanes.limit_s, lanes.clock)
         self._lanes, self._address = lanes, address
-
-    async def command(self, words: Sequence[str], asking: bool) -> Any:
-        """The reply, or the error that the server answers."""
-        connection = await self._pool.get_connection()
-        try:
-            async with time_limit(self._limit_s):
-                if asking:
-                    await connection.send_command("ASKING", check_health=False)
-                    await connection.read_response()
-                await connection.send_command(*words, check_health=False)
-                return await connection.read_response()
-        except ResponseError as error:
-            return error
-        except BaseException:
-            await connection.disconnect(nowait=True)
-            raise
-        finally:
-            await self._pool.release(connection)
 
     async def _begin_anew(self) -> None:
         """A cluster's client has more that belongs to its loop than connections: it must be another one."""

@@ -15,7 +15,7 @@ from redis.crc import key_slot
 from redis.exceptions import RedisError
 
 from ratewindow.limiter.redis.commands import Call, decide_call, refund_call
-from ratewindow.limiter.reply import NO_VERDICT, Answer, Reply, parse
+from ratewindow.limiter.reply import NO_VERDICT, Answer, Reply, parse, tells_verdict
 from ratewindow.limiter.types import Check, Refunds, What, WindowAnswer
 
 # Says which calls go out at the same moment, is sent the numbers of each reply, in the end returns the whole reply.
@@ -111,4 +111,6 @@ def _by_slot(places: Iterable[int], slots: list[int]) -> list[list[int]]:
 
 def _nothing(check: Check) -> Answer:
     """The answer to a check for which no server was called: all 0, and not charged."""
-    return Answer(0 if check.tells_verdict else NO_VERDICT, 0, tuple([WindowAnswer(window, 0, 0, 0) for window in check.windows]))
+    return Answer(
+        0 if tells_verdict(check, "look") else NO_VERDICT, 0, tuple([WindowAnswer(window, 0, 0, 0) for window in check.windows])
+    )

@@ -4,30 +4,31 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+import redis.asyncio
 from redis.connection import ConnectionPool
-from redis.exceptions import AskError, MovedError, NoScriptError, RedisError, TryAgainError
-from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import (
+    AskError,
+    ConnectionError as RedisConnectionError,
+    MovedError,
+    NoScriptError,
+    RedisError,
+    TryAgainError,
+)
 
 from ratewindow.limiter.redis import faults
-from ratewindow.limiter.redis.client_kinds import expect
 from ratewindow.limiter.redis.cluster import rounds
-from ratewindow.limiter.redis.cluster.pipelines import MOST_HOPS, TRY_AGAIN_S, Lanes, as_redis_errors
+from ratewindow.limiter.redis.cluster.pipelines import MOST_HOPS, TRY_AGAIN_S, Address, Lanes, Slots, as_redis_errors, name_of
 from ratewindow.limiter.redis.cluster.rounds import Conversation
-from ratewindow.limiter.redis.cluster.slots import Address, Slots, name_of
-from ratewindow.limiter.redis.commands import Call, decide_call
+from ratewindow.limiter.redis.commands import Call, ServerClock, decide_call
 from ratewindow.limiter.redis.connections import Server
-from ratewindow.limiter.redis.faults import Concerns, ServerAway, Unwatched, Watch
-from ratewindow.limiter.redis.loop_deadline import time_limit
-from ratewindow.limiter.redis.server_clock import ServerClock
-from ratewindow.limiter.redis.thread_deadline import limited, running, still_limited, timed
+from ratewindow.limiter.redis.faults import Concerns, ServerAway, Watch
+from ratewindow.limiter.redis.pipeline import time_limit
+from ratewindow.limiter.redis.store import expect
+from ratewindow.limiter.redis.thread_deadline import limited, running, timed
 from ratewindow.limiter.reply import Reply, parse
 from ratewindow.limiter.types import Check, Refunds, What, Window
-
-if TYPE_CHECKING:
-    import redis
-    import redis.asyncio
 
 RENEW_S = 2.0  # an answer that drips in would never end
 
@@ -48,11 +49,11 @@ class ClusterStore:
 
     is_async = False
 
-    def __init__(self, client: "redis.RedisCluster", limit_s: float | None = None, watch: Watch | None = None) -> None:
+    def __init__(self, client: redis.RedisCluster, limit_s: float | None = None, watch: Watch | None = None) -> None:
         expect(client, "ClusterStore")
         self._client = client
         self._limit_s = limit_s
-        self._watch: Watch = watch or Unwatched()
+        self._watch = watch or Watch()
         self._alone = watch is None
         self._slots = Slots(client)
         self._servers: dict[Address, Server] = {}
@@ -61,7 +62,7 @@ class ClusterStore:
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Reply:
         """What ``lua/decide.lua`` answers."""
-        with still_limited(self._limit_s):
+        with limited(self._limit_s):
             return cast("Reply", self._hold(rounds.decide(checks, what, now_ms)))
 
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
@@ -80,11 +81,6 @@ class ClusterStore:
         for server in list(self._servers.values()):
             server.close()
 
-    def close_unused(self, unused_s: float) -> None:
-        """Close connections that no thread has needed for so long, but one to each server."""
-        for server in list(self._servers.values()):
-            server.close_unused(unused_s)
-
     def __del__(self) -> None:
         if hasattr(self, "_servers"):
             self.close()  # the client that was given does not know of them
@@ -92,7 +88,7 @@ class ClusterStore:
     def renew(self) -> None:
         """Read the map of slots again: in the time of a running decision, or else in that of background work."""
         self._stale = False
-        with as_redis_errors(), still_limited(RENEW_S):
+        with as_redis_errors(), limited(RENEW_S):
             self._client.nodes_manager.initialize()
         self._slots.renewed()
 
@@ -100,20 +96,14 @@ class ClusterStore:
         """The names of those that have slots."""
         return [name_of(address) for address in self._slots.servers()]
 
-    def probe_key(self, server: str, name: str) -> str | None:
-        """A key of that name that lies at this server; None when it has no slots any more."""
-        return self._slots.key_at(_address(server), name)
-
-    def probe(self, server: str, key: str) -> None:
-        """Decide something at one server, under a key that lies there."""
-        checks = [Check("probe", (Window(1_000_000, 1000),), (key,))]
-        with limited(self._limit_s):
-            self._server(_address(server)).call(decide_call(checks, "hit", None))
-
-    def forget_probe(self, server: str, key: str) -> None:
-        """Remove what lies there, whatever is known of the server."""
-        with limited(self._limit_s):
-            self._server(_address(server)).command("UNLINK", key)
+    def probe(self, server: str, name: str) -> None:
+        """Decide something at one server, under a key of that name; nothing when it has no slots any more."""
+        host, _, port = server.rpartition(":")
+        address = host, int(port)
+        if (key := self._slots.key_at(address, name)) is not None:
+            checks = [Check("probe", (Window(1_000_000, 1000),), (key,))]
+            with limited(self._limit_s):
+                self._server(address).call(decide_call(checks, "hit", None))
 
     def _hold(self, conversation: Conversation) -> Any:
         try:
@@ -232,11 +222,6 @@ class ClusterStore:
         return ConnectionPool(kind, **options)
 
 
-def _address(server: str) -> Address:
-    host, _, port = server.rpartition(":")
-    return host, int(port)
-
-
 class AsyncClusterStore:
     """`ClusterStore` for asyncio, on a ``redis.asyncio.RedisCluster`` of the running event loop.
 
@@ -246,12 +231,11 @@ class AsyncClusterStore:
 
     is_async = True
 
-    def __init__(self, client: "redis.asyncio.RedisCluster", limit_s: float | None = None, watch: Watch | None = None) -> None:
+    def __init__(self, client: redis.asyncio.RedisCluster, limit_s: float | None = None, watch: Watch | None = None) -> None:
         expect(client, "AsyncClusterStore")
-        self._lanes = Lanes(client, limit_s, watch or Unwatched())
+        self._lanes = Lanes(client, limit_s, watch or Watch())
         self.clock = self._lanes.clock
         self._limit_s = limit_s
-        self._held: set[asyncio.Task[None]] = set()  # the loop itself does not keep them
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> "asyncio.Future[Reply]":
         if rounds.in_one_slot(checks):  # the usual case, without a task of its own
@@ -262,16 +246,15 @@ class AsyncClusterStore:
         return self._begin(rounds.refund(refunds, now_ms))
 
     async def reset(self, keys: Sequence[str]) -> None:
-        for key in keys:
-            await self._lanes.command(key, "UNLINK", key)
+        with as_redis_errors():
+            async with time_limit(self._limit_s):
+                for key in keys:
+                    await self._lanes.client.unlink(key)
 
     def _begin(self, conversation: Conversation) -> "asyncio.Future[Any]":
         """The reply. A caller that stops waiting does not end the conversation, which may have units to refund."""
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Any] = loop.create_future()
-        task = loop.create_task(self._hold(conversation, answer))
-        self._held.add(task)
-        task.add_done_callback(self._held.discard)
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._lanes.follow(self._hold(conversation, answer))
         return answer
 
     async def _hold(self, conversation: Conversation, answer: "asyncio.Future[Any]") -> None:

@@ -11,8 +11,8 @@ from redis.crc import key_slot
 from redis.exceptions import MovedError
 
 from ratewindow.limiter import AsyncClusterStore, ClusterStore, Window
-from ratewindow.limiter.redis.cluster.slots import Slots, name_of
-from ratewindow.limiter.redis.faults import ServerAway, Unwatched
+from ratewindow.limiter.redis.cluster.pipelines import Slots, name_of
+from ratewindow.limiter.redis.faults import ServerAway, Watch
 from ratewindow.limiter.types import Check
 
 ONE, TWO, THREE = ("one", 7000), ("two", 7000), ("three", 7000)
@@ -63,7 +63,7 @@ def test_a_probe_has_a_key_at_each_server_that_has_slots_and_none_elsewhere() ->
     assert moved is not None and key_slot(moved.encode()) == 5
 
 
-class Watching(Unwatched):
+class Watching(Watch):
     """Says that one server is away, and notes whom it is told of."""
 
     def __init__(self) -> None:

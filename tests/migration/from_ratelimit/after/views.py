@@ -55,7 +55,7 @@ def voucher(request: HttpRequest) -> HttpResponse:
     return HttpResponse("5 off")
 
 
-@ratelimit(key="views.by_tenant", rate="views.by_plan")
+@ratelimit(key=by_tenant, rate=by_plan)
 def report(request: HttpRequest) -> HttpResponse:
     return HttpResponse("a report")
 

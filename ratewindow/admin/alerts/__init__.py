@@ -1,5 +1,0 @@
-"""Alert channels in the admin."""
-
-from ratewindow.admin.alerts.channel_admin import AlertChannelAdmin
-
-__all__ = ["AlertChannelAdmin"]

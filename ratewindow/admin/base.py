@@ -1,0 +1,184 @@
+"""What all lists, forms and pages of the app share: addresses, whose edits they make, and the page that asks before a lockout."""
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from functools import wraps
+from typing import Any
+
+from django import forms, urls
+from django.contrib import admin
+from django.contrib.messages.storage import default_storage
+from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied, ValidationError
+from django.db import router, transaction
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern
+from django.utils.translation import gettext_lazy as _
+
+from ratewindow import rooms
+from ratewindow.models import Mode, RateRule, origin
+from ratewindow.operations.lockout import REMEDY, lockouts
+from ratewindow.rulebook import reading
+from ratewindow.rules.rule import Rule
+
+
+def reverse(name: str, args: Sequence[Any] = (), request: HttpRequest | None = None) -> str:
+    """The address of a page, ``admin:ratewindow_report``: on the site of the admin that a request is for, else on the first that
+    has it; empty if none has."""
+    shown = request.resolver_match.namespace if request and request.resolver_match else None
+    for site in (shown, None, *urls.get_resolver(urls.get_urlconf()).app_dict.get("admin", [])):
+        with suppress(urls.NoReverseMatch):
+            return urls.reverse(name, args=args, current_app=site)
+    return ""
+
+
+def page_context(model_admin: Any, request: HttpRequest, title: Any) -> dict[str, Any]:
+    """What ``admin/ratewindow/page.html`` shows; Unfold builds its breadcrumbs from the model admin."""
+    return {
+        **model_admin.admin_site.each_context(request),
+        "title": title,
+        "app": model_admin.opts.app_config,
+        "model_admin": model_admin,
+    }
+
+
+def register(model: type[Model]) -> Any:
+    """Like `django.contrib.admin.register`, but replaces a class that is registered already."""
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
+    return admin.register(model)
+
+
+View = Callable[..., HttpResponse]
+WHY = "why"  # the field for the reason, in forms of rows that have none of their own
+
+
+class RecordedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """A `ModelAdmin` of which every page, also those that a subclass adds, says whose edits it makes."""
+
+    @property
+    def urls(self) -> list[URLPattern]:
+        """Wrapped here, since `get_urls` of a subclass may add pages."""
+        patterns = super().urls
+        for pattern in patterns:
+            if isinstance(pattern, URLPattern):
+                pattern.callback = self.around(pattern.callback)
+        return patterns
+
+    def around(self, view: View) -> View:
+        @wraps(view)
+        def recorded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if request.method != "POST" or not request.user.is_authenticated:
+                return view(request, *args, **kwargs)
+            reason = request.POST.get(WHY) or request.POST.get("reason") or ""
+            with origin.edits("admin", user=request.user, reason=reason):
+                return view(request, *args, **kwargs)
+
+        return recorded
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        """That of a room, if one has it."""
+        pages = (room.object_history(self, request, object_id) for room in rooms.installed())
+        return next(filter(None, pages), None) or super().history_view(request, object_id, extra_context)
+
+
+def why_fieldsets() -> list[Any]:
+    """The fieldset for the reason, if it is kept."""
+    return [(_("This change"), {"fields": [WHY]})] if rooms.keep_reasons() else []
+
+
+CHECKBOX = "lockout_known"  # the name of the checkbox of the page that asks
+
+
+class AskingAdmin(RecordedAdmin):
+    """A `ModelAdmin` of which every page, also those that a subclass adds, asks before it locks staff out."""
+
+    show_add_link = True  # without it Unfold's lists have no button that adds
+
+    def around(self, view: View) -> View:
+        recorded = super().around(view)
+        return recorded if hasattr(view, "changes_nothing") else asking(self, recorded)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Django ignores an action that the user may not run, as if nothing was chosen; here it is forbidden."""
+        if request.method == "POST" and {*request.POST.getlist("action")} - {"", *self.get_actions(request)}:
+            raise PermissionDenied
+        return super().changelist_view(request, extra_context)
+
+
+def changes_nothing(view: View) -> View:
+    """Mark a view that takes a POST and saves nothing: it needs no transaction, which others would wait for."""
+    view.changes_nothing = True  # type: ignore[attr-defined]
+    return view
+
+
+def asking(model_admin: Any, view: View) -> View:
+    """The view in one transaction, which is rolled back where its sender has to confirm a lockout."""
+
+    @wraps(view)
+    def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method != "POST" or not model_admin.admin_site.has_permission(request) or CHECKBOX in request.POST:
+            return view(request, *args, **kwargs)
+        with transaction.atomic(using=router.db_for_write(RateRule)):
+            before = _enforced()
+            response = view(request, *args, **kwargs)
+            changed = [rule for name, rule in _enforced().items() if rule != before.get(name)]
+            sentences = lockouts(changed, request).values()
+            if not sentences:
+                return response
+            transaction.set_rollback(True, using=router.db_for_write(RateRule))
+        request._messages = default_storage(request)  # type: ignore[attr-defined]  # nothing has been done
+        return _lockout_page(model_admin, request, sentences)
+
+    return asked
+
+
+def _enforced() -> dict[str, Rule]:
+    """The enforced rules by name, as they are stored."""
+    return {row.name: rule for row, rule in reading.readings() if isinstance(rule, Rule) and rule.mode == Mode.ENFORCE}
+
+
+def _lockout_page(model_admin: Any, request: HttpRequest, sentences: Collection[str]) -> HttpResponse:
+    """A form that submits the same POST data again, with the checkbox."""
+    left_out = (CHECKBOX, "csrfmiddlewaretoken")
+    context = {
+        **page_context(model_admin, request, _("You would be refused in the admin")),
+        "list_name": model_admin.opts.verbose_name_plural,
+        "list_url": reverse(f"admin:{model_admin.opts.app_label}_{model_admin.opts.model_name}_changelist", request=request),
+        "post_data": [(name, value) for name, values in request.POST.lists() if name not in left_out for value in values],
+        "lockouts": [*sentences],
+        "remedy": REMEDY,
+        "checkbox": CHECKBOX,
+    }
+    return TemplateResponse(request, "admin/ratewindow/confirmation.html", context)
+
+
+class EditForm(forms.ModelForm):  # type: ignore[type-arg]
+    """The admin sets `request`. Errors of the model for a field that the form does not have stand above it."""
+
+    request: HttpRequest
+
+    opened = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not self.instance._state.adding and not self.is_bound:
+            self.initial["opened"] = "".join(room.edit_token(self.instance) for room in rooms.installed())
+
+    def clean(self) -> dict[str, Any] | None:
+        cleaned = super().clean()
+        for room in rooms.installed():
+            room.check_edit(self.request, self)
+        return cleaned
+
+    def _update_errors(self, errors: ValidationError) -> None:
+        """A field that failed in the form reaches the model empty, so the model's errors for it are dropped."""
+        by_field = errors.error_dict if hasattr(errors, "error_dict") else {NON_FIELD_ERRORS: errors.error_list}
+        for field, messages in by_field.items():
+            if field not in self.errors or field == NON_FIELD_ERRORS:
+                self.add_error(field if field in self.fields else None, self.errors_of(field, messages))
+
+    def errors_of(self, field: str, errors: list[Any]) -> list[Any]:
+        """The model's errors for a field, as this form shows them."""
+        return errors

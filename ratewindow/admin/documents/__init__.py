@@ -1,1 +1,0 @@
-"""Rules as a file in the admin: export and import."""

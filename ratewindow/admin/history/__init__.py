@@ -1,1 +1,0 @@
-"""The history in the admin: who changed what, and the page that restores an earlier state."""

@@ -1,0 +1,146 @@
+"""One client: links to what can be done about it, and the page that shows how it stands and releases it."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_lazy as _
+
+from ratewindow import rooms
+from ratewindow.admin.base import page_context, reverse
+from ratewindow.admin.overrides.form import REQUIRED, typed_client
+from ratewindow.admin.rights import may_look_up, may_release
+from ratewindow.conf.in_words import translated
+from ratewindow.models import Override, RateRule
+from ratewindow.operations.clients import release, standing
+from ratewindow.overrides.subjects import EXAMPLES, in_words, parse_subject
+from ratewindow.rooms import Link
+
+LIST, ADD = "admin:ratewindow_override_changelist", "admin:ratewindow_override_add"
+RELEASE = "admin:ratewindow_override_release"
+
+
+def url(request: HttpRequest, page: str, **given: str) -> str:
+    """The list, the form or the release page with these values; the form takes `identity`, `rule`, `action` and `lasts`."""
+    return f"{reverse(page, request=request)}?{urlencode({name: value for name, value in given.items() if value})}"
+
+
+def of_client(request: HttpRequest, identity: str, rule: str = "", reason: str = "") -> list[Link]:
+    links = [link for room in rooms.installed() for link in room.client_links(request, identity)]
+    if request.user.has_perm("ratewindow.add_override"):
+        given = {"identity": identity, "rule": rule, "lasts": "1h", "reason": reason}
+        links.append(Link(url(request, ADD, **given, action="block"), gettext("Block…")))
+        links.append(Link(url(request, ADD, **given, action="allow"), gettext("Exempt…")))
+    if may_release(request) and _can_be_released(identity):
+        links.append(Link(url(request, RELEASE, identity=identity, rule=rule), gettext("Release…")))
+    return links
+
+
+def _can_be_released(identity: str) -> bool:
+    """Whether it is one client, in clear: counts cannot be found by a hash."""
+    try:
+        subject = parse_subject(identity)
+    except ValueError:
+        return False
+    return subject.one_client and not subject.hashed
+
+
+_TEXT = {"class": "vTextField", "autocomplete": "off"}
+
+
+class ReleaseForm(forms.Form):
+    required_css_class = "required"
+
+    identity = forms.CharField(
+        label=_("Who"),
+        max_length=255,
+        widget=forms.TextInput(attrs=_TEXT),
+        help_text=format_lazy(
+            _("Such as {examples}. Join the identities of a key of several parts with +."), examples=_(EXAMPLES)
+        ),
+        error_messages={"required": REQUIRED},
+    )
+    rule = forms.CharField(
+        label=_("Rule"),
+        required=False,
+        max_length=64,
+        widget=forms.TextInput(attrs={**_TEXT, "list": "rw-rules"}),
+        help_text=_("The name of one rule. Leave empty for all rules."),
+    )
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=200,
+        widget=forms.TextInput(attrs=_TEXT),
+        help_text=_("Shown in the history."),
+        error_messages={"required": _("Enter a reason for the history.")},
+    )
+
+    def __init__(self, request: HttpRequest) -> None:
+        given = {name: request.GET[name] for name in ("identity", "rule") if name in request.GET}
+        super().__init__(request.POST if request.method == "POST" else None, initial=given)
+        self._request = request
+
+    def clean_identity(self) -> str:
+        return typed_client(self._request, self.cleaned_data["identity"])
+
+
+def release_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
+    """The form. There is no undo: the client is counted again, and can be blocked again."""
+    if not may_release(request):
+        raise PermissionDenied
+    form = ReleaseForm(request)
+    if form.is_valid() and _release(request, form):
+        return HttpResponseRedirect(request.path)
+    context = {
+        **page_context(model_admin, request, gettext("See and release a client")),
+        "form": form,
+        "standing": _standing(request) if request.GET.get("identity", "").strip() else {},
+        "rules": RateRule.objects.exclude(mode="off").values_list("name", flat=True),
+        "may_list": model_admin.has_view_permission(request),
+    }
+    return TemplateResponse(request, "admin/ratewindow/override/release.html", context)
+
+
+def _standing(request: HttpRequest) -> dict[str, Any]:
+    """What ``override/standing.html`` shows of the client in the page's address."""
+    try:
+        identity = typed_client(request, request.GET["identity"])
+        now = standing(identity, request.GET.get("rule", ""), with_overrides=may_look_up(request))
+    except forms.ValidationError as error:
+        return {"problem": " ".join(error.messages)}
+    except ValueError as error:
+        return {"problem": f"{translated(error)}."}
+    return {
+        "who": in_words(identity),
+        "overrides": [(each, in_words(each.identity), each.until()) for each in now.overrides],
+        "hides_overrides": not may_look_up(request),
+        "rules": now.rules,
+        "note": now.note,
+        "links": [link for link in of_client(request, identity) if not link.url.startswith(request.path)],
+    }
+
+
+def _release(request: HttpRequest, form: ReleaseForm) -> bool:
+    """Release the client of a valid form; False, with the error in the form, if that is not possible."""
+    identity, rule = form.cleaned_data["identity"], form.cleaned_data["rule"]
+    try:
+        released = release(identity, rule)
+    except ValueError as error:
+        form.add_error("rule" if rule and "rule" in str(error) else "identity", f"{translated(error)}.")
+        return False
+    (messages.warning if released.failure else messages.success)(request, released.in_words(with_blocks=may_look_up(request)))
+    LogEntry.objects.create(
+        user_id=str(request.user.pk),
+        content_type=ContentType.objects.get_for_model(Override),
+        object_repr="client",
+        action_flag=CHANGE,
+        change_message="Released.",  # the history has whom and why: this log has readers who may not know
+    )
+    return True

@@ -1,0 +1,93 @@
+"""What a new rule may begin with: ready rules and rates in code, each a link to the form, filled in by its address."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+
+from ratewindow.admin.base import page_context, reverse
+from ratewindow.admin.rules.rollout import last_hour_of
+from ratewindow.admin.wording import sentence_in_code, short_sentence
+from ratewindow.conf.in_words import listed
+from ratewindow.limiter.durations import format_duration
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.limiter.types import MOST_WINDOWS, Window
+from ratewindow.models import RateRule, RuleWindow
+from ratewindow.models.fields import to_text
+from ratewindow.rules import code_rates
+from ratewindow.rules.code_rates import CodeRate
+from ratewindow.rules.rate_options import USUAL, said
+from ratewindow.start import presets
+from ratewindow.start.presets import Preset
+
+_LIMIT_FIELDS = ("limit", "period", "algorithm", "buckets", "burst", "aligned_to")
+
+
+def add_url(fields: Mapping[str, Any], windows: Iterable[Window]) -> str:
+    """The address of the form of a new rule that begins with these."""
+    values = {name: to_text(value) for name, value in fields.items() if value}
+    for number, window in enumerate(windows):
+        limit = {"limit": window.limit, "period": format_duration(window.period_ms), **said(window)}
+        values |= {f"windows-{number}-{name}": to_text(value) for name, value in limit.items() if value not in (None, "")}
+    return f"{reverse('admin:ratewindow_raterule_add')}?{urlencode(values)}"
+
+
+def limits(request: HttpRequest) -> list[dict[str, str]]:
+    """The limits in the address of a form that is opened; none once it is sent."""
+    given = request.GET if request.method == "GET" else {}
+    prefixes = [f"windows-{number}-" for number in range(MOST_WINDOWS)]
+    rows = [{name: given[prefix + name] for name in _LIMIT_FIELDS if given.get(prefix + name)} for prefix in prefixes]
+    return [row for row in rows if "limit" in row]
+
+
+def fill_in(request: HttpRequest, formsets: Iterable[Any]) -> None:
+    """Let the form of a saved rule begin with the numbers of the limits in its address."""
+    chosen = {(each.get("period"), each.get("algorithm")): each["limit"] for each in limits(request)}
+    for form in (form for formset in formsets for form in formset.initial_forms if isinstance(form.instance, RuleWindow)):
+        row = form.instance
+        if limit := chosen.get((to_text(row.period), row.algorithm)):
+            form.initial["limit"] = limit
+
+
+def ready() -> list[dict[str, Any]]:
+    return [{"kind": group.kind, "found": [*map(_line, group.found)]} for group in presets.groups()]
+
+
+def _line(ready: Preset) -> dict[str, Any]:
+    windows = parse_rates(ready.rate)
+    fields = {"name": ready.name, **ready.fields}
+    return {"ready": ready, "sentence": short_sentence(RateRule(**fields), windows), "url": add_url(fields, windows)}
+
+
+def ready_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
+    if not model_admin.has_add_permission(request):
+        raise PermissionDenied
+    context = {**page_context(model_admin, request, gettext("Ready rules")), "ready": ready()}
+    return TemplateResponse(request, "admin/ratewindow/raterule/ready.html", context)
+
+
+def in_code(request: HttpRequest) -> Iterator[dict[str, Any]]:
+    """The names that have a rate in code and no row."""
+    names = code_rates.names() - set(RateRule.objects.values_list("name", flat=True))
+    for name in sorted(names):
+        rated = code_rates.rated(name)
+        rule = code_rates.rule(name)  # None of a rate by a function
+        yield {
+            "name": name,
+            "sentence": sentence_in_code(rated[0]),
+            "places": listed(dict.fromkeys(gettext(use.place) for use in rated)),
+            "last_hour": last_hour_of(request, name),
+            "url": add_url(_fields(rated[0]), rule.windows if rule else ()),
+        }
+
+
+def _fields(use: CodeRate) -> dict[str, Any]:
+    """What the rate says, as fields of the form, which begins in shadow: people enforce a rule when they have looked at it."""
+    fields = {"name": use.name, "applies_to": "named", "key": use.key, "methods": ",".join(sorted(use.methods))}
+    usual = USUAL.of_rule
+    more = {field: value for field, value in use.options.of_rule.items() if field != "mode" and value != usual[field]}
+    return {**fields, "normalise": use.normalise, **more}

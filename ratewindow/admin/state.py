@@ -1,0 +1,199 @@
+"""The state of limiting: the banner on every page of the app, the page State, and the page that switches all limits off."""
+
+import time
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.defaultfilters import filesizeformat
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext, gettext_lazy as _, pgettext
+
+from ratewindow import conf
+from ratewindow.admin.base import page_context, reverse
+from ratewindow.admin.rights import may_switch
+from ratewindow.admin.wording import cause_in_words
+from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import listed, number
+from ratewindow.counting.sums import percentiles
+from ratewindow.health import overview
+from ratewindow.models import LimitSwitch
+from ratewindow.operations import switch_off
+from ratewindow.report.report import last, report
+from ratewindow.rulebook import kill_switch
+from ratewindow.store import process_clients
+
+
+def banner(request: HttpRequest, problems: bool = True) -> dict[str, Any]:
+    """What ``banner.html`` shows: `problems` are sentences, `off` is one. The URLs are empty for users without permission."""
+    may_view = request.user.has_perm("ratewindow.view_throttlestat")
+    return {
+        "problems": glance(request).problems if problems else [],
+        "off": off_message(),
+        "state_url": reverse("admin:ratewindow_state", request=request) if may_view else "",
+        "switch_url": reverse("admin:ratewindow_switch", request=request) if _can_switch(request) else "",
+    }
+
+
+def _can_switch(request: HttpRequest) -> bool:
+    return may_switch(request) and conf.current().enabled
+
+
+def glance(request: HttpRequest) -> overview.Glance:
+    """The state of the limiter, read once per request, since Redis may answer slowly."""
+    if not hasattr(request, "_ratewindow_glance"):
+        request._ratewindow_glance = overview.glance()  # type: ignore[attr-defined]
+    return request._ratewindow_glance  # type: ignore[attr-defined,no-any-return]
+
+
+def off_message() -> str:
+    """``Limits are OFF until 12:30, by ann: a campaign. ...``; empty while limits are on."""
+    if not conf.current().enabled:
+        return gettext("Limits are OFF by RATEWINDOW['ENABLED'] in the settings. Nothing is refused or counted.")
+    switch = kill_switch.turned
+    if not switch.is_off(time.time()):
+        return ""
+    return gettext("Limits are OFF %s. Nothing is refused or counted.") % switch.how()
+
+
+PERIOD = "15m"
+
+
+def state_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
+    if not request.user.has_perm("ratewindow.view_throttlestat"):
+        raise PermissionDenied
+    status = overview.status()
+    store = status.get("store", {})
+    counted = report(last(PERIOD, time_zone.now(), conf.current().retention), ask_redis=store.get("reachable", False))
+    latency = percentiles(counted.tallies.latency)
+    context = {
+        **page_context(model_admin, request, gettext("State")),
+        "status": status,
+        "facts": facts(store),
+        "error": cause_in_words(store.get("error", "")),
+        "latency": latency,
+        "decisions": number(latency.count) if latency else "",
+        "processes": [process_line(each) for each in status.get("processes", []) if _is_known(each, store)],
+        "failed": [(cause_in_words(cause), cause, number(count)) for cause, count in sorted(status.get("fallback", {}).items())],
+        "off": off_message(),
+        "may_switch": _can_switch(request),
+    }
+    return TemplateResponse(request, "admin/ratewindow/state.html", context)
+
+
+def facts(store: dict[str, Any]) -> list[tuple[str, str]]:
+    """Names and values that describe the server, without those that are unknown."""
+    used, most = (filesizeformat(store.get(name) or 0) for name in ("memory_used", "memory_max"))
+    memory = gettext("%(used)s of %(maximum)s") % {"used": used, "maximum": most if store.get("memory_max") else "∞"}
+    values = [
+        (gettext("Server"), f"{store.get('server', '')} {store.get('version') or ''}".strip()),
+        (gettext("Address"), store.get("address", "")),
+        (gettext("Memory"), memory if store.get("memory_used") else ""),
+        (gettext("When memory is full"), store.get("eviction_policy")),
+        (gettext("Keys"), store.get("keys")),
+    ]
+    return [(name, value) for name, value in values if value]
+
+
+def process_line(process: dict[str, Any]) -> dict[str, Any]:
+    """One process as a line of the table; `mark` is ``closed``, ``open`` or ``silent``."""
+    values = {
+        "servers": listed(process.get("servers") or ["Redis"]),
+        "time": _clock(process.get("degraded_since")),
+        "cause": cause_in_words(process.get("error", "")),
+    }
+    breakers = {
+        "closed": gettext("counts in its memory") if process_clients.in_memory() else gettext("counts on Redis"),
+        "open": gettext("does not count on %(servers)s since %(time)s: %(cause)s") % values,
+        "silent": gettext("has not reported since %(time)s") % values,
+    }
+    rules = gettext("%s; cannot be read now") if process.get("rules_error") else "%s"
+    switches = {"on": pgettext("limits", "on"), "off": pgettext("limits", "off")}
+    return {
+        "name": f"{process['host']} {process['pid']}",
+        "kind": process["kind"],
+        "since": _clock(process.get("since")),
+        "mark": process["breaker"],
+        "breaker": breakers.get(process["breaker"], process["breaker"]),
+        "rules": rules % number(process["rules"]) if process.get("rules") is not None else "",
+        "switch": switches.get(process.get("switch", "")),
+        "fallback": number(sum(process["fallback"].values())) if process.get("fallback") else "",
+    }
+
+
+def _is_known(process: dict[str, Any], store: dict[str, Any]) -> bool:
+    """Not of a process that has not needed Redis since it is away."""
+    return bool(process["breaker"] != "closed" or store.get("reachable", True))
+
+
+def _clock(moment: str | None) -> str:
+    return time_zone.in_short(datetime.fromisoformat(moment)) if moment else ""
+
+
+NO_END = "always"
+LENGTHS = (("15m", _("15 minutes")), ("1h", _("1 hour")), ("8h", _("8 hours")), (NO_END, _("Until somebody switches them on")))
+
+
+class SwitchForm(forms.Form):
+    """For how long limits are off, and why."""
+
+    required_css_class = "required"
+
+    length = forms.ChoiceField(
+        label=_("For how long"),
+        initial="15m",
+        choices=LENGTHS,
+        widget=forms.RadioSelect(attrs={"class": "radiolist"}),
+        help_text=_("Except with the last choice, limits are switched on again automatically."),
+    )
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=200,
+        widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
+        help_text=_("Shown on every page about limits while they are off."),
+        error_messages={"required": _("Enter a reason for your colleagues.")},
+    )
+
+
+def switch_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
+    """The form, which switches limits off, and the handler of the buttons that switch them on."""
+    if not may_switch(request):
+        raise PermissionDenied
+    is_on = request.POST.get("to") == "on"
+    form = SwitchForm(request.POST if request.method == "POST" and not is_on else None)
+    if form.is_valid() or (request.method == "POST" and is_on):
+        _turn(model_admin, request, {} if is_on else form.cleaned_data)
+        may_view = request.user.has_perm("ratewindow.view_throttlestat")
+        return HttpResponseRedirect(reverse("admin:ratewindow_report" if may_view else "admin:index", request=request))
+    context = {
+        **page_context(model_admin, request, gettext("Switch all limits off")),
+        "form": form,
+        "is_off": bool(off_message()),
+        "by_setting": not conf.current().enabled,
+    }
+    return TemplateResponse(request, "admin/ratewindow/switch.html", context)
+
+
+def _turn(model_admin: Any, request: HttpRequest, off: dict[str, Any]) -> None:
+    """Switch limits off as the form says, or on without one. The banner then says that they are off."""
+    by = request.user.get_username()
+    try:
+        if off:
+            for_s = None if off["length"] == NO_END else switch_off.seconds_of(off["length"])
+            unreached = switch_off.turn_off(for_s, off["reason"], by)
+        else:
+            unreached = switch_off.turn_on("", by)
+            messages.success(request, gettext("Limits are switched on."))
+    except OSError as error:
+        messages.error(request, str(error))
+        return
+    for sentence in unreached:
+        messages.warning(request, sentence)
+    with suppress(DatabaseError):  # limits are switched all the same
+        for row in LimitSwitch.objects.all():
+            model_admin.log_change(request, row, f"Switched {switch_off.current().words()}.")

@@ -1,0 +1,102 @@
+"""Alert channels in the admin: how and about what alerts are sent, what is raised now, and a button that sends a test."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy as _
+
+from ratewindow.admin.base import RecordedAdmin, register, reverse
+from ratewindow.contrib.alerts.models import AlertChannel
+from ratewindow.contrib.alerts.sending import send_test
+
+
+class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
+    """It shows the secret of the webhook once: before the channel is saved."""
+
+    class Meta:
+        model = AlertChannel
+        fields = "__all__"  # noqa: DJ007  # those of the admin's fieldsets
+        help_texts = {
+            "secret": _(
+                "Signs what is sent, so that the receiver can check it. Copy it to the receiver now: it is not shown again. "
+                "The database has it in plain text."
+            )
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance._state.adding or "secret" not in self.fields:
+            return
+        secret = self.fields["secret"]
+        secret.required, self.initial["secret"] = False, ""
+        secret.show_hidden_initial = False  # which Django does for fields with a function as their default
+        secret.widget = forms.PasswordInput({"class": "vTextField", "autocomplete": "new-password"})
+        secret.help_text = _(
+            "Signs what is sent, so that the receiver can check it. Leave empty to keep the present one, which is not shown; "
+            "enter another one to replace it. The database has it in plain text."
+        )
+
+    def clean_secret(self) -> str:
+        secret: str = self.cleaned_data["secret"] or self.instance.secret
+        return secret
+
+
+@register(AlertChannel)
+class AlertChannelAdmin(RecordedAdmin):
+    form = ChannelForm
+    change_form_template = "admin/ratewindow/alerts/change_form.html"
+    show_add_link = True  # without it Unfold's lists have no button that adds
+    list_display = ["name", "way", "active", "daily_report", "raised_now", "error", "sent_at"]
+    list_filter = ["way", "active"]
+    radio_fields = {"way": admin.VERTICAL}
+    readonly_fields = ["raised_now", "error", "sent_at", "reported"]
+
+    class Media:
+        css = {"all": ["ratewindow/rules.css", "ratewindow/alerts/alerts.css"]}
+
+    @admin.display(description=_("raised now"))
+    def raised_now(self, channel: AlertChannel) -> str | SafeString:
+        lines = format_html_join("", "<div>{}</div>", [(raised["text"],) for raised in channel.raised.values()])
+        # One element: Unfold sets several beside one another.
+        return format_html("<div>{}</div>", lines) if lines else gettext("nothing")
+
+    def save_model(self, request: HttpRequest, obj: AlertChannel, form: Any, change: bool) -> None:
+        """What was edited alone: a run that sends meanwhile writes what it has sent into the same row."""
+        obj.save(update_fields=form.changed_data if change else None)
+
+    def get_fieldsets(self, request: HttpRequest, obj: AlertChannel | None = None) -> Any:
+        """The secret is a field for those alone who may change it."""
+        may_change = self.has_add_permission(request) if obj is None else self.has_change_permission(request, obj)
+        return [
+            (None, {"fields": ["name", "active"]}),
+            (_("How"), {"fields": ["way", "addresses", "url", *(["secret"] if may_change else [])]}),
+            (_("Refusals"), {"fields": ["refused_a_minute", "unusual"]}),
+            (_("Rules"), {"fields": ["unmatched", "ready"]}),
+            (_("Operation"), {"fields": ["without_redis", "not_collected"]}),
+            (_("Report"), {"fields": ["daily_report"]}),
+            *([(_("Now"), {"fields": self.readonly_fields})] if obj else []),
+        ]
+
+    def get_urls(self) -> list[URLPattern]:
+        test = self.admin_site.admin_view(self.test_view)
+        return [path("<int:pk>/test/", test, name="ratewindow_alerts_alertchannel_test"), *super().get_urls()]
+
+    def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The handler of the button "Send a test"."""
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        channel = get_object_or_404(AlertChannel, pk=pk)
+        if error := send_test(channel):
+            messages.error(request, gettext("The test could not be sent: %s") % error)
+        else:
+            messages.success(request, gettext("The test was sent by the channel %s.") % channel.name)
+        return HttpResponseRedirect(reverse("admin:ratewindow_alerts_alertchannel_change", [pk], request))

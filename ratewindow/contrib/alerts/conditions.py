@@ -1,0 +1,165 @@
+"""The conditions of alerts: which of them hold, by the report's numbers."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
+
+from django.utils.translation import gettext, ngettext
+
+from ratewindow import conf
+from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import number
+from ratewindow.contrib.alerts.models import AlertChannel
+from ratewindow.counting.collecting import span_start
+from ratewindow.counting.sums import Sums
+from ratewindow.models import Mode, RateRule
+from ratewindow.models.stats import Resolution
+from ratewindow.report.reading import REFUSED, Spell, spells, usual
+from ratewindow.report.report import DAY, HOUR, MINUTE, Period, between, last, met_since, report, waiting
+
+LATELY = 5 * MINUTE
+UNMATCHED_DAYS, READY_DAYS = 30, 7
+READY_PERCENT = 1  # a rule in shadow that would refuse more of its requests is not ready
+
+Texts = Iterator[tuple[str, str]]  # each with the name of a rule, or empty text, and a sentence in the current language
+
+
+class SiteState:
+    """What conditions are decided by. Each part is read once, when a channel first asks for it.
+
+    Without Redis (`live` is False) the last minutes are not known.
+    """
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+        self._kept = conf.current().retention
+        self._waiting = waiting(now.timestamp())
+        self._lately = between(now - LATELY, now, now, self._kept)
+        self.live = self._waiting.live
+        self.minutes = (now - self._lately.start) / MINUTE  # that `lately` is about
+
+    @cached_property
+    def lately(self) -> Mapping[str, Sums]:
+        """By rule."""
+        return report(self._lately, known=self._waiting).rules
+
+    @cached_property
+    def spells(self) -> Sequence[Spell]:
+        """The unusual refusals that go on."""
+        quarter = report(last("15m", self.now, self._kept), known=self._waiting)
+        return [
+            spell for spell in spells(quarter, usual(quarter, self.now), self.now) if spell.outcome == REFUSED and spell.ongoing
+        ]
+
+    @cached_property
+    def waits_since(self) -> datetime | None:
+        """The oldest minute that is not collected."""
+        return min((start for start, _ in self._waiting.sums), default=None)
+
+    @cached_property
+    def unmatched(self) -> Sequence[str]:
+        """Enforced rules; none of them while it is not known what happened since then."""
+        start = self.now - UNMATCHED_DAYS * DAY
+        met = met_since(start, self._waiting)
+        return [name for name in _names(Mode.ENFORCE) if name not in met.names] if met.since == start else []
+
+    @cached_property
+    def tried(self) -> Mapping[str, Sums]:
+        """Rules in shadow that had requests on each of the days before this one."""
+        end = span_start(self.now, Resolution.DAY)
+        days = report(Period(end - READY_DAYS * DAY, end, DAY, Resolution.DAY), known=self._waiting)
+        passed = Counter(rule for (_, rule), sums in days.steps_of_rules.items() if sums.passed)
+        return {rule: days.rules[rule] for rule in _names(Mode.SHADOW) if passed[rule] == READY_DAYS}
+
+
+def _names(mode: str) -> Sequence[str]:
+    return list(RateRule.objects.filter(mode=mode).order_by("name").values_list("name", flat=True))
+
+
+class Condition(NamedTuple):
+    """One that holds; `text` is a sentence in the current language."""
+
+    kind: str
+    rule: str
+    text: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.kind}:{self.rule}"
+
+
+def watched(channel: AlertChannel) -> set[str]:
+    return {kind for kind in KINDS if getattr(channel, kind)}
+
+
+def unknown(state: SiteState) -> set[str]:
+    """The kinds of which nothing can be said: they neither begin nor end."""
+    return set() if state.live else BY_REDIS
+
+
+def holding(channel: AlertChannel, state: SiteState) -> Iterator[Condition]:
+    for kind in KINDS:
+        if kind in watched(channel) - unknown(state):
+            yield from (Condition(kind, rule, text) for rule, text in KINDS[kind](state, channel))
+
+
+def _refused_a_minute(state: SiteState, channel: AlertChannel) -> Texts:
+    for rule, sums in sorted(state.lately.items()):
+        a_minute = int(sums.refused / state.minutes)
+        if a_minute >= (channel.refused_a_minute or 1):
+            text = ngettext(
+                "%(rule)s refuses %(count)s request a minute.", "%(rule)s refuses %(count)s requests a minute.", a_minute
+            )
+            yield rule, text % {"rule": rule, "count": number(a_minute)}
+
+
+def _unusual(state: SiteState, _: AlertChannel) -> Texts:
+    for spell in state.spells:
+        text = gettext("%(rule)s refuses far more requests than usual: %(count)s since %(start)s.")
+        yield spell.rule, text % {"rule": spell.rule, "count": number(spell.count), "start": time_zone.in_short(spell.start)}
+
+
+def _without_redis(state: SiteState, _: AlertChannel) -> Texts:
+    fallback = sum(sums.fallback for sums in state.lately.values())
+    if not state.live:
+        yield "", gettext("Redis does not answer, so requests are decided without it.")
+    elif fallback:
+        text = ngettext(
+            "%s request was lately decided without Redis.", "%s requests were lately decided without Redis.", fallback
+        )
+        yield "", text % number(fallback)
+
+
+def _not_collected(state: SiteState, _: AlertChannel) -> Texts:
+    if state.waits_since and state.now - state.waits_since > HOUR:
+        text = gettext("Nobody has collected counts since %s. Let Celery or cron run manage.py ratewindow collect every minute.")
+        yield "", text % time_zone.in_short(state.waits_since)
+
+
+def _unmatched(state: SiteState, _: AlertChannel) -> Texts:
+    for rule in state.unmatched:
+        text = gettext("No request has matched %(rule)s, which is enforced, for %(days)d days.")
+        yield rule, text % {"rule": rule, "days": UNMATCHED_DAYS}
+
+
+def _ready(state: SiteState, _: AlertChannel) -> Texts:
+    for rule, sums in sorted(state.tried.items()):
+        if sums.refused or 100 * sums.would_refuse > READY_PERCENT * sums.met:
+            continue
+        text = gettext("%(rule)s is ready to be enforced: in %(days)d days it would have refused %(would)s of %(met)s requests.")
+        values = {"rule": rule, "days": READY_DAYS, "would": number(sums.would_refuse), "met": number(sums.met)}
+        yield rule, text % values
+
+
+# Named as the model's fields.
+KINDS: Mapping[str, Callable[[SiteState, AlertChannel], Texts]] = {
+    "refused_a_minute": _refused_a_minute,
+    "unusual": _unusual,
+    "without_redis": _without_redis,
+    "not_collected": _not_collected,
+    "unmatched": _unmatched,
+    "ready": _ready,
+}
+BY_REDIS = {"refused_a_minute", "unusual", "not_collected", "unmatched"}  # not known without it

@@ -1,0 +1,33 @@
+"""The room of backtests: what a limit would have done, from an access log."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import URLPattern
+from django.utils.translation import gettext_lazy as _
+
+from ratewindow import rooms
+
+
+class BacktestConfig(rooms.Room):
+    name = "ratewindow.contrib.backtest"
+    label = "ratewindow_backtest"
+    verbose_name = _("Backtests")
+    gives = "what a limit would have done, from an access log: whom it refuses, the curve, and one number with its reason"
+    subcommands = {"backtest": "ratewindow.contrib.backtest.commands.backtest"}
+
+    def urls(self, model_admin: Any) -> list[URLPattern]:
+        from ratewindow.contrib.backtest import page
+
+        return page.urls(model_admin)
+
+    def rule_list_links(self, model_admin: Any, request: HttpRequest) -> Iterable[rooms.Link]:
+        from ratewindow.contrib.backtest import page
+
+        return page.links(model_admin, request, _("Backtest"))
+
+    def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any) -> Iterable[rooms.Link]:
+        from ratewindow.contrib.backtest import page
+
+        return page.links(model_admin, request, _("Backtest this rule"), rule.name)

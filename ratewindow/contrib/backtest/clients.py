@@ -1,0 +1,134 @@
+"""The clients of a log, and all their requests: when each came and what it was, in 24 bytes. All else follows from these:
+what a limit would have refused a client, its peak, and what it asked for.
+"""
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from ratewindow.contrib.backtest.logs.entry import Entry
+
+MOST_KINDS = 50_000  # of requests that are told apart; of those beyond only the status is known
+MOST_PATHS, MOST_AGENTS, MOST_STATUSES = 5, 3, 10  # of a client
+LONGEST = 200  # characters of a path or an agent
+
+Name = TypeVar("Name", str, int)
+
+
+class Kind(NamedTuple):
+    """What requests have in common."""
+
+    path: str  # "POST /login/", without the query; empty if it is not known
+    status: int
+    agent: str
+    has_user: bool
+
+    @property
+    def is_fault(self) -> bool:
+        return not 100 <= self.status < 400
+
+
+class Requests(NamedTuple):
+    """Those of one client, in order."""
+
+    times_ms: Sequence[Sequence[int]]  # for each time at which a request is decided
+    kinds: Sequence[Kind]
+
+
+class Sample(NamedTuple):
+    """What a client asked for and was answered, most frequent first."""
+
+    paths: Mapping[str, int]
+    statuses: Mapping[int, int]
+    agents: Mapping[str, int]
+
+
+class ClientPeak(NamedTuple):
+    """A client with the most units that it took in any window of a period. A ``sliding_log`` refuses it exactly if that is above
+    the limit."""
+
+    client: str  # identity
+    peak: int
+    requests: int  # that the rule counts
+    likely_innocent: bool
+    times_ms: Sequence[int] = ()  # of these, where a limit could refuse some
+
+
+class Clients:
+    """All clients of a log whose requests are decided at one time each, or at two."""
+
+    def __init__(self, courses: int) -> None:
+        self._courses = courses
+        # Of each: its two times and its kind, the next one's.
+        self._requests: dict[str, array[int]] = defaultdict(lambda: array("q"))
+        self._numbers: dict[Kind, int] = {}
+        self._kinds: list[Kind] = []  # by number
+        self.total = 0  # requests
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def add(self, client: str, times_ms: Sequence[int], entry: Entry) -> None:
+        self._requests[client].extend((times_ms[0], times_ms[-1], self._number(entry)))
+        self.total += 1
+
+    def _number(self, entry: Entry) -> int:
+        path = f"{entry.method} {entry.target.partition('?')[0]}"[:LONGEST]
+        kind = Kind(path, entry.status, entry.agent[:LONGEST], bool(entry.user))
+        if kind not in self._numbers and len(self._numbers) >= MOST_KINDS:
+            kind = kind._replace(path="", agent="")
+        number = self._numbers.setdefault(kind, len(self._numbers))
+        if number == len(self._kinds):
+            self._kinds.append(kind)
+        return number
+
+    def of(self, client: str) -> Requests:
+        requests = self._requests[client]
+        return Requests([requests[::3], requests[1::3]][: self._courses], [self._kinds[number] for number in requests[2::3]])
+
+    def sample(self, client: str) -> Sample:
+        paths, statuses, agents = Counter[str](), Counter[int](), Counter[str]()
+        for kind, count in Counter(self.of(client).kinds).items():
+            paths[kind.path] += count
+            statuses[kind.status] += count
+            agents[kind.agent] += count
+        return Sample(_most(paths, MOST_PATHS), _most(statuses, MOST_STATUSES), _most(agents, MOST_AGENTS))
+
+    def peaks(self, period_ms: int, cost: int, counts: Callable[[int], bool]) -> Iterator[ClientPeak]:
+        """Each client with requests that count, by the status of their answers. Likely innocent are those who got only successful
+        answers, or were mostly signed in."""
+        for client in self._requests:
+            requests = self.of(client)
+            counted = [
+                (at_ms, kind) for at_ms, kind in zip(requests.times_ms[0], requests.kinds, strict=True) if counts(kind.status)
+            ]
+            if counted:
+                times_ms = array("q", [at_ms for at_ms, _ in counted])
+                peak = cost * fullest(times_ms, period_ms)
+                is_user = 2 * sum(kind.has_user for _, kind in counted) > len(counted)
+                is_innocent = is_user or not any(kind.is_fault for _, kind in counted)
+                yield ClientPeak(client, peak, len(counted), is_innocent, times_ms if peak > 1 else ())
+
+
+def fullest(times_ms: Sequence[int], period_ms: int) -> int:
+    """The most of these times, in order, that lie in any window of the period. It begins at any moment, not at a full minute."""
+    most = first = 0
+    for last, at_ms in enumerate(times_ms):
+        while times_ms[first] <= at_ms - period_ms:
+            first += 1
+        most = max(most, last - first + 1)
+    return most
+
+
+def refused(times_ms: Sequence[int], period_ms: int, hits: int) -> int:
+    """How many of these hits a ``sliding_log`` refuses that admits so many in a period."""
+    admitted: list[int] = []
+    for at_ms in times_ms:
+        if len(admitted) < hits or admitted[-hits] <= at_ms - period_ms:
+            admitted.append(at_ms)
+    return len(times_ms) - len(admitted)
+
+
+def _most(counts: Counter[Name], most: int) -> dict[Name, int]:
+    return dict([(name, count) for name, count in counts.most_common() if name][:most])

@@ -1,0 +1,247 @@
+"""A backtest: which rules are asked of a log, and what the engine decides of each of its requests by them, at the log's times."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from django.http import HttpRequest
+
+from ratewindow.conf import site_functions
+from ratewindow.contrib.backtest.clients import Clients
+from ratewindow.contrib.backtest.curve import curve_of, suggest
+from ratewindow.contrib.backtest.deciding import BY_USER, Asking, Course, Decidable, Stage, parts_of, refusals
+from ratewindow.contrib.backtest.logs.log import Log
+from ratewindow.contrib.backtest.requests import Moment, Moments, Place, Places
+from ratewindow.contrib.backtest.result import Busy, Caught, Note, OfPeriod, OfRule, Result, Seen, Tally
+from ratewindow.identity import ip, recipe
+from ratewindow.identity.request_attributes import user_or_ip
+from ratewindow.limiter.problem import Problem
+from ratewindow.limiter.types import Check, Decision, Window, too_much
+from ratewindow.request.doors import Door, PathDoor, doors_of
+from ratewindow.rulebook import current, reading
+from ratewindow.rulebook.current import Rulebook
+from ratewindow.rules import code_rates
+from ratewindow.rules.rate_options import parse_options
+from ratewindow.rules.rule import Rule, check_methods, check_pattern
+
+NAME = "backtest"  # of a rule that is given by its rates
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rules as a process would hold them. `is_site`: all of the site's, as they are in force, with blocks and exemptions."""
+
+    book: Rulebook
+    is_site: bool = False
+
+    @property
+    def rule(self) -> Rule | None:
+        """The only one, whose numbers are those of all."""
+        return None if self.is_site else next(iter(self.book.by_name.values()))
+
+    def doors(self, request: HttpRequest) -> Sequence[Door]:
+        """The doors that a request passes. A rule that is tried holds at the middleware, whether the site has it or not."""
+        if not (self.is_site or any(map(code_rates.is_used, self.book.by_name))):
+            return [PathDoor()]  # without a look at the site's views, whose own code may be slow
+        doors = doors_of(request)
+        return doors if self.is_site else [PathDoor(), *(door for door in doors if not isinstance(door, PathDoor))]
+
+
+def of_site() -> Plan:
+    """All rules of the site in their modes, with its rates in code, blocks and exemptions."""
+    reading.reload()
+    return Plan(current.held(), is_site=True)
+
+
+def of_rule(name: str, rates: str = "") -> Plan:
+    """One rule of the site, of the admin or of its code, or what it would be at other rates. Raises ValueError."""
+    reading.reload()
+    known = current.held().by_name
+    rule = known.get(name)
+    if rule is None and name in code_rates.names():
+        rule = code_rates.rule(name)
+    if rule is None:
+        raise Problem("there is no rule {name!r}: manage.py ratewindow rules lists them", name=name[:64])
+    if rates:
+        rule = replace(rule, windows=_at_other_rates(rule, rates))
+    if not rule.windows:
+        raise Problem("rule {name!r} has no limits: add one, or write a rate to try", name=name)
+    return _enforced(rule)
+
+
+def of_rates(
+    rates: str, key: str = "ip", *, path: str = "", prefix: str = "", methods: str = "", algorithm: str | None = None
+) -> Plan:
+    """A rule by its rates, ``5/s; 100/m``. Raises ValueError."""
+    if path and prefix:
+        raise Problem("a rule applies by {kinds}: write one of them", kinds="path / prefix")
+    applies_to, pattern = ("path", path) if path else ("prefix", prefix) if prefix else ("all", "")
+    check_pattern(applies_to, pattern)
+    recipe(key)
+    windows = _windows(rates, algorithm)
+    return _enforced(Rule(NAME, windows, key=key, applies_to=applies_to, pattern=pattern, methods=check_methods(methods)))
+
+
+def _at_other_rates(rule: Rule, rates: str) -> tuple[Window, ...]:
+    """Other rates, with the algorithm of the rule's limit for the period, or else of its first one."""
+    by_period = {window.period_ms: window.algorithm for window in reversed(rule.windows)}
+    usual = rule.windows[0].algorithm if rule.windows else "sliding_window"
+    return tuple(Window(each.limit, each.period_ms, by_period.get(each.period_ms, usual)) for each in _windows(rates))
+
+
+def _windows(rates: str, algorithm: str | None = None) -> tuple[Window, ...]:
+    windows = parse_options({"algorithm": algorithm} if algorithm else {}, "the rule").windows(rates)
+    if not windows:
+        raise Problem("{rates!r} limits nothing: write for example 10/m", rates=rates)
+    if problem := too_much(windows):
+        raise Problem("{rates!r} has {problem}: give it fewer", rates=rates, problem=problem)
+    return windows
+
+
+def _enforced(rule: Rule) -> Plan:
+    """A rule as if it were enforced: if it is enforced for some clients, only for these."""
+    return Plan(Rulebook([replace(rule, mode="enforce")], alone=True))
+
+
+SHOWN = 100  # clients
+
+
+@site_functions.unreported()
+def backtest(log: Log, plan: Plan, with_curves: bool = False) -> Result:
+    """What the plan's rules would have done with the log's requests. `with_curves`: also what other limits of a plan of one rule
+    would have done. Raises LogError."""
+    return _Backtest(log, plan).run(with_curves)
+
+
+class _Backtest:
+    def __init__(self, log: Log, plan: Plan) -> None:
+        self._log, self._plan, self._rule = log, plan, plan.rule
+        self._decidable = Decidable()
+        parts = {part for rule in plan.book.by_name.values() for part in parts_of(rule.key)}
+        self._places = Places(plan.is_site or not BY_USER.isdisjoint(parts))
+        self._asking = Asking(plan.book, plan.doors, self._decidable)
+        self._moments = Moments(log)
+        courses = 2 if self._moments.whole_seconds else 1
+        self._courses = [Course(self._decidable) for _ in range(courses)]
+        self._total, self._by_rule = Tally(courses), defaultdict[str, Tally](lambda: Tally(courses))
+        self._clients, self._seen = Clients(courses), Seen(self._moments.whole_seconds)
+        self._decides_alone = _decides_alone(plan.rule)
+        self._checks: dict[str, Check] = {}  # of each client, where one decides alone
+
+    def run(self, with_curves: bool) -> Result:
+        for moment in self._moments:
+            self._seen.add(moment.entry)
+            self._take(moment)
+        for client, check in self._checks.items():
+            for number, times_ms in enumerate(self._clients.of(client).times_ms):
+                self._total.refuse(number, client, check.enforce, sum(refusals(check, times_ms)))
+        total = self._total.numbers(self._clients.total, len(self._clients))
+        if self._log.is_unordered:
+            values = {"count": f"{self._log.out_of_order:,}", "requests": f"{self._log.read:,}"}
+            return Result(self._log, self._seen, total.unknown, reason=Note("unordered", values))
+        return Result(
+            self._log,
+            self._seen,
+            total,
+            [*self._rules()],
+            [
+                Caught(
+                    client,
+                    self._places.addresses.name_in(client),
+                    len(self._clients.of(client).kinds),
+                    self._total.refused(client),
+                    self._clients.sample(client),
+                )
+                for client in self._total.most_refused(SHOWN)
+            ],
+            [*self._notes()],
+            [*self._periods()] if with_curves and self._seen.requests else (),
+        )
+
+    def _take(self, moment: Moment) -> None:
+        request = self._places.of(moment.entry)
+        with site_functions.explained(request):
+            stages = self._asking.stages(request)
+        if self._decides_alone and stages and not stages[0].question.settled:
+            [check] = stages[0].question.checks
+            self._checks.setdefault(check.identity, check)
+            self._clients.add(check.identity, moment.times_ms, moment.entry)
+        elif stages:
+            self._decide(moment, request, stages)
+
+    def _decide(self, moment: Moment, request: Place, stages: Sequence[Stage]) -> None:
+        """Decide a request, after those before it."""
+        who = ""
+        for number, course in enumerate(self._courses):
+            parts, refused = course.judge(stages, moment.times_ms[number], moment.entry.status)
+            if not number:
+                who = self._add(parts, request, moment)
+            if refused or any(part.outcome == "would_refuse" for part in parts):
+                self._total.refuse(number, who, refused)
+                for part in () if self._rule is not None else parts:
+                    if part.outcome in ("refused", "would_refuse"):
+                        self._by_rule[part.rule].refuse(number, _identity(part, request), part.outcome == "refused")
+
+    def _add(self, parts: Collection[Decision], request: Place, moment: Moment) -> str:
+        """Count the request for its client, which is returned, and for each rule that it met."""
+        if self._rule is not None:
+            who = next((_identity(part, request) for part in parts), "") or ip(request)
+        else:
+            who = user_or_ip(request)
+            for part in parts:
+                self._by_rule[part.rule].add(_identity(part, request))
+        self._clients.add(who, moment.times_ms, moment.entry)
+        return who
+
+    def _rules(self) -> Iterator[OfRule]:
+        """Each rule, also one that no request met."""
+        rules = self._decidable.rules() | self._plan.book.by_name
+        if self._rule is not None:
+            yield OfRule(self._rule.name, self._rule, self._total.numbers(self._clients.total, len(self._clients)))
+            return
+        for name, tally in (dict.fromkeys(rules, Tally(len(self._courses))) | self._by_rule).items():
+            yield OfRule(name, rules.get(name), tally.numbers(tally.requests, len(tally.clients)))
+
+    def _periods(self) -> Iterator[OfPeriod]:
+        """Of several limits for one period the lowest."""
+        rule = self._rule
+        if rule is None:
+            return
+        span_ms = round(1000 * (self._seen.last_s - self._seen.first_s))
+        limits = {each.period_ms: each.limit for each in sorted(rule.windows, key=lambda each: each.limit, reverse=True)}
+        for period_ms, limit in sorted(limits.items()):
+            clients = [*self._clients.peaks(period_ms, rule.cost, lambda status: self._decidable.counts(rule, status))]
+            suggested = suggest(clients, period_ms, span_ms, self._seen.whole_seconds)
+            also = [limit, suggested.limit] if suggested.limit is not None else [limit]
+            curve = curve_of(clients, period_ms, rule.cost, also)
+            yield OfPeriod(
+                limit,
+                curve,
+                suggested,
+                [
+                    Busy(each, self._places.addresses.name_in(each.client), self._clients.sample(each.client))
+                    for each in curve.highest
+                ],
+            )
+
+    def _notes(self) -> Iterator[Note]:
+        yield Note("people")
+        yield from self._decidable.notes(self._seen.has_statuses)
+        yield from self._seen.notes()
+        if self._log.out_of_order:
+            yield Note("late", {"count": self._log.out_of_order})
+        if self._rule is not None and self._seen.requests and not self._clients.total + self._decidable.missing.total():
+            yield Note("unmet", {"rule": self._rule.name})
+
+
+def _identity(part: Decision, request: Place) -> str:
+    """Whom a rule has counted; the address where it has counted nobody."""
+    return part.check.identity if part.check is not None else ip(request)
+
+
+def _decides_alone(rule: Rule | None) -> bool:
+    """Whether one check decides each request that the rule meets. Not if answers count, nor if code names the rule at views,
+    where it may cost more, or leave the decision to the view."""
+    if rule is None or code_rates.is_used(rule.name):
+        return False
+    return rule.count_when is None or rule.count_when.login_failed

@@ -1,0 +1,67 @@
+"""The room Explain: why a request is refused, asked by the request or by the code that a refused visitor reads."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import URLPattern
+from django.utils.translation import gettext_lazy as _
+
+from ratewindow import rooms
+from ratewindow.background import Chore
+
+
+class ExplainConfig(rooms.Room):
+    name = "ratewindow.contrib.explain"
+    label = "ratewindow_explain"
+    verbose_name = _("Rate limits: Explain")
+    gives = "why a request is refused, by the request or by the code of the refusal"
+    stores = "the codes of refusals, in Redis for an hour"
+    subcommands = {"explain": "ratewindow.contrib.explain.commands.explain"}
+
+    @cached_property
+    def _codes(self) -> Any:
+        from ratewindow.contrib.explain import codes
+
+        return codes
+
+    def chores(self) -> Iterator[Chore]:
+        yield Chore(self._codes.process.send, lambda: self._codes.SEND_S, "reports", self._codes.process.has_unsent)
+
+    def reset(self) -> None:
+        self._codes.process.reset()
+
+    def end(self) -> None:
+        with suppress(Exception):  # Redis is away, where nobody could look them up
+            self._codes.process.send()
+
+    def note_refusals(self, refusals: Iterable[Any]) -> None:
+        self._codes.process.note(refusals)
+
+    def urls(self, model_admin: Any) -> list[URLPattern]:
+        from ratewindow.contrib.explain import page
+
+        return page.urls(model_admin)
+
+    def rule_list_links(self, model_admin: Any, request: HttpRequest) -> Iterable[rooms.Link]:
+        from ratewindow.contrib.explain import page
+
+        return page.link_to_page()
+
+    def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any) -> Iterable[rooms.Link]:
+        from ratewindow.contrib.explain import page
+
+        return page.link_of_rule(rule)
+
+    def client_links(self, request: HttpRequest, identity: str) -> Iterable[rooms.Link]:
+        from ratewindow.contrib.explain import page
+
+        return page.link_of_client(request, identity)
+
+    def find(self, client: rooms.Client) -> Iterable[rooms.Found]:
+        yield from self._codes.found(client)
+
+    def erase(self, client: rooms.Client) -> None:
+        self._codes.erase(client)

@@ -1,0 +1,211 @@
+"""The page Explain: a form, and what it finds. It changes nothing, so its address shows the same to a colleague."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.translation import gettext, gettext_lazy as _
+from redis.exceptions import RedisError
+
+from ratewindow.admin.base import changes_nothing, page_context, reverse
+from ratewindow.admin.overrides import client
+from ratewindow.admin.rights import display, may_look_up, may_see, may_view_users
+from ratewindow.admin.rules.form import USUAL_METHODS
+from ratewindow.admin.wording import REFUSED
+from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import as_sentence
+from ratewindow.contrib.explain import codes, words
+from ratewindow.contrib.explain.codes import Refused, method_and_path
+from ratewindow.contrib.explain.explanation import Description, Explanation, Line, explain, pairs
+from ratewindow.identity import split
+from ratewindow.identity.typed_values import kind_and_name
+from ratewindow.models import RateRule
+from ratewindow.operations.lockout import may_view_overrides
+from ratewindow.overrides.subjects import masked, parse_subject
+from ratewindow.rooms import Link
+
+MODES = {"enforce": _("Enforce"), "shadow": _("Shadow"), "off": _("Off"), "code": _("In code")}
+
+
+def _text(label: Any, size: int, example: Any, **more: Any) -> forms.CharField:
+    attributes = {"autocomplete": "off", "spellcheck": "false", "size": size, "placeholder": example}
+    return forms.CharField(label=label, required=False, max_length=2000, widget=forms.TextInput(attrs=attributes), **more)
+
+
+def _lines(label: Any, help_text: Any) -> forms.CharField:
+    return forms.CharField(label=label, required=False, help_text=help_text, widget=forms.Textarea(attrs={"rows": 2}))
+
+
+class ExplainForm(forms.Form):
+    """A code, or a request. `result` is the explanation of the request, `refused` what the code is about."""
+
+    code = _text(_("Code"), 8, "k7f2q", help_text=_("That a refused visitor reads. Known for an hour."))
+    method = forms.ChoiceField(label=_("Method"), required=False, choices=[(each, each) for each in USUAL_METHODS])
+    path = _text(_("Path"), 22, "/login/")
+    address = _text(_("Address"), 14, "203.0.113.9")
+    user = _text(_("User"), 12, _("nobody"))
+    headers = _lines(_("Headers"), _("One in each line, such as X-Api-Key: VALUE."))
+    fields_ = _lines(_("Fields of the form"), _("One in each line, such as username=ann."))
+
+    def __init__(self, request: HttpRequest) -> None:
+        given = request.POST if request.method == "POST" else request.GET
+        is_asked = request.method == "POST" or given.get("code") or given.get("path")  # else a link fills a part
+        super().__init__(given if is_asked else None, auto_id="rw-explain-%s", label_suffix="", initial=given.dict())
+        self._request = request
+        self.result: Explanation | None = None
+        self.refused: Refused | None = None
+
+    def clean(self) -> dict[str, Any]:
+        try:
+            if code := self.cleaned_data.get("code"):
+                self._look_up(code)
+            elif not self.errors:
+                self._explain(self.cleaned_data)
+        except ValueError as error:
+            self.add_error("code" if code else None, as_sentence(error))
+        return self.cleaned_data
+
+    def _look_up(self, code: str) -> None:
+        try:
+            self.refused = codes.find(code, with_overrides=may_view_overrides(self._request))
+        except (RedisError, OSError):
+            self.add_error("code", gettext("Codes are looked up in Redis, which does not answer now."))
+            return
+        if self.refused is None:
+            self.add_error("code", gettext("No refusal with this code is known. %s") % codes.why_unknown())
+            if not may_view_overrides(self._request):
+                self.add_error("code", gettext("You are not shown the code of a block: that takes the permission view_override."))
+
+    def _explain(self, typed: Mapping[str, str]) -> None:
+        if not typed["path"]:
+            self.add_error("path", gettext("Enter the code of a refusal, or a path such as /login/."))
+            return
+        headers, fields = pairs(typed["headers"].splitlines(), ":"), pairs(typed["fields_"].splitlines(), "=")
+        said = Description(typed["method"] or "GET", typed["path"], typed["address"], typed["user"], headers, fields)
+        may_find, may_tell = may_view_users(self._request), may_look_up(self._request)
+        self.result = explain(said, find_users=may_find, with_overrides=may_tell)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether headers or fields are given: they may be secrets, which no address may hold."""
+        given = self.data if self.is_bound else self.initial
+        return any(given.get(name) for name in ("headers", "fields_"))
+
+
+def urls(model_admin: Any) -> list[URLPattern]:
+    view = changes_nothing(model_admin.admin_site.admin_view(partial(page, model_admin)))
+    return [path("explain/", view, name="ratewindow_explain")]
+
+
+def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
+    if not model_admin.has_view_or_change_permission(request):
+        raise PermissionDenied
+    form = ExplainForm(request)
+    if form.is_valid() and request.method == "POST" and not form.has_more:
+        query = urlencode({name: form.data[name] for name in form.fields if form.data.get(name)})
+        return HttpResponseRedirect(f"{request.path}?{query}")
+    context = {
+        **page_context(model_admin, request, gettext("Explain")),
+        "form": form,
+        "then": _then(request, form.refused) if form.refused is not None else None,
+        **(_now(request, form.result) if form.result is not None else {}),
+    }
+    return TemplateResponse(request, "admin/ratewindow/explain/page.html", context)
+
+
+def _then(request: HttpRequest, refused: Refused) -> Mapping[str, Any]:
+    """What a code is about, with links to what would be answered now."""
+    where = method_and_path(refused.route)
+    return {
+        "code": refused.code,
+        "at": time_zone.local(datetime.fromtimestamp(refused.at_s, UTC)),
+        "route": refused.route,
+        "by": [
+            {
+                "rule": by.rule,
+                "why": REFUSED.get(by.reason, by.reason),
+                "window": by.window,
+                "who": display(request, by.identity),
+                "links": [*link_of_client(request, by.identity, *where)],
+            }
+            for by in refused.by
+        ],
+    }
+
+
+def _now(request: HttpRequest, found: Explanation) -> Mapping[str, Any]:
+    """What is answered now, and what can be done about it."""
+    keys = dict(RateRule.objects.values_list("name", "pk"))
+    return {
+        "found": found,
+        "answer": words.answer(found),
+        "in_shadow": words.in_shadow(found),
+        "before_rules": [*words.before_rules(found)],
+        "rules": [_row(request, line, keys) for line in found.lines],
+        "actions": [*_actions(request, found)],
+        "at": time_zone.local(found.at),
+    }
+
+
+def _row(request: HttpRequest, line: Line, keys: Mapping[str, int]) -> Mapping[str, Any]:
+    mode = "code" if line.in_code else line.rule.mode
+    pk = None if line.in_code else keys.get(line.rule.name)
+    return {
+        "name": line.rule.name,
+        "url": reverse("admin:ratewindow_raterule_change", [pk], request) if pk is not None else "",
+        "mode": mode,
+        "mode_label": MODES[mode],
+        "effect": line.effect,
+        "effect_label": words.EFFECTS[line.effect],
+        "why": words.why(line),
+        "who": display(request, line.identity) if may_see(request) else "",  # the mask of what was typed could be found in lists
+        "uses": words.uses(line),
+        "frees": words.frees(line),
+    }
+
+
+def _actions(request: HttpRequest, found: Explanation) -> Iterator[tuple[str, str]]:
+    """Labels and addresses of the pages that let a refused client pass."""
+    refusing = next((line for line in found.lines if line.effect == "refuses"), None)
+    address = f"ip:{found.said.address}" if found.said.address else ""
+    who, rule = (refusing.identity or address, refusing.rule.name) if refusing is not None else (address, "")
+    if may_see(request) and who and found.refused is not None:
+        if rule and request.user.has_perm("ratewindow.release_identity"):
+            yield gettext("Release now…"), client.url(request, client.RELEASE, identity=who, rule=rule)
+        if request.user.has_perm("ratewindow.add_override"):
+            exempt = {"identity": who, "rule": rule, "action": "allow", "lasts": "1h"}
+            yield gettext("Exempt for 1 h…"), client.url(request, client.ADD, **exempt)
+
+
+def link_to_page(**given: str) -> Iterator[Link]:
+    """To the page with these values: `method`, `path`, `address`, `user` and `fields_`."""
+    query = urlencode({name: value for name, value in given.items() if value})
+    yield Link(reverse("admin:ratewindow_explain") + (f"?{query}" if query else ""), gettext("Explain"))
+
+
+def link_of_rule(rule: Any) -> Iterator[Link]:
+    """For a request that the rule matches, where its path says that."""
+    path = rule.pattern if rule.applies_to in ("path", "prefix") else ""
+    return link_to_page(method=rule.methods.replace(",", " ").partition(" ")[0] if path else "", path=path)
+
+
+def link_of_client(request: HttpRequest, identity: str, method: str = "", path: str = "") -> Iterator[Link]:
+    """For a client whom the reader may see, unless the form cannot say who it is. Without a path the page asks for one."""
+    if request.user.has_perm("ratewindow.view_raterule") and (may_see(request) or masked(identity) == identity):
+        with suppress(ValueError):  # an invalid row, which raw SQL has written
+            subject = parse_subject(identity)
+            parts = [kind_and_name(part) for part in split(subject.text)]
+            known = {kind: value for kind, _, value in parts}
+            if known.keys() <= {"ip", "user", "post"} and not subject.hashed:
+                fields = "\n".join(f"{name}={value}" for kind, name, value in parts if kind == "post")
+                address = known.get("ip", "").partition("/")[0]
+                user = f"user:{known['user']}" if "user" in known else ""
+                yield from link_to_page(method=method, path=path, address=address, user=user, fields_=fields)

@@ -1,0 +1,285 @@
+"""The history in the admin: the list of all edits, the page of each, which can undo it, that of one rule, rules as a file, marks
+on the report's chart, and the refusal of the second of two people who edit the same."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin import ModelAdmin
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy as _
+
+from ratewindow.admin.base import AskingAdmin, page_context, register, reverse
+from ratewindow.admin.rights import check_code, fingerprint, may_enforce, may_see, may_switch, whom
+from ratewindow.contrib.history import files, values
+from ratewindow.contrib.history.models import Edit
+from ratewindow.contrib.history.values import MODELS, ChangedMeanwhile, InvalidValues, Values
+from ratewindow.contrib.history.words import Entry
+from ratewindow.models import Mode, RateRule, origin
+from ratewindow.models.origin import MOST_REASON
+from ratewindow.operations.lockout import may_view_overrides
+from ratewindow.overrides.subjects import parse_subject
+from ratewindow.rooms import Mark
+
+MOST_OF_OBJECT = 100  # edits on the page of one rule or block
+
+
+class ReasonForm(forms.Form):
+    required_css_class = "required"
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=MOST_REASON,
+        widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
+        help_text=_("Shown in the history."),
+        error_messages={"required": _("Enter a reason for the history.")},
+    )
+
+
+@register(Edit)
+class EditAdmin(AskingAdmin):
+    change_list_template = "admin/ratewindow/change_list.html"
+    list_filter = ["kind", "action", "at"]
+    list_display_links = None
+    list_per_page = 50
+    show_full_result_count = False
+    sortable_by = ()
+    actions = None
+    search_fields = ["by", "reason"]
+    search_help_text = _("Search in the names of rules, in who and in why")
+
+    class Media:
+        css = {"all": ["ratewindow/rules.css", "ratewindow/history/history.css"]}
+
+    def get_urls(self) -> list[URLPattern]:
+        """Nobody adds or deletes an edit."""
+        view = self.admin_site.admin_view
+        return [
+            path("", view(self.changelist_view), name="ratewindow_history_edit_changelist"),
+            path("<path:object_id>/change/", view(self.change_view), name="ratewindow_history_edit_change"),
+        ]
+
+    def has_view_permission(self, request: HttpRequest, obj: Edit | None = None) -> bool:
+        kinds = viewable(request)
+        return bool(kinds) if obj is None else obj.kind in kinds
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Edit | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Edit | None = None) -> bool:
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Edit]:
+        return super().get_queryset(request).filter(kind__in=viewable(request))
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """Subjects of other kinds than rules are not searched, since they have identities."""
+        found, may_have_duplicates = super().get_search_results(request, queryset, search_term)
+        rules = Q(kind=Edit.Kind.RULE, subject__icontains=search_term.strip())
+        return found | queryset.filter(rules) if search_term else found, may_have_duplicates
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Nor can values and subjects be asked for in the query string."""
+        if lookup.partition("__")[0] in ("before", "after", "subject", "user"):
+            return False
+        return super().lookup_allowed(lookup, value, request)
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        @admin.display(description=_("what"))
+        def what(edit: Edit) -> SafeString:
+            return SafeString(render_to_string("admin/ratewindow/history/what.html", {"entry": Entry.of(edit, request)}))
+
+        @admin.display(description=_("when"))
+        def when(edit: Edit) -> SafeString:
+            entry = Entry(edit, "", [])
+            return format_html('<a href="{}" title="{}">{}</a>', entry.url, entry.clock, entry.ago)
+
+        @admin.display(description=_("who and why"))
+        def who(edit: Edit) -> SafeString:
+            text = '<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span> {}'
+            return format_html(text, edit.by, Entry(edit, "", []).way, edit.reason)
+
+        return [when, what, who]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        return super().changelist_view(request, {"title": gettext("History"), **(extra_context or {})})
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """One edit, with what would undo it, and the handler of the button that does."""
+        edit = self.get_object(request, object_id)
+        if edit is None:
+            raise PermissionDenied  # also for one that is not there: which there are is not told
+        change = values.undoing(edit) if edit.is_restorable else None
+        sentences = [*forbidden(self, request, change)] if change is not None else []
+        form, problems = ReasonForm(request.POST or None), list[str]()
+        if request.method == "POST":
+            if change is None or sentences:
+                raise PermissionDenied
+            if _digest(change) != request.POST.get("shown"):
+                problems = [gettext("What would be changed is no longer what this page showed. Look at it again.")]
+            elif form.is_valid():
+                try:
+                    return self._restore(request, change, form.cleaned_data["reason"])
+                except ChangedMeanwhile:
+                    problems = [gettext("Somebody has made another edit at this moment. Look at the changes again.")]
+                except InvalidValues as error:
+                    told = error.problems if may_see(request) or edit.kind != Edit.Kind.OVERRIDE else []
+                    problems = [*told, gettext("So these values can no longer be saved. Nothing was restored.")]
+        context = {
+            **page_context(self, request, gettext("Edit")),
+            "entry": Entry.of(edit, request),
+            "undoing": Entry.of(change, request) if change is not None else None,
+            "shown": _digest(change) if change is not None else "",
+            "forbidden": sentences,
+            "problems": problems,
+            "form": form,
+            **(extra_context or {}),
+        }
+        return TemplateResponse(request, "admin/ratewindow/history/edit.html", context)
+
+    def _restore(self, request: HttpRequest, change: Edit, reason: str) -> HttpResponse:
+        with origin.edits("restore", user=request.user, reason=reason):
+            values.apply([change])
+        last = Edit.objects.filter(kind=change.kind, subject=change.subject).first()
+        undo = format_html('<a href="{}">{}</a>', Entry(last, "", []).url, gettext("Undo…")) if last is not None else ""
+        messages.success(request, format_html("{} {}", gettext("Restored: %s.") % Entry.of(change, request).title, undo))
+        return HttpResponseRedirect(reverse("admin:ratewindow_history_edit_changelist", request=request))
+
+
+def _digest(change: Edit) -> str:
+    """By which the page is known to have shown what would be done."""
+    return fingerprint([change.kind, change.subject, change.before, change.after])
+
+
+@admin.action(description=_("Export selected rules"), permissions=["export"])
+def export(model_admin: Any, request: HttpRequest, rules: "QuerySet[RateRule]") -> HttpResponse:
+    """These rules as a file of JSON, for `import` and `apply`."""
+    headers = {"Content-Disposition": 'attachment; filename="limits.json"'}
+    return HttpResponse(files.write(rules.prefetch_related("windows")), "application/json", headers=headers)
+
+
+def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    """The history of one rule, or of one block or exemption."""
+    row = model_admin.get_object(request, object_id)
+    if not model_admin.has_view_or_change_permission(request, row):
+        raise PermissionDenied
+    if row is None:
+        return model_admin._get_obj_does_not_exist_redirect(request, model_admin.opts, object_id)  # type: ignore[no-any-return]
+    kind, subject = subject_of(row)
+    edits = Edit.objects.filter(kind=kind, subject=subject)[:MOST_OF_OBJECT]
+    name = row.name if isinstance(row, RateRule) else row.words_for(whom(request, row.identity))
+    context = {
+        **page_context(model_admin, request, gettext("History of %s") % name),
+        "opts": model_admin.opts,
+        "list_name": model_admin.opts.verbose_name_plural,
+        "list_url": reverse(f"admin:ratewindow_{model_admin.opts.model_name}_changelist", request=request),
+        "object": row,  # not its text: Unfold reads its model
+        "object_name": name,
+        "object_url": reverse(f"admin:ratewindow_{model_admin.opts.model_name}_change", [row.pk], request),
+        "entries": [Entry.of(edit, request) for edit in edits],
+    }
+    return TemplateResponse(request, "admin/ratewindow/history/object.html", context)
+
+
+def token(row: Any, lock: bool = False) -> str:
+    """A digest of the values of this row. Another row with them has another one, or a reader of masks could try values."""
+    kind, subject = subject_of(row)
+    return fingerprint([kind, subject, values.read(kind, subject, values.database(), lock=lock)])
+
+
+def check(request: HttpRequest, form: Any) -> None:
+    """Add an error to the form of a row whose values are no longer those that it was opened with."""
+    opened = form.data.get("opened")
+    if opened and not form.instance._state.adding and token(form.instance, lock=True) != opened:
+        form.add_error(None, ValidationError(_in_words(request, form.instance), code="conflict"))
+
+
+def subject_of(row: Any) -> tuple[str, str]:
+    return (Edit.Kind.RULE, row.name) if isinstance(row, RateRule) else (Edit.Kind.OVERRIDE, str(row.pk))
+
+
+def _in_words(request: HttpRequest, row: Any) -> str:
+    kind, subject = subject_of(row)
+    last = Edit.objects.filter(kind=kind, subject=subject).first()
+    entry = Entry.of(last, request) if last is not None else None
+    what = f"{last.by} {entry.way}: {'; '.join(map(str, entry.lines))}".lstrip() if last and entry else "–"
+    message = gettext(
+        "This has been changed since you opened it (%s). Nothing was saved: open the page anew to edit it as it is now."
+    )
+    return message % what
+
+
+MOST_MARKS = 30  # the newest
+_MOST_LINES = 3  # fields of one edit
+
+
+def marks(request: HttpRequest, begin: datetime, end: datetime, rule: str) -> Iterator[Mark]:
+    """The edits of rules and of the switch in this time, the oldest first; of one `rule`, or of all."""
+    kinds = {*viewable(request)} & {Edit.Kind.RULE, Edit.Kind.SWITCH}
+    edits = Edit.objects.filter(kind__in=kinds, at__gte=begin, at__lt=end)
+    if rule:
+        edits = edits.filter(Q(kind=Edit.Kind.SWITCH) | Q(subject=rule))
+    for edit in edits[:MOST_MARKS][::-1]:
+        entry = Entry.of(edit, request)
+        who, what = edit.by or entry.way, edit.get_action_display().lower()
+        if edit.action == Edit.Action.CHANGED:
+            what = "; ".join(map(str, entry.lines[:_MOST_LINES]))
+        yield Mark(edit.at, f"{who}: {edit.subject or entry.title}", f"{entry.title}: {what} ({who})", entry.url)
+
+
+_VERBS = {Edit.Action.ADDED: "add", Edit.Action.CHANGED: "change", Edit.Action.DELETED: "delete"}
+
+
+def viewable(request: HttpRequest) -> list[str]:
+    """The kinds of edits that a user may see: those of what the user may see."""
+    has_perm = request.user.has_perm
+    rules = any(has_perm(f"ratewindow.{verb}_raterule") for verb in ("view", "change"))
+    switch = any(has_perm(f"ratewindow.{name}") for name in ("switch_limits", "view_throttlestat"))
+    return [
+        *([Edit.Kind.RULE] if rules else []),
+        *([Edit.Kind.OVERRIDE, Edit.Kind.RELEASE] if may_view_overrides(request) else []),
+        *([Edit.Kind.SWITCH] if switch else []),
+    ]
+
+
+def forbidden(model_admin: "ModelAdmin[Any]", request: HttpRequest, change: Edit) -> Iterator[str]:
+    """Why the user of this request may not make a change, in sentences."""
+    before, after = change.before or {}, change.after or {}
+    if change.kind == Edit.Kind.SWITCH:
+        if not may_switch(request):
+            yield gettext("You may not switch the limits.")
+        return
+    of_model: Any = model_admin.admin_site.get_model_admin(MODELS[change.kind])
+    verb, is_rule = _VERBS[Edit.Action(change.action)], change.kind == Edit.Kind.RULE
+    if not getattr(of_model, f"has_{verb}_permission")(request):
+        yield gettext("You may not make this change.")
+    try:
+        for name in ("key", "identity"):
+            check_code(request, after.get(name, ""), before.get(name, ""))
+    except ValidationError as error:
+        yield from error.messages
+    if is_rule and _enforced_percent(after) > _enforced_percent(before) and not may_enforce(request):
+        yield gettext("You may not enforce rules.")
+    with suppress(ValueError):  # an invalid identity, which applies to nobody
+        if not is_rule and after and not may_switch(request) and parse_subject(after["identity"]).takes_switch:
+            yield gettext("You need the permission to switch all limits off to save what applies to all visitors.")
+
+
+def _enforced_percent(rule: Values) -> int:
+    """Of how many of a hundred clients requests are refused."""
+    return int(rule.get("enforce_percent", 100)) if rule.get("mode") == Mode.ENFORCE else 0

@@ -1,0 +1,20 @@
+"""The room of metrics."""
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from ratewindow import rooms
+
+
+class MetricsConfig(rooms.Room):
+    name = "ratewindow.contrib.metrics"
+    label = "ratewindow_metrics"
+    verbose_name = _("Metrics of rate limits")
+    gives = "totals and states for Prometheus, and OpenTelemetry"
+    stores = "totals, in one hash of Redis"
+
+    def sends_also(self) -> Any:
+        from ratewindow.contrib.metrics import totals
+
+        return totals.addition

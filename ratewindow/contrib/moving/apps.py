@@ -1,0 +1,13 @@
+"""The room of moving."""
+
+from django.utils.translation import gettext_lazy as _
+
+from ratewindow import rooms
+
+
+class MovingConfig(rooms.Room):
+    name = "ratewindow.contrib.moving"
+    label = "ratewindow_moving"
+    verbose_name = _("Moving to rate limits")
+    gives = "rules in shadow for what django-ratelimit and DRF limit in the site's code"
+    subcommands = {"move": "ratewindow.contrib.moving.commands.move"}

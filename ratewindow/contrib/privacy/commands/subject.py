@@ -1,0 +1,61 @@
+"""``manage.py ratewindow subject``: what is stored about one client, and its erasure."""
+
+import time
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import page
+from ratewindow.contrib.privacy.client import TypedClient
+from ratewindow.contrib.privacy.stored import erase, find
+from ratewindow.counting import minutes
+from ratewindow.counting.counters import FLUSH_S
+from ratewindow.management.subcommand import table
+from ratewindow.rooms import Found
+from ratewindow.rulebook import reading
+
+NAME = "subject"
+HELP = "Show what is stored about a client. With --erase, delete it; in sums a hash of nothing takes its place."
+HEADS = ("WHERE", "NUMBER", "SINCE", "UNTIL")
+SETTLED_S = minutes.MINUTE_S + 3 * FLUSH_S  # when processes have sent what they hold of this minute
+
+
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("identity", metavar="IDENTITY", help="such as ip:203.0.113.9, user:42, or a login name")
+    parser.add_argument("--erase", action="store_true", help="delete all of it; takes a minute")
+
+
+def run(options: dict[str, Any], stdout: Any) -> None:
+    try:
+        reading.reload()
+        client = TypedClient(options["identity"])
+        found = find(client)
+        stdout.write(_as_text(options["identity"], found))
+        if options["erase"]:
+            _erase(client, stdout)
+    except ValueError as error:
+        raise CommandError(f"Not {'erased' if options['erase'] else 'found'}: {error}") from None
+
+
+def _erase(client: TypedClient, stdout: Any) -> None:
+    erase(client)
+    stdout.write(f"Erased. Once more in {SETTLED_S:.0f} s, when processes have sent what they hold of this minute ...")
+    stdout.flush()
+    time.sleep(SETTLED_S)
+    erase(client)
+    left = find(client)
+    done = f"Nothing is left to erase. What it cannot find: {page('contrib/privacy.md')}"
+    stdout.write(done if not left else _as_text("the client, still", left))
+
+
+def _as_text(who: str, found: list[Found]) -> str:
+    if not found:
+        return f"Nothing is stored about {who}."
+    rows = [(each.where, str(each.number), _moment(each.since), _moment(each.until)) for each in found]
+    return f"Stored about {who}:\n{table(HEADS, rows)}"
+
+
+def _moment(moment: datetime | None) -> str:
+    return time_zone.local(moment).strftime("%Y-%m-%d %H:%M") if moment is not None else ""

@@ -1,0 +1,247 @@
+"""The counts of this process: each decision counts on the sheet of its minute, which is sent to Redis about once a second."""
+
+import logging
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
+from itertools import chain, count
+from typing import TypeVar
+
+from django.http import HttpRequest
+
+from ratewindow import conf
+from ratewindow.counting import minutes
+from ratewindow.counting.sheets import Facts, Line, Refusal, Sheet, facts_of
+from ratewindow.counting.sums import MOST_NAMES, REFUSING, Sums, Who, added
+from ratewindow.limiter import forks
+from ratewindow.limiter.types import Decision
+from ratewindow.store import process_clients
+
+logger = logging.getLogger("ratewindow")
+
+FLUSH_S = 1.0
+MOST_RULES = 500  # different names in one minute
+MOST_GONE = 2000  # names whose sums are held since the process started
+OTHERS = "(others)"  # the name of all others, which no rule has
+MOST_WAITING = 128  # refused requests of a minute of which it is not counted yet who they were
+MOST_MINUTES = 120  # kept unsent while Redis is away; with memory://, all that is kept
+
+# The fields of Sums that an outcome raises, by their index: a request that would be refused passes.
+PASSED, FALLBACK, NEAR = 0, 4, 5
+PLACES = {"refused": (1,), "other": (2,), "would_refuse": (PASSED, 3)}
+
+Value = TypeVar("Value")
+
+
+class Counters:
+    """Counts under a lock, which is held neither while sending, nor while it is said who was refused."""
+
+    def __init__(self, clock_s: Callable[[], float] = time.time) -> None:
+        self._clock_s = clock_s
+        # Called with refusals, under the lock, once it is counted who they were.
+        self.observers: list[Callable[[Collection[Refusal]], None]] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin with nothing counted. After a fork, the counts and the token so far are the parent's."""
+        self._lock, self._sending = threading.Lock(), threading.Lock()
+        self._token, self._serial = secrets.token_hex(6), count()
+        self._sheets: dict[int, Sheet] = {}
+        self._uncounted = Counter[str]()  # causes of decisions without the store while statistics are off
+        self._gone: dict[str, Sums] = {}  # the sums of minutes that are no longer kept
+
+    def record(self, decisions: Collection[Decision], stats: bool = True, who: HttpRequest | str | None = None) -> None:
+        """Count the decisions about one request, or about an identity; without `stats` only what was decided without the
+        store."""
+        if not stats:
+            with self._lock:
+                self._uncounted.update(decision.cause for decision in decisions if decision.cause)
+            return
+        facts: Facts | str | None = None
+        minute = int(self._clock_s()) // minutes.MINUTE_S
+        with self._lock:
+            sheet = self._sheets.get(minute) or self._open(minute)
+            for decision in decisions:
+                line = sheet.lines.get(decision.rule) or self._line(sheet, decision.rule)
+                if line is None:
+                    continue
+                outcome = decision.outcome
+                if outcome == "passed":
+                    line.numbers[PASSED] += 1
+                    for answer in decision.windows:
+                        if answer[1] < answer[0].scarce:  # by index, as nearly every request comes here
+                            line.numbers[NEAR] += 1
+                            break
+                else:
+                    for place in PLACES[outcome]:
+                        line.numbers[place] += 1
+                    if outcome in REFUSING:
+                        if facts is None:
+                            facts = facts_of(who)
+                        client = decision.check.identity if decision.check is not None else ""
+                        sheet.waiting.append((line, outcome, client, facts, decision))
+                if decision.reason:
+                    _explain(line, decision)
+                if decision.took_s:
+                    _count_time(line.spans, decision.took_s)
+                sheet.changes += 1
+            if len(sheet.waiting) >= MOST_WAITING:
+                self._count_waiting(sheet)
+
+    def note(self, rule: str, cause: str) -> None:
+        """Count a failure that is not a decision: that of a site's own function."""
+        if not conf.current().stats:
+            return
+        minute = int(self._clock_s()) // minutes.MINUTE_S
+        with self._lock:
+            sheet = self._sheets.get(minute) or self._open(minute)
+            line = sheet.lines.get(rule) or self._line(sheet, rule)
+            if line is not None:
+                _count(line, cause)
+                sheet.changes += 1
+
+    def flush(self) -> None:
+        """Send the sums of all minutes that have changed. If that fails, nothing is lost: the next call repeats it."""
+        if process_clients.in_memory():
+            return
+        with self._sending:  # otherwise older sums could overwrite newer ones
+            now_s = self._clock_s()
+            with self._lock:
+                changed = {minute: sheet for minute, sheet in self._sheets.items() if sheet.changes > sheet.sent}
+                for sheet in changed.values():
+                    self._count_waiting(sheet)
+                counted = {minute: sheet.changes for minute, sheet in changed.items()}
+                sums = {minute: _by_field(sheet.token, sheet.sums()) for minute, sheet in changed.items()}
+                copies = {minute: _by_field(sheet.token, sheet.copied()) for minute, sheet in changed.items()}
+            if changed:
+                minutes.send(sums, now_s, _who(copies))
+            with self._lock:
+                for minute, sheet in changed.items():
+                    sheet.sent = counted[minute]
+                for minute, sheet in list(self._sheets.items()):
+                    if minute < now_s // minutes.MINUTE_S and sheet.changes <= sheet.sent:
+                        self._drop(minute)
+
+    def flush_last(self) -> None:
+        """`flush` when the process ends; a failure is logged."""
+        forks.notice()  # the parent sends its own counts
+        try:
+            self.flush()
+        except Exception as error:
+            logger.warning("ratewindow: the last counts of this process could not be sent: %s", error)
+
+    def has_unsent(self) -> bool:
+        """Whether `flush` has something to send. Without the lock: an answer of a moment ago does as well."""
+        if process_clients.in_memory():
+            return False
+        return any(sheet.changes > sheet.sent for sheet in list(self._sheets.values()))
+
+    def count_waiting(self) -> None:
+        """Let the observers have the refusals of this moment, too."""
+        with self._lock:
+            for sheet in self._sheets.values():
+                self._count_waiting(sheet)
+
+    def held(self) -> dict[int, dict[str, Sums]]:
+        """The counts of this process by minute and rule; with memory://, these are all counts."""
+        with self._lock:
+            return {minute: sheet.sums() for minute, sheet in self._sheets.items()}
+
+    def held_who(self) -> dict[int, dict[str, Who]]:
+        """Who was refused by the rules, by minute and rule; with memory://, these are all."""
+        self.count_waiting()
+        with self._lock:
+            copies = {minute: sheet.copied() for minute, sheet in self._sheets.items()}
+        return _who(copies)
+
+    def since_start(self) -> dict[str, Sums]:
+        """All that this process has counted, by rule."""
+        with self._lock:
+            sheets = [sheet.sums().items() for sheet in self._sheets.values()]
+            return added(chain(self._gone.items(), *sheets))
+
+    def causes(self) -> dict[str, int]:
+        """How many decisions this process has made without the store, by cause."""
+        total = self._uncounted.copy()
+        for sums in self.since_start().values():
+            total.update({cause: count for cause, count in sums.reasons.items() if cause.startswith("store:")})
+        return dict(total)
+
+    def total(self) -> int:
+        """How many decisions this process has counted."""
+        return sum(sums.met for sums in self.since_start().values())
+
+    def _count_waiting(self, sheet: Sheet) -> None:
+        refusals = sheet.count_waiting()
+        for observe in self.observers:
+            observe(refusals)
+
+    def _line(self, sheet: Sheet, rule: str) -> Line | None:
+        if len(sheet.lines) >= MOST_RULES:
+            _warn(f"more than {MOST_RULES} rules met in a minute: the others are not counted")
+            return None
+        line = sheet.lines[rule] = Line()
+        return line
+
+    def _open(self, minute: int) -> Sheet:
+        for earlier in self._sheets.values():  # an outage of hours takes no more memory than its minutes would, sent
+            self._count_waiting(earlier)
+            earlier.shrink()
+        sheet = self._sheets[minute] = Sheet(f"{self._token}.{next(self._serial)}")
+        while len(self._sheets) > MOST_MINUTES:
+            self._drop(min(self._sheets))
+            if not process_clients.in_memory():
+                _warn(f"Redis is away for more than {MOST_MINUTES} minutes: the oldest counts are dropped")
+        return sheet
+
+    def _drop(self, minute: int) -> None:
+        sheet = self._sheets.pop(minute)
+        has_room = len(self._gone) < MOST_GONE
+        over = ((rule if has_room or rule in self._gone else OTHERS, sums) for rule, sums in sheet.sums().items())
+        self._gone = added(chain(self._gone.items(), over))
+
+
+@lru_cache
+def _warn(message: str) -> None:
+    """Once."""
+    logger.warning("ratewindow: %s", message)
+
+
+def _by_field(token: str, by_rule: Mapping[str, Value]) -> dict[str, Value]:
+    """By the field of each rule, which no other process has, nor a later sheet of this one."""
+    return {f"{token}|{rule}": value for rule, value in by_rule.items()}
+
+
+def _who(copies: Mapping[int, Mapping[str, Callable[[], Who]]]) -> dict[int, dict[str, Who]]:
+    """Takes much longer than the copies, for which requests wait."""
+    return {minute: {name: copy() for name, copy in by_name.items()} for minute, by_name in copies.items()}
+
+
+def _explain(line: Line, decision: Decision) -> None:
+    """Count why a request was refused, or decided without the store."""
+    if decision.outcome == "refused":
+        _count(line, decision.reason)
+    if decision.cause:
+        _count(line, decision.cause)
+    if decision.cause or decision.reason == "store":
+        line.numbers[FALLBACK] += 1
+
+
+def _count(line: Line, reason: str) -> None:
+    if reason in line.reasons or len(line.reasons) < MOST_NAMES:
+        line.reasons[reason] = line.reasons.get(reason, 0) + 1
+
+
+def _count_time(spans: list[int], took_s: float) -> None:
+    """Count a time in one of the spans of `latency`; longer times count in the last. Runs for every decision."""
+    took_us = int(took_s * 1e6)
+    try:
+        spans[(took_us * took_us).bit_length()] += 1  # the integer part of the logarithm
+    except IndexError:
+        spans[-1] += 1
+
+
+counters = Counters()  # of this process

@@ -1,0 +1,234 @@
+"""The sheet of one minute: what each rule decided in it, and whom it refused, while that grows in this process."""
+
+import ipaddress
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest
+from django.urls import ResolverMatch
+
+from ratewindow import conf
+from ratewindow.counting.sums import (
+    BOUNDS,
+    MOST_CLIENTS,
+    MOST_NETWORKS,
+    NUMBERS,
+    REFUSING,
+    SPANS,
+    Counted,
+    Distinct,
+    Group,
+    Sums,
+    Who,
+    added,
+)
+from ratewindow.identity import kept, split, stored
+from ratewindow.identity.address import client_of, parse_address
+from ratewindow.limiter.keys import MOST_REMEMBERED
+from ratewindow.limiter.types import Decision
+from ratewindow.store.state_keys import remembered_tag
+
+
+class Facts(NamedTuple):
+    """What a request has said, before anything is made of it. The request is not kept: its body may be large."""
+
+    peer: str
+    forwarded: str
+    method: str
+    path: str
+    urlconf: Any
+    match: ResolverMatch | None
+
+
+def facts_of(who: HttpRequest | str | None) -> Facts | str:
+    """What the report needs of a request; of an identity that code names, that."""
+    if not isinstance(who, HttpRequest):
+        return who or ""
+    meta = who.META
+    return Facts(
+        meta.get("REMOTE_ADDR") or "",
+        meta.get("HTTP_X_FORWARDED_FOR") or "",
+        who.method or "",
+        who.path_info,
+        getattr(who, "urlconf", None),
+        who.resolver_match,
+    )
+
+
+def sender(facts: Facts | str) -> str:
+    """The address of a request, ``ip:203.0.113.9``; or the identity that code names, which may be empty."""
+    if isinstance(facts, Facts):
+        return f"ip:{client_of(facts.peer, facts.forwarded)}"
+    return kept(facts) if len(facts) > MOST_REMEMBERED else facts
+
+
+def address_in(identity: str) -> str:
+    """The address that an identity has, as ``ip:203.0.113.9`` or hashed; empty if it has none."""
+    return next((part for part in split(identity) if part.startswith("ip:")), "")
+
+
+@lru_cache(maxsize=4096)
+def network_in(identity: str) -> str:
+    """The network of an identity's address: ``ip:203.0.113.0/24``, or ``ip:2001:db8:1:2::/64``; the /48 where each /64 is one
+    client. Empty without an address."""
+    parsed = parse_address(address_in(identity).removeprefix("ip:").partition("/")[0])
+    if parsed is None:
+        return ""
+    length = 24 if parsed.version == 4 else 64 if conf.current().ipv6_prefix > 64 else 48
+    return f"ip:{ipaddress.ip_network((parsed, length), strict=False)}"
+
+
+Hitters = tuple[dict[str, int], int]  # counts and the bound at a moment
+
+
+class HeavyHitters:
+    """Counts of the names that occur most often, in bounded memory, whatever is counted: the summary of Misra and Gries.
+
+    `bound` is how many units any name may have beyond its count, and a name that is missing in all. Once there are twice as
+    many names as are to remain, the largest count beyond those is subtracted from all counts, and names with nothing left are
+    dropped. Each unit that a count is too small by was subtracted from more than `most` counts, so after N units no count is
+    too small by more than N / (most + 1), and none is ever too large.
+
+    Misra and Gries, *Finding repeated elements*, 1982; that such summaries may be added up, and their bounds with them: Agarwal
+    and others, *Mergeable summaries*, PODS 2012; the batches, which cost a unit no more than a dict's look-up: Anderson and
+    others, *A high-performance algorithm for identifying frequent items in data streams*, IMC 2017.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.counts: dict[str, int] = {}
+        self.bound = 0
+
+    def add(self, name: str) -> None:
+        """Count one unit."""
+        if name not in self.counts and len(self.counts) >= 2 * self.most:
+            self.shrink(self.most)
+        self.counts[name] = self.counts.get(name, 0) + 1
+
+    def copied(self) -> Hitters:
+        return dict(self.counts), self.bound
+
+    def shrink(self, most: int) -> None:
+        """Keep at most so many names."""
+        if len(self.counts) <= most:
+            return
+        cut = sorted(self.counts.values(), reverse=True)[most]
+        self.counts = {name: count - cut for name, count in self.counts.items() if count > cut}
+        self.bound += cut
+
+
+class Refusal(NamedTuple):
+    """One rule's refusal of a request, as rooms get it. Its decision has the code that the client was told."""
+
+    decision: Decision
+    client: str  # its identity in clear; empty if it is not known
+    network: str
+    facts: Facts | None
+
+
+class Refused:
+    """Whom one rule refused, or would have. At most four times as many names are held as rows keep, whatever comes."""
+
+    def __init__(self) -> None:
+        self.clients, self.networks = HeavyHitters(2 * MOST_CLIENTS), HeavyHitters(2 * MOST_NETWORKS)
+        self.distinct = Distinct()
+
+    def add(self, client: str, network: str) -> None:
+        self.distinct.add(remembered_tag(client))  # which is known already: the keys of its counts have it
+        self.clients.add(client)
+        if network:
+            self.networks.add(network)
+
+    def shrink(self, most: int) -> None:
+        """Keep no more than is sent: the minute is over, and cannot be sent."""
+        self.clients.shrink(most)
+        self.networks.shrink(min(most, MOST_NETWORKS))
+
+
+class Line:
+    """What one rule did in one minute, while it grows."""
+
+    def __init__(self) -> None:
+        self.numbers = [0] * len(NUMBERS)
+        self.reasons: dict[str, int] = {}
+        self.spans = [0] * SPANS
+        self.refused: defaultdict[str, Refused] = defaultdict(Refused)  # by outcome, of those in REFUSING
+
+    def sums(self) -> Sums:
+        return Sums.of(
+            self.numbers, dict(self.reasons), {BOUNDS[number]: count for number, count in enumerate(self.spans) if count}
+        )
+
+    def copied(self, most: int) -> Callable[[], Who]:
+        """Whom it has refused so far, with `most` clients: to be called later, since it takes much longer than the copy."""
+        passed, refused, other, would_refuse, *_ = self.numbers
+        parts = (self.refused.get(outcome) or _NOBODY for outcome in REFUSING)
+        copies = ((part.clients.copied(), part.networks.copied(), part.distinct.frozen()) for part in parts)
+        return partial(_who, Counted(refused, would_refuse, passed + refused + other), most, *zip(*copies, strict=True))
+
+
+_NOBODY = Refused()
+
+
+def _who(total: Counted, most: int, clients: Iterable[Hitters], networks: Iterable[Hitters], registers: Iterable[str]) -> Who:
+    """Whom a rule refused, named as rows may name them: only now, since of a flood few names are left."""
+    # A network is nobody's identity if it has several clients: it stays as it is, as it does in a block.
+    return Who(
+        total,
+        _named(_group(*clients).cut(most), kept),
+        _named(_group(*networks).cut(min(most, MOST_NETWORKS)), stored),
+        *registers,
+    )
+
+
+def _group(refused: Hitters, would_refuse: Hitters) -> Group:
+    (refusals, bound), (others, others_bound) = refused, would_refuse
+    named = {name: Counted(refusals.get(name, 0), others.get(name, 0)) for name in {**refusals, **others}}
+    return Group(named, Counted(bound, others_bound))
+
+
+def _named(group: Group, name_of: Callable[[str], str]) -> Group:
+    """With names as they may be stored; two may become one."""
+    return group._replace(named=added((name_of(name), counted) for name, counted in group.named.items()))
+
+
+@dataclass
+class Sheet:
+    """The lines of one minute. If a minute is opened again, its new token makes its counts add to those sent before."""
+
+    token: str
+    lines: dict[str, Line] = field(default_factory=dict)
+    changes: int = 0
+    sent: int = 0  # `changes` when they were last sent
+    # What was refused, of which it is not counted yet who it was: where, outcome, and client if it is known.
+    waiting: list[tuple[Line, str, str, Facts | str, Decision]] = field(default_factory=list)
+
+    def count_waiting(self) -> Collection[Refusal]:
+        """Count who they were. Of many at once, and not in each request: it takes longer than all the rest."""
+        waiting, self.waiting = self.waiting, []
+        refusals = []
+        for line, outcome, client, facts, decision in waiting:
+            client = client or sender(facts)
+            network = network_in(client) or network_in(sender(facts))
+            if client:
+                line.refused[outcome].add(client, network)
+            if decision.id:
+                refusals.append(Refusal(decision, client, network, facts if isinstance(facts, Facts) else None))
+        return refusals
+
+    def sums(self) -> dict[str, Sums]:
+        return {rule: line.sums() for rule, line in self.lines.items()}
+
+    def copied(self) -> dict[str, Callable[[], Who]]:
+        return {rule: line.copied(self._most_clients()) for rule, line in self.lines.items()}
+
+    def shrink(self) -> None:
+        for refused in (refused for line in self.lines.values() for refused in line.refused.values()):
+            refused.shrink(self._most_clients())
+
+    def _most_clients(self) -> int:
+        """Of each rule, so that many rules share what a process keeps and sends: 600 of all, but at least four of each."""
+        return max(4, min(MOST_CLIENTS, 600 // max(1, len(self.lines))))

@@ -1,0 +1,182 @@
+"""The subcommands about limiting as a whole: ``check`` whether it works, switch it ``off`` and ``on``, ``collect`` its counts and
+``clean`` what nothing needs."""
+
+import argparse
+import getpass
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+import redis
+from django.core.checks import run_checks
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError
+
+from ratewindow import conf, rooms
+from ratewindow.checks import TAG, check_rows
+from ratewindow.counting.collecting import collect_stats
+from ratewindow.health import overview
+from ratewindow.management.subcommand import Subcommand, table
+from ratewindow.management.subcommands import rules
+from ratewindow.operations import switch_off
+from ratewindow.operations.cleaning import KEYS_PER_SECOND, clean
+from ratewindow.request import without_redis
+from ratewindow.rulebook import kill_switch, reading
+from ratewindow.rules import code_rates
+from ratewindow.store import process_clients, server_info, stores
+
+ACTS_S = 5  # at most
+
+
+def who() -> str:
+    """The user of the terminal and the host."""
+    try:
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    except (KeyError, OSError):
+        return socket.gethostname()
+
+
+def _reason(parser: CommandParser) -> None:
+    parser.add_argument("--reason", default="", help="why, for your colleagues")
+
+
+def _reason_and_duration(parser: CommandParser) -> None:
+    _reason(parser)
+    parser.add_argument("--for", dest="duration", metavar="DURATION", help="such as 30m; default until switched on")
+
+
+def _off(options: dict[str, Any], stdout: Any) -> None:
+    try:
+        for_s = None if options["duration"] is None else switch_off.seconds_of(options["duration"])
+    except ValueError as error:
+        raise CommandError(f"--for: {error}") from None
+    _say(switch_off.turn_off(for_s, options["reason"], who()), stdout)
+
+
+def _say(unreached: Sequence[str], stdout: Any) -> None:
+    others = unreached or [f"Every process follows within {ACTS_S} s."]
+    stdout.write(" ".join([f"Limits are {kill_switch.turned.words()}.", *others]))
+    if not conf.current().enabled:
+        stdout.write("RATEWINDOW['ENABLED'] is False in the settings, which overrides this: no limit holds.")
+
+
+def _clean_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="only report what would be deleted")
+    parser.add_argument(
+        "--rate",
+        type=_rate,
+        default=KEYS_PER_SECOND,
+        metavar="N",
+        help=f"how many keys of Redis to look at in a second; {KEYS_PER_SECOND} without it",
+    )
+
+
+def _rate(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a rate: write a whole number of keys a second, such as 5000")
+    return int(text)
+
+
+OFF = Subcommand("off", "Switch all limits off in every process: nothing is refused or counted.", _off, _reason_and_duration)
+ON = Subcommand(
+    "on",
+    "Switch the limits on again after off, in every process.",
+    lambda options, stdout: _say(switch_off.turn_on(options["reason"], who()), stdout),
+    _reason,
+)
+COLLECT = Subcommand(
+    "collect",
+    "Write the counts of past minutes from Redis to the report's tables. Running it twice does no harm.",
+    lambda options, stdout: stdout.write(str(collect_stats())),
+)
+CLEAN = Subcommand(
+    "clean",
+    "Delete from Redis the state of rules that have been deleted or changed, and no other key. Delete from the database blocks "
+    "and exemptions that ended more than a month ago, and edits of them that are older than the statistics.",
+    lambda options, stdout: [stdout.write(line) for line in clean(options["dry_run"], options["rate"])],
+    _clean_arguments,
+)
+
+
+def _check(options: dict[str, Any], stdout: Any) -> None:
+    reading.reload()
+    problems = [*filter(None, (_settings(stdout), _server(stdout), _rules(stdout)))]
+    state = _health(stdout)
+    _rooms(stdout)
+    if problems or state:
+        raise CommandError(" ".join(problems) or state)
+
+
+def _rooms(stdout: Any) -> None:
+    """Each with what it gives and what it stores; those that are not installed, too."""
+    rows = [("yes" if is_one else "no", room.name, room.gives, room.stores) for room, is_one in rooms.known()]
+    stdout.write("Rooms, each by one line in INSTALLED_APPS:")
+    stdout.write(table(("HERE", "APP", "GIVES", "STORES"), rows))
+
+
+def _settings(stdout: Any) -> str:
+    code_rates.names()  # imports the views, so that the checks see the names in code
+    messages = [*run_checks(tags=[TAG], include_deployment_checks=True), *check_rows(databases=["default"])]
+    for message in messages:
+        stdout.write(str(message))
+    serious = sum(message.is_serious() and not message.is_silenced() for message in messages)
+    stdout.write(f"Settings: {serious} to correct, see above." if serious else "Settings: no problems.")
+    return "The settings need correcting." if serious else ""
+
+
+def _health(stdout: Any) -> str:
+    """What the other processes of the site report about themselves."""
+    switch_off.current()
+    status = overview.status()
+    for sentence in [status["summary"], *status.get("warnings", [])]:
+        stdout.write(f"State: {sentence}")
+    if status.get("switch", {}).get("off"):
+        stdout.write(f"Limits are {kill_switch.turned.words() if status['switch']['setting'] else 'off by the settings'}.")
+    return "" if status["ok"] else "Limiting is degraded."
+
+
+def _server(stdout: Any) -> str:
+    try:
+        process_clients.address()
+    except ImproperlyConfigured as error:
+        stdout.write(f"Redis: {error}")
+        return "No Redis is configured."
+    if process_clients.in_memory():
+        stdout.write("Redis: not used, each process counts for itself in memory.")
+        return ""
+    try:
+        client = process_clients.patient_client()
+        facts = server_info.ask(client)
+        lacking = dict.fromkeys(right for master in process_clients.masters(client) for right in server_info.lacking(master))
+    except (redis.RedisError, OSError, ValueError) as error:
+        stdout.write(f"Redis: {process_clients.shown()} does not answer: {error}")
+        return f"Redis does not answer: {without_redis.in_words()} until it does."
+    several = f"a cluster of {facts['masters']} masters, " if "masters" in facts else ""
+    version = f"{facts['server']} {facts['version']}" if facts["version"] else "and hides its version"
+    stdout.write(f"Redis: {process_clients.shown()} answers, {several}{version}.")
+    if lacking:
+        stdout.write(f"Permissions: our Redis user needs more. Run: ACL SETUSER <user> {' '.join(lacking)}")
+        return "Our Redis user needs more permissions."
+    try:
+        stores.probe_all()  # a server may answer PING and INFO and still fail at a decision
+    except Exception as error:
+        stdout.write(f"Decisions: they fail: {type(error).__name__}: {error}")
+        return f"Decisions by Redis fail: {without_redis.in_words()} until it does."
+    return ""
+
+
+def _rules(stdout: Any) -> str:
+    try:
+        stdout.write(rules.listing())
+    except (DatabaseError, ImproperlyConfigured) as error:
+        stdout.write(f"Rules: the table cannot be read: {error}")
+        return "The rules cannot be read: run manage.py migrate."
+    return ""
+
+
+CHECK = Subcommand(
+    "check",
+    "Report whether limiting works: settings, Redis, rules and every process. The exit status is 1 if it does not.",
+    _check,
+)

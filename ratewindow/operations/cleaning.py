@@ -1,0 +1,141 @@
+"""Deletes what nobody needs: blocks that ended long ago, and in Redis the state of no rule, and what would never expire.
+
+All state expires by itself. What a run leaves, since it was killed or a server did not answer, goes a little later.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import redis
+from redis.exceptions import AskError, MovedError, ResponseError, TryAgainError
+
+from ratewindow import rooms
+from ratewindow.models import Override, RateRule, origin
+from ratewindow.models.overrides import KEPT
+from ratewindow.overrides.lookup import RATE
+from ratewindow.rulebook import reading
+from ratewindow.rules import code_rates
+from ratewindow.store import process_clients, state_keys
+from ratewindow.store.shared_prefix import refuse_when_shared
+
+KEYS_PER_SECOND = 20_000  # of a server, others' keys included
+AT_ONCE = 200  # keys of the server in one call: a fraction of a millisecond
+BATCH = 1_000  # keys for one reading of the rules
+RULE_TAG = 8  # characters
+
+# Unless the limiter has written it since it was looked at.
+_UNLINK_ENDLESS = "return redis.call('PTTL', KEYS[1]) == -1 and redis.call('UNLINK', KEYS[1]) or 0"
+_ELSEWHERE = (MovedError, AskError, TryAgainError)  # the key's slot moves to another server, where the next run finds it
+
+
+@dataclass
+class Cleaned:
+    """What a run has seen and deleted in Redis."""
+
+    seen: int = 0
+    orphans: int = 0
+    endless: int = 0
+    dry_run: bool = False
+
+    def __str__(self) -> str:
+        endless = f" and {self.endless} without an expiry" if self.endless else ""
+        return f"{self.seen} keys seen, {self.orphans} of no rule{endless} {_deleted(self.dry_run)}"
+
+
+def clean(dry_run: bool = False, keys_per_second: int = KEYS_PER_SECOND) -> Iterator[str]:
+    """All that is cleaned regularly; what each part has done, in a sentence."""
+    yield clean_ended(dry_run)
+    for room in rooms.installed():
+        yield from room.clean(dry_run)
+    yield str(clean_orphans(dry_run, keys_per_second))
+
+
+def clean_ended(dry_run: bool = False) -> str:
+    """Delete overrides that ended long ago. They apply to nobody, so processes need not be notified."""
+    ended = Override.objects.get_queryset().long_ended()
+    with origin.edits("cleaning", recorded=False):
+        count = ended.count()
+        while not dry_run and (pks := ended.values_list("pk", flat=True)[:BATCH]):
+            Override.objects.get_queryset().filter(pk__in=[*pks]).delete()
+    rows = "block or exemption" if count == 1 else "blocks and exemptions"
+    return f"{count} {rows} that ended {KEPT.days} days ago {_deleted(dry_run)}"
+
+
+def clean_orphans(dry_run: bool = False, keys_per_second: int = KEYS_PER_SECOND) -> Cleaned:
+    """Delete state of no rule. Raise SharedPrefix, and delete nothing, if it may belong to another site."""
+    cleaned = Cleaned(dry_run=dry_run)
+    if not process_clients.in_memory():
+        refuse_when_shared()
+        for master in process_clients.masters():
+            _clean_server(master, cleaned, keys_per_second)
+    return cleaned
+
+
+def read_owned() -> Callable[[str], bool]:
+    """Whether a state belongs to a rule as they are now, by its 16 characters: those of the windows and locks of rules in the
+    database, and any of rules that only code knows, that cannot be read, since they may be corrected, or that have another rate
+    for some clients."""
+    rules = reading.read_rules()
+    names = [(rule.name, window.tag) for rule in rules for window in rule.windows]
+    names += [(rule.name, state_keys.LOCK_TAG) for rule in rules if rule.penalty_ms]
+    # In shadow a rule counts apart from what is enforced under its name.
+    states = {state_keys.rule_tag(name, is_beside) + tag for name, tag in names for is_beside in (False, True)}
+    unread = set(RateRule.objects.values_list("name", flat=True)) - {rule.name for rule in rules}
+    other_rates = Override.objects.get_queryset().not_ended().filter(action=RATE)
+    of_clients = set(other_rates.values_list("rule", flat=True))  # a rule whose windows are others for some clients
+    if "" in of_clients:
+        of_clients = {rule.name for rule in rules}
+    whole = set(map(state_keys.rule_tag, code_rates.names() | unread | of_clients))
+    return lambda tags: tags in states or tags[:RULE_TAG] in whole
+
+
+def _clean_server(master: redis.Redis, cleaned: Cleaned, keys_per_second: int) -> None:
+    """Owners are read after the keys were seen: otherwise a rule made in between would lose its first counts."""
+    for keys in _scan(master, keys_per_second):
+        cleaned.seen += len(keys)
+        is_owned = read_owned()
+        kept = [key for key, tags in keys.items() if is_owned(tags)]
+        orphans = [*keys.keys() - kept]
+        left_ms = _ask(master, [("PTTL", key) for key in kept])
+        endless = [key for key, each_ms in zip(kept, left_ms, strict=True) if each_ms == -1]
+        cleaned.orphans += _delete(master, [("UNLINK", key) for key in orphans], cleaned.dry_run)
+        cleaned.endless += _delete(master, [("EVAL", _UNLINK_ENDLESS, 1, key) for key in endless], cleaned.dry_run)
+
+
+def _scan(master: redis.Redis, keys_per_second: int) -> Iterator[dict[bytes, str]]:
+    """The keys named like states, a batch at a time, each with the tags of its rule and window."""
+    prefix = state_keys.state_prefix()
+    named = re.compile(re.escape(prefix).encode() + rb"([A-Za-z0-9_-]{16}):\{[^{}]*\}")
+    batch: dict[bytes, str] = {}
+    cursor = -1
+    while cursor:
+        cursor, keys = cast("tuple[int, list[bytes]]", master.scan(max(0, cursor), f"{prefix}*", AT_ONCE))
+        batch.update((key, match[1].decode()) for key in keys if (match := named.fullmatch(key)))
+        if len(batch) >= BATCH:
+            yield batch
+            batch = {}
+        time.sleep(AT_ONCE / keys_per_second)  # others' keys, which do not match, take the server's time, too
+    yield batch
+
+
+def _delete(master: redis.Redis, commands: Sequence[tuple[Any, ...]], dry_run: bool) -> int:
+    return len(commands) if dry_run else sum(_ask(master, commands))
+
+
+def _ask(master: redis.Redis, commands: Sequence[tuple[Any, ...]]) -> list[int]:
+    """The reply to each command, 0 about a key that has moved to another server: on a cluster they are in many slots."""
+    with master.pipeline(transaction=False) as pipe:
+        for command in commands:
+            pipe.execute_command(*command)
+        replies = pipe.execute(raise_on_error=False)
+    for reply in replies:
+        if isinstance(reply, ResponseError) and not isinstance(reply, _ELSEWHERE):
+            raise reply
+    return [0 if isinstance(reply, ResponseError) else reply for reply in replies]
+
+
+def _deleted(dry_run: bool) -> str:
+    return "would be deleted" if dry_run else "deleted"

@@ -1,0 +1,200 @@
+"""A report as people read it: the sentences on top, figures, the chart and its table."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.formats import date_format
+from django.utils.text import capfirst
+from django.utils.translation import gettext, gettext_lazy as _, ngettext, pgettext
+
+from ratewindow.conf import time_zone
+from ratewindow.conf.in_words import number, percent
+from ratewindow.report.offenders import HowMany, Offenders
+from ratewindow.report.reading import REFUSED, SHARE, WOULD_REFUSE, Behind, Reading, Spell, is_large
+from ratewindow.report.report import DAY, HOUR, Period, Report
+
+
+def table(report: Report) -> list[tuple[str, list[str]]]:
+    """A label for each step, the newest first, and its requests that passed, were refused, by this rule or another, or would
+    have been refused."""
+    steps = reversed([*report.steps.items()])
+    return [(long_label(report.period, start), [*map(number, sums.numbers[:4])]) for start, sums in steps]
+
+
+def span(report: Report) -> str:
+    """Start, end and time zone of a report, as text."""
+    start, end = (long_label(report.period, moment) for moment in (report.period.start, report.period.end))
+    values = {"start": start, "end": end, "zone": report.period.zone}
+    return gettext("%(start)s to %(end)s, %(zone)s") % values
+
+
+def chart_data(report: Report) -> dict[str, Any]:
+    """The chart's data as JSON. It has labels instead of times, so that the script needs no time zone."""
+    period, columns = report.period, list(report.steps.values())
+    return {
+        "step": int(period.step.total_seconds()),
+        # The number of each step by the wall clock: a tick stands where it divides evenly, at 12:00 and not at 12:03.
+        "wall": [_wall_s(period.local(start)) // int(period.step.total_seconds()) for start in report.steps],
+        "short": [_short_label(period, start) for start in report.steps],
+        "long": [long_label(period, start) for start in report.steps],
+        "from": [_typed(start) for start in report.steps],
+        "to": _typed(period.end),
+        "passed": [sums.passed for sums in columns],
+        "refused": [sums.refused for sums in columns],
+        "would_refuse": [sums.would_refuse for sums in columns],
+    }
+
+
+def long_label(period: Period, start: datetime) -> str:
+    """``"Fri 20 Nov, 14:00"``; a step of days needs no time."""
+    local = period.local(start)
+    return date_format(local, pgettext("date format", "D j M Y") if period.step >= DAY else pgettext("date format", "D j M, H:i"))
+
+
+def _typed(moment: datetime) -> str:
+    """As the form of the report takes it."""
+    return f"{time_zone.local(moment):%Y-%m-%dT%H:%M}"
+
+
+def _short_label(period: Period, start: datetime) -> str:
+    local = period.local(start)
+    is_day = period.step >= DAY or (period.step >= HOUR and local.hour == local.minute == 0)
+    return date_format(local, pgettext("date format", "j M") if is_day else pgettext("date format", "H:i"))
+
+
+def _wall_s(local: datetime) -> int:
+    return local.toordinal() * 86400 + local.hour * 3600 + local.minute * 60
+
+
+def figures(report: Report) -> list[dict[str, Any]]:
+    """Four totals, with `name`, `label`, `value` and `note`; a fifth if other rules refused requests that these rules met."""
+    total = report.total
+
+    def share(part: int) -> str:
+        return gettext("%(percent)s of %(met)s") % {"percent": percent(part, total.met), "met": number(total.met)}
+
+    parts = (
+        ("passed", gettext("Passed"), total.passed, share(total.passed)),
+        ("refused", gettext("Refused"), total.refused, share(total.refused)),
+        *([("other", gettext("Refused by another rule"), total.other, share(total.other))] if total.other else []),
+        ("would", gettext("Would refuse"), total.would_refuse, gettext("of those passed, by rules in shadow")),
+        ("fallback", gettext("Decided without Redis"), total.fallback, gettext("as each rule says for that")),
+    )
+    unknown = {} if report.live or total.fallback else {"fallback": "–"}
+    return [
+        {"name": name, "label": label, "value": unknown.get(name, number(value)), "note": note, "nothing": not value}
+        for name, label, value, note in parts
+    ]
+
+
+# By outcome, and by whether it goes on.
+_HAPPENS = {
+    (REFUSED, True): _("%(rule)s has refused %(count)s requests since %(start)s."),
+    (REFUSED, False): _("%(rule)s refused %(count)s requests from %(start)s to %(end)s."),
+    (WOULD_REFUSE, True): _("%(rule)s, in shadow, would have refused %(count)s requests since %(start)s."),
+    (WOULD_REFUSE, False): _("%(rule)s, in shadow, would have refused %(count)s requests from %(start)s to %(end)s."),
+}
+_OTHERS = {
+    REFUSED: _("Of all other requests to it %s were refused."),
+    WOULD_REFUSE: _("Of all other requests to it %s would have been refused."),
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """`text` for people; `quiet` if it asks nothing of them."""
+
+    text: str
+    quiet: bool = True
+
+
+def summary(reading: Reading, show: Callable[[str], str]) -> Summary:
+    """`show` says how an identity is shown to the reader."""
+    report = reading.report
+    if reading.behind is None:
+        return Summary(_quiet(report, bool(reading.usual.length) and report.live))
+    first, *others = reading.spells
+    sentences = [_what(report, first)]
+    if reading.usual.length:
+        sentences.append(gettext("Usually it is %s in that time.") % number(round(first.usual)))
+    sentences += _who(first, reading.behind, show)
+    if names := ", ".join(dict.fromkeys(spell.rule for spell in others if spell.rule != first.rule)):
+        sentences.append(gettext("Unusual, too: %s.") % names)
+    if first.outcome == WOULD_REFUSE:
+        sentences.append(_in_time(report, _counts(report)))
+    return Summary(" ".join(sentences), quiet=first.outcome == WOULD_REFUSE)
+
+
+def _quiet(report: Report, is_usual: bool) -> str:
+    """`is_usual` if it has been compared with earlier days."""
+    total = report.total
+    if not total.met:
+        return _in_time(
+            report, gettext("No request met a rule") if report.live else gettext("No request is known to have met a rule")
+        )
+    text = _in_time(report, _counts(report))
+    name, sums = max(report.rules.items(), key=lambda item: item[1].would_refuse)
+    if is_large(sums.would_refuse, sums.met):
+        share = percent(sums.would_refuse, sums.met)
+        values = {"rule": name, "part": number(sums.would_refuse), "met": number(sums.met), "share": share}
+        would = gettext("Enforced, %(rule)s would have refused %(part)s of %(met)s (%(share)s).")
+        return f"{text} {would % values}"
+    if not report.live:
+        return f"{gettext('As far as the database knows:')} {text}"
+    return f"{gettext('All quiet.')} {text}" if is_usual and total.refused <= SHARE * total.met else text
+
+
+def _counts(report: Report) -> str:
+    values = {"passed": number(report.total.passed), "refused": number(report.total.refused)}
+    return (
+        gettext("%(passed)s passed, %(refused)s refused") if report.total.refused else gettext("%(passed)s passed, none refused")
+    ) % values
+
+
+def _in_time(report: Report, text: str) -> str:
+    """A sentence of what was in the time of the report."""
+    time = report.period.words
+    return gettext("%(what)s in %(time)s.") % {"what": text, "time": time} if time else gettext("%s.") % text
+
+
+def clients(many: HowMany) -> str:
+    """``"1 client"``, ``"at least 1,000 clients"``."""
+    if many.exact:
+        text = ngettext("%(count)s client", "%(count)s clients", many.number)
+    else:
+        text = ngettext("at least %(count)s client", "at least %(count)s clients", many.number)
+    return text % {"count": number(many.number)}
+
+
+def who_was_refused(found: Offenders) -> str:
+    """``"Refused: 3 clients. Would be refused: at least 1,000 clients."``"""
+    parts = ((gettext("Refused: %s."), found.refused), (gettext("Would be refused: %s."), found.would_refuse))
+    return " ".join(text % clients(many) for text, many in parts if many)
+
+
+def _what(report: Report, spell: Spell) -> str:
+    start = _moment(report, spell.start)
+    return str(_HAPPENS[spell.outcome, spell.ongoing]) % {
+        "rule": spell.rule,
+        "count": number(spell.count),
+        "start": gettext("%s or earlier") % start if spell.from_start else start,
+        "end": _moment(report, spell.end),
+    }
+
+
+def _moment(report: Report, moment: datetime) -> str:
+    return long_label(report.period, moment) if report.period.step >= DAY else time_zone.in_short(moment)
+
+
+def _who(spell: Spell, behind: Behind, show: Callable[[str], str]) -> list[str]:
+    if not behind.value:
+        came = gettext("They came from %s, none of which had a large part.")
+        return [came % clients(behind.clients)] if behind.clients else []
+    share, rest = percent(behind.count, behind.total), percent(behind.total - behind.count, behind.others_met)
+    if not behind.exact:
+        share, rest = gettext("at least %s") % share, gettext("at most %s") % rest
+    who = f"{show(behind.value)} ({clients(behind.clients)})" if behind.clients else show(behind.value)
+    came = capfirst(gettext("%(share)s came from %(who)s.") % {"share": share, "who": who})
+    return [came, str(_OTHERS[spell.outcome]) % rest] if behind.others_met else [came]

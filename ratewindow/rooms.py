@@ -1,0 +1,192 @@
+"""Rooms: optional capabilities, each an app of its own in `ratewindow.contrib`. What one may plug into the core is `Room`.
+
+No module of the core imports a room: it asks `installed()` for those in ``INSTALLED_APPS``, in that order.
+"""
+
+import pkgutil
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from django.apps import AppConfig, apps
+from django.utils.module_loading import import_string
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+    from django.urls import URLPattern
+
+    from ratewindow.background import Chore
+    from ratewindow.counting.minutes import Also
+    from ratewindow.counting.sheets import Refusal
+
+PACKAGE = "ratewindow.contrib"
+
+
+class Link(NamedTuple):
+    url: str
+    text: str
+
+
+class Mark(NamedTuple):
+    """What happened in the time of a report: `short` stands beside its line on the chart, `text` in the tip and the list."""
+
+    at: datetime
+    short: str
+    text: str
+    url: str
+
+
+class Client(Protocol):
+    """One client whose data is looked for, as a room recognises it."""
+
+    @property
+    def texts(self) -> Collection[str]:
+        """Each identity that names the client contains one of them, so that a query can leave out most rows."""
+
+    def is_in(self, identity: str) -> bool:
+        """Whether an identity names the client, in any form in which it may be stored: joined with others, or hashed."""
+
+    def stand_in(self, identity: str) -> str:
+        """An identity that names the client with a hash of nothing in its place: for rows whose sums are to stay."""
+
+
+class Found(NamedTuple):
+    """What is stored about a client in one place: so many rows, keys or entries, and the times that they are about."""
+
+    where: str
+    number: int
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @classmethod
+    def at(cls, where: str, moments: Iterable[datetime]) -> "Found":
+        moments = [*moments]
+        return cls(where, len(moments), min(moments, default=None), max(moments, default=None))
+
+
+class Room(AppConfig):
+    """The app of a room. Each hook of the class adds nothing; a room overrides those that it needs.
+
+    The methods import what they need when they are called: apps are made before models.
+    """
+
+    gives = ""  # what a site gets, in a few words
+    stores = "nothing"  # what it keeps, and where
+    subcommands: Mapping[str, str] = {}  # of ``manage.py ratewindow``: the module of each, or ``module:OBJECT``
+    tasks: Mapping[str, str] = {}  # of `ratewindow.tasks`: the dotted path of a function that returns lines for the log
+    keeps_reasons = False  # whether it keeps why people edit, so that forms ask for it
+
+    # A process
+
+    def chores(self) -> Iterable["Chore"]:
+        """What the threads of each process do regularly."""
+        return ()
+
+    def reset(self) -> None:
+        """Forget what this process holds: after a fork, and for tests."""
+
+    def end(self) -> None:
+        """Send what is held: the process ends."""
+
+    def note_refusals(self, refusals: Iterable["Refusal"]) -> None:
+        """Called with the refusals that have just been counted, those of one request together, under the lock of counts."""
+
+    def sends_also(self) -> "Also | None":
+        """What it keeps of the sums that a process sends."""
+        return None
+
+    # What people do
+
+    def note_release(self, identity: str, done: dict[str, Any]) -> None:
+        """Called after the counts of a client were deleted and its blocks ended; `identity` is as it is stored."""
+
+    def clean(self, dry_run: bool) -> Iterable[str]:
+        """Delete what is too old to be kept, a sentence for each kind."""
+        return ()
+
+    # The admin
+
+    def urls(self, model_admin: Any) -> list["URLPattern"]:
+        """Pages, below those of the rules."""
+        return []
+
+    def rule_list_links(self, model_admin: Any, request: "HttpRequest") -> Iterable[Link]:
+        """Among the object tools of the list of rules."""
+        return ()
+
+    def rule_links(self, model_admin: Any, request: "HttpRequest", rule: Any) -> Iterable[Link]:
+        """Among the object tools of a rule's page."""
+        return ()
+
+    def rule_actions(self) -> list[Any]:
+        """Actions of the list of rules."""
+        return []
+
+    def client_links(self, request: "HttpRequest", identity: str) -> Iterable[Link]:
+        """Beside a client, on the report and on the list of blocks."""
+        return ()
+
+    def edit_token(self, row: Any) -> str:
+        """What the form of a rule or block carries, by which `check_edit` knows how it was opened."""
+        return ""
+
+    def check_edit(self, request: "HttpRequest", form: Any) -> None:
+        """Add an error to a form whose rule or block somebody else has edited since it was opened."""
+
+    def object_history(self, model_admin: Any, request: "HttpRequest", object_id: str) -> "HttpResponse | None":
+        """The page of the history of one rule or block, in the place of Django's."""
+        return None
+
+    def report_marks(self, request: "HttpRequest", report: Any, rule: str) -> Iterable[Mark]:
+        """What explains why the bars of the report rise or fall, the oldest first; `rule` is the one that it is about, if any."""
+        return ()
+
+    # One client's data
+
+    def find(self, client: Client) -> Iterable[Found]:
+        """What the room stores about a client, in the database and in Redis; a place where nothing is may be left out."""
+        return ()
+
+    def erase(self, client: Client) -> None:
+        """Delete what `find` finds, or write a stand-in in its place. It runs outside a transaction, after the rows of the core,
+        and twice."""
+
+
+def installed() -> list[Room]:
+    return [app for app in apps.get_app_configs() if isinstance(app, Room)]
+
+
+def keep_reasons() -> bool:
+    """Whether it is kept why people edit."""
+    return any(room.keeps_reasons for room in installed())
+
+
+def is_installed(name: str) -> bool:
+    """Whether ``ratewindow.contrib.<name>`` is among ``INSTALLED_APPS``."""
+    return apps.is_installed(f"{PACKAGE}.{name}")
+
+
+def run_task(name: str) -> str:
+    """Run the task of that name of whichever room has it; returns what it says. Without one there is nothing to do."""
+    functions = [room.tasks[name] for room in installed() if name in room.tasks]
+    return "; ".join(line for function in functions for line in import_string(function)()) or "nothing to do"
+
+
+def names() -> list[str]:
+    """The dotted names of the rooms that this package has, whether a site has installed them or not."""
+    try:
+        package = import_module(PACKAGE)
+    except ModuleNotFoundError:  # all of them were deleted
+        return []
+    return [f"{PACKAGE}.{module.name}" for module in pkgutil.iter_modules(package.__path__) if module.ispkg]
+
+
+def known() -> list[tuple[type[Room], bool]]:
+    """Each, and whether the site has installed it."""
+    return [(_room(import_module(f"{name}.apps")), apps.is_installed(name)) for name in names()]
+
+
+def _room(module: ModuleType) -> type[Room]:
+    return next(each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Room))

@@ -1,0 +1,14 @@
+"""What is said of a block or an exemption of which the rule may not be what was meant."""
+
+import pytest
+
+from ratewindow.models import Override
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"), [("", ""), ("demo.limited", ""), ("logn", "There is no rule 'logn' yet: this applies once there is one.")]
+)
+def test_a_rule_that_does_not_exist_is_said(rule: str, told: str) -> None:
+    assert Override(action="block", identity="ip:203.0.113.9", rule=rule).unknown_rule() == told

@@ -1,0 +1,17 @@
+"""The process that runs the tests."""
+
+from ratewindow import rooms
+from ratewindow.conf import news, site_functions
+from ratewindow.counting.counters import counters
+from ratewindow.rulebook import current, edits, kill_switch, reading
+from ratewindow.store import outage
+
+
+def reset_process() -> None:
+    """As in a process that has just started and read no rules."""
+    for part in (current, reading, kill_switch, edits, outage, counters):
+        part.reset()  # type: ignore[attr-defined]
+    for room in rooms.installed():
+        room.reset()
+    news.left_out.forget()
+    site_functions.failing.forget()
