@@ -151,7 +151,7 @@ class Room(AppConfig):
 
     def erase(self, client: Client) -> None:
         """Delete what `find` finds, or write a stand-in in its place. It runs outside a transaction, after the rows of the core,
-        and twice."""
+        and again a minute later, for what processes still held."""
 
 
 def installed() -> list[Room]:

@@ -50,7 +50,7 @@ class Sums(NamedTuple):
     passed: int = 0
     refused: int = 0
     other: int = 0  # refused by another rule
-    would_refuse: int = 0  # passed, but an enforced rule would have refused
+    would_refuse: int = 0  # passed, but the rule would have refused if it were enforced
     fallback: int = 0  # decided without the store
     near: int = 0  # passed, with over 80 % of a limit used
     reasons: Tally = _NONE  # limit, penalty, ... of refusals; store:timeout, function:cost, ... of failures
@@ -213,7 +213,7 @@ class Group(NamedTuple):
 
 
 class Who(NamedTuple):
-    """All that is known of one rule in one span of time."""
+    """Whom one rule refused in one span of time."""
 
     total: Counted = Counted()
     clients: Group = Group()
@@ -237,6 +237,7 @@ class Who(NamedTuple):
         """What this report of the same requests has more than another one; nothing if that has seen as many."""
         if self.total.met <= known.total.met:
             return NOBODY
+        # The registers stay whole: uniting them again adds nothing.
         clients, networks = self.clients.beyond(known.clients), self.networks.beyond(known.networks)
         return self._replace(total=self.total.beyond(known.total), clients=clients, networks=networks)
 

@@ -128,7 +128,7 @@ class Passage:
 
     @property
     def has_deferred(self) -> bool:
-        """Whether rules wait for the answer, to know if this request counts. Views may have been imported during it."""
+        """Whether rules wait for the answer, to know if it counts. Asked after the view, whose import may add such rules."""
         return self.outermost and self.visit.deferred is not None
 
     def answer(self, response: HttpResponseBase) -> HttpResponseBase:

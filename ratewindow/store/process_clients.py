@@ -132,7 +132,7 @@ _clients: dict[str, redis.Redis] = {}
 
 
 def client() -> redis.Redis:
-    """For decisions: it waits for `TIMEOUT` and never retries."""
+    """For decisions: it never retries, and waits for `TIMEOUT`. On a Cluster it waits longer; there the store sets the limit."""
     return _clients.get("decisions") or _make("decisions", _clients)
 
 

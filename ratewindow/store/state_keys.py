@@ -1,4 +1,4 @@
-"""The name of every Redis key: what it holds, who owns it, how long it lives.
+"""The name of every Redis key of the core, what it holds and how long it lives. Rooms name their own.
 
 =====================================  ======  ==========================================================
 name                                   type    what

@@ -14,7 +14,6 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow.admin.base import RecordedAdmin, register, reverse
 from ratewindow.admin.report import page
-from ratewindow.admin.report.form import ReportForm
 from ratewindow.admin.rights import display, may_switch
 from ratewindow.admin.state import off_message, state_page, switch_page
 from ratewindow.conf import time_zone
@@ -65,7 +64,7 @@ def files(request: HttpRequest, query: str) -> list[Link]:
 def export(request: HttpRequest) -> HttpResponse:
     if not may_export(request):
         raise PermissionDenied
-    form, part = ReportForm(request), request.GET.get("part", "time")
+    form, part = page.ReportForm(request), request.GET.get("part", "time")
     if part not in FILES or not form.is_valid():
         return HttpResponseBadRequest(
             form.errors.as_json() if part in FILES else f"part={'|'.join(FILES)}", content_type="text/plain"
@@ -118,7 +117,7 @@ class ReportAdmin(RecordedAdmin):
             if may_switch(request):
                 return HttpResponseRedirect(reverse("admin:ratewindow_switch", request=request))
             raise PermissionDenied
-        form = ReportForm(request)
+        form = page.ReportForm(request)
         reading = form.read()
         shown = page.changing(request, reading, form)
         if "live" in request.GET:  # only the part that changes

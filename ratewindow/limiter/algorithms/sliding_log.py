@@ -35,7 +35,7 @@ class Kept:
 
 
 class SlidingLog:
-    """`stored` also has what has stopped counting since it was charged last."""
+    """A log as it is read at `now_ms`. `stored` also has what has stopped counting since it was charged last."""
 
     settled = None
 
