@@ -61,7 +61,6 @@ def end() -> None:
     counters.flush_last()
     for room in rooms.installed():
         room.end()
-    processes.leave()
 
 
 def _renew() -> None:

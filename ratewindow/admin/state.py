@@ -101,7 +101,7 @@ def facts(store: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def process_line(process: dict[str, Any]) -> dict[str, Any]:
-    """One process as a line of the table; `mark` is ``closed``, ``open`` or ``silent``."""
+    """One process as a line of the table; `mark` is ``closed`` or ``open``."""
     values = {
         "servers": listed(process.get("servers") or ["Redis"]),
         "time": _clock(process.get("degraded_since")),
@@ -110,7 +110,6 @@ def process_line(process: dict[str, Any]) -> dict[str, Any]:
     breakers = {
         "closed": gettext("counts in its memory") if process_clients.in_memory() else gettext("counts on Redis"),
         "open": gettext("does not count on %(servers)s since %(time)s: %(cause)s") % values,
-        "silent": gettext("has not reported since %(time)s") % values,
     }
     rules = gettext("%s; cannot be read now") if process.get("rules_error") else "%s"
     switches = {"on": pgettext("limits", "on"), "off": pgettext("limits", "off")}

@@ -36,9 +36,8 @@ def status() -> dict[str, Any]:
 
     ``state`` is ``ok`` or ``degraded``, ``since`` the beginning of that in ISO 8601, ``summary`` a sentence. ``problems``
     are sentences about what is wrong, ``warnings`` about what may go wrong. ``store`` describes the server, ``processes``
-    every process of the site: one whose ``breaker`` is ``silent`` has not reported for seconds. ``fallback`` is how many
-    decisions the running processes have made without the store, by cause. ``rules`` and ``switch`` are as this process
-    knows them. While Redis is away, this process knows of no other.
+    every process of the site that reaches it. ``fallback`` is how many decisions the running processes have made without the
+    store, by cause. ``rules`` and ``switch`` are as this process knows them. While Redis is away, this process knows of no other.
     """
     try:
         return _status()
@@ -114,7 +113,6 @@ def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str)
         problem = gettext("Redis does not answer here (%(error)s): %(holds)s where it does not.")
         problems.append(problem % {"error": store["error"], "holds": without_redis.in_words()})
     problems += _failing(found, serious=True)
-    problems += _missed(found)
     problems += _apart(found)
     if rules_error:
         problems.append(f"{rules_error.rstrip('.')}.")
@@ -149,21 +147,6 @@ def _apart(found: Sequence[Process]) -> list[str]:
         "times. Give all of them the same."
     )
     return [problem % {"count": len(keys), "kinds": kinds}]
-
-
-def _missed(found: Sequence[Process]) -> list[str]:
-    silent = [each for each in found if each["breaker"] == "silent"]
-    if not silent:
-        return []
-    since = _clock(min(each["degraded_since"] for each in silent))
-    text = ngettext(
-        "%(count)d of %(all)d processes has not been heard of since %(time)s: killed, or without a way to Redis, and then "
-        "%(holds)s there.",
-        "%(count)d of %(all)d processes have not been heard of since %(time)s: killed, or without a way to Redis, and then "
-        "%(holds)s there.",
-        len(silent),
-    )
-    return [text % {"count": len(silent), "all": len(found), "time": since, "holds": without_redis.in_words()}]
 
 
 def _away(away: Sequence[Process], count: int) -> str:

@@ -1,7 +1,7 @@
 """The processes of the site: each writes a record to Redis of where it runs and whether it counts on the store.
 
-A process writes its record every 2.5 seconds, to a key that expires. An index keeps the names for longer, so that a process
-that no longer reaches Redis is reported as silent.
+A process writes its record every 2.5 seconds, to a key that expires, and its name to an index. One that no longer reaches Redis
+is missing here within seconds: it tells its own state by its log, its signals and its `status()`.
 """
 
 import json
@@ -20,7 +20,6 @@ from ratewindow.conf import news
 from ratewindow.conf.in_words import in_english
 from ratewindow.counting.counters import counters
 from ratewindow.identity import address
-from ratewindow.limiter import forks
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.request import without_redis
 from ratewindow.rulebook import reading
@@ -29,9 +28,9 @@ from ratewindow.store import outage, process_clients, state_keys
 from ratewindow.store.breaker import Breaker, State
 from ratewindow.store.outage import MINUTE_S
 
-BEAT_S = 2.5  # twice before a process is taken for silent
-SILENT_MS = 6_000  # a process without a record for so long is silent
-FORGOTTEN_S = 120  # a silent process is reported for so long: it may have been killed on another machine
+BEAT_S = 2.5  # twice before a record expires
+RECORD_S = 6
+INDEX_S = 120  # longer, since clocks differ
 MOST_SHOWN = 200
 
 
@@ -40,7 +39,6 @@ class _Self:
 
     def __init__(self) -> None:
         self.token, self.since_s = secrets.token_hex(6), time.time()
-        self.has_record = False
         self._totals: deque[tuple[float, int]] = deque([(time.monotonic(), counters.total())])
 
     def decided(self) -> int:
@@ -105,70 +103,38 @@ def beat() -> None:
     text, now_s = json.dumps(own()), time.time()
     client, index = process_clients.patient_client(), state_keys.processes()
     with limited(conf.current().timeout_s), client.pipeline(transaction=False) as pipe:
-        pipe.set(state_keys.process(_self.name), text, px=SILENT_MS)
+        pipe.set(state_keys.process(_self.name), text, ex=RECORD_S)
         pipe.zadd(index, {_self.name: now_s})
-        pipe.zremrangebyscore(index, "-inf", now_s - FORGOTTEN_S)
-        pipe.expire(index, FORGOTTEN_S)
+        pipe.zremrangebyscore(index, "-inf", now_s - INDEX_S)
+        pipe.expire(index, INDEX_S)
         pipe.execute()
-    _self.has_record = True
-
-
-def leave() -> None:
-    """Delete the record of this process, which ends, so that it is not reported as silent."""
-    forks.notice()
-    if not _self.has_record or process_clients.in_memory() or outage.breaker.open:
-        return
-    try:
-        with limited(process_clients.PATIENT_S), process_clients.patient_client().pipeline(transaction=False) as pipe:
-            pipe.zrem(state_keys.processes(), _self.name)
-            pipe.delete(state_keys.process(_self.name))
-            pipe.execute()
-    except Exception:  # the record expires anyway
-        return
 
 
 def everywhere(client: Any) -> list[dict[str, Any]]:
-    """The records of all processes, in two round trips, each within ``TIMEOUT``.
-
-    A silent process has only its name and since when. What no process of this version writes is left out.
-    """
+    """The records of all processes, in two round trips, each within ``TIMEOUT``. What no process of this version writes is left
+    out."""
     with limited(conf.current().timeout_s):
-        index = client.zrange(state_keys.processes(), 0, MOST_SHOWN - 1, desc=True, withscores=True)
+        index = client.zrange(state_keys.processes(), 0, MOST_SHOWN - 1, desc=True)
     if not index:
         return []
-    names = [(name.decode(errors="replace"), seen_s) for name, seen_s in index]
+    names = [name.decode(errors="replace") for name in index]
     with limited(conf.current().timeout_s):
-        texts = cast("list[bytes | None]", client.mget([state_keys.process(name) for name, _ in names]))
-    records = [_read(name, text, seen_s) for (name, seen_s), text in zip(names, texts, strict=True)]
+        texts = cast("list[bytes | None]", client.mget([state_keys.process(name) for name in names]))
+    records = [_read(name, text) for name, text in zip(names, texts, strict=True) if text is not None]
     return sorted((each for each in records if each), key=lambda each: (each["host"], each["pid"]))
 
 
-def _read(name: str, text: bytes | None, seen_s: float) -> dict[str, Any] | None:
-    """None for what no process of this version writes, and for a process of this host that no longer runs."""
+def _read(name: str, text: bytes) -> dict[str, Any] | None:
+    """None for what no process of this version writes."""
     try:
         host, pid, kind, _ = name.split("|")
-        who = {"host": host, "pid": int(pid), "kind": kind}
-        if text is None:
-            gone = host == socket.gethostname() and not _runs(int(pid))
-            silent = {**who, "breaker": "silent", "degraded_since": moment(seen_s), "servers": ["Redis"], "error": ""}
-            return None if gone else silent
         record = json.loads(text)
         if record.keys() != own().keys():
             raise ValueError("fields of another version")
-        return {**record, **who}
-    except (ValueError, AttributeError, RecursionError, OverflowError) as error:
+        return {**record, "host": host, "pid": int(pid), "kind": kind}
+    except (ValueError, AttributeError, RecursionError) as error:
         news.leave_out("process record", name, error)
         return None
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):  # it belongs to another user, or is not a process id
-        return True
-    return True
 
 
 def reset() -> None:

@@ -88,7 +88,6 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "zadd": (_KEY, "1", "a"),
     "zrange": (_KEY, "0", "0"),
     "zrevrange": (_KEY, "0", "0"),
-    "zrem": (_KEY, "a"),
     "zremrangebyscore": (_KEY, "0", "0"),
     "zscore": (_KEY, "a"),
     "multi": (),

@@ -44,9 +44,7 @@ def another(host: str, pid: int, **changed: Any) -> None:
     name = f"{host}|{pid}|{changed.get('kind', 'gunicorn')}|{pid:x}"
     client = process_clients.patient_client()
     client.zadd(state_keys.processes(), {name: changed.pop("seen_s", time.time())})
-    if not changed.pop("silent", False):
-        told = {**processes.own(), **changed}
-        client.set(state_keys.process(name), json.dumps(told), px=processes.SILENT_MS)
+    client.set(state_keys.process(name), json.dumps({**processes.own(), **changed}), ex=processes.RECORD_S)
 
 
 def test_all_is_well_and_json_can_say_it() -> None:
@@ -108,34 +106,24 @@ def test_a_redis_that_nobody_has_missed_yet_is_missed_by_the_monitor() -> None:
     assert told["summary"].startswith("Redis does not answer here (ConnectionError")
 
 
-def test_a_process_that_tells_no_more_is_missed_and_one_that_was_killed_here_is_not() -> None:
+def test_a_process_that_tells_no_more_is_no_longer_listed(redis_client: Any) -> None:
     processes.beat()
-    another("elsewhere", 7, silent=True, seen_s=time.time() - 30)
-    another(socket.gethostname(), 2**22 + 7, silent=True)  # no process has such a number
-    told = overview.status()
-    assert [each["breaker"] for each in told["processes"] if each["host"] == "elsewhere"] == ["silent"]
-    assert len(told["processes"]) == 2
-    assert "1 of 2 processes has not been heard of since" in told["summary"]
-
-
-def test_a_process_that_ends_says_so(redis_client: Any) -> None:
-    processes.beat()
-    assert redis_client.zcard(state_keys.processes()) == 1
-    processes.leave()
-    assert not redis_client.exists(state_keys.processes())
-    assert not redis_client.keys("rw:{processes}:*")
+    another("elsewhere", 7)
+    assert len(overview.status()["processes"]) == 2
+    redis_client.delete(state_keys.process("elsewhere|7|gunicorn|7"))
+    assert len(overview.status()["processes"]) == 1
 
 
 def test_what_a_process_tells_expires(redis_client: Any) -> None:
     processes.beat()
     keys = redis_client.keys("rw:{processes}*")
     assert len(keys) == 2
-    assert all(0 < redis_client.pttl(key) <= processes.FORGOTTEN_S * 1000 for key in keys)
-    assert redis_client.pttl(state_keys.process(processes._self.name)) <= processes.SILENT_MS
+    assert all(0 < redis_client.pttl(key) <= processes.INDEX_S * 1000 for key in keys)
+    assert redis_client.pttl(state_keys.process(processes._self.name)) <= processes.RECORD_S * 1000
 
 
-def test_who_was_missed_for_long_is_forgotten(redis_client: Any) -> None:
-    another("elsewhere", 7, silent=True, seen_s=time.time() - processes.FORGOTTEN_S - 5)
+def test_the_name_of_a_process_that_has_ended_leaves_the_index(redis_client: Any) -> None:
+    another("elsewhere", 7, seen_s=time.time() - processes.INDEX_S - 5)
     processes.beat()
     assert redis_client.zcard(state_keys.processes()) == 1
 

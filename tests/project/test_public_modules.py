@@ -16,7 +16,6 @@ PUBLIC = {
     "ratewindow.admin.overrides",
     "ratewindow.admin.report",
     "ratewindow.admin.rules",
-    "ratewindow.asgi",
     "ratewindow.decorators",
     "ratewindow.contrib.alerts.signals",
     "ratewindow.contrib.metrics",

@@ -88,9 +88,9 @@ def _states(processes: Sequence[overview.Process], is_up: bool) -> Iterator[Metr
     yield GaugeMetricFamily("ratewindow_up", "Whether Redis answered this scrape.", is_up)
     yield GaugeMetricFamily("ratewindow_enabled", "Whether limits are on: 0 while they are switched off.", limits_on)
     yield GaugeMetricFamily("ratewindow_rules", "Rules that the scraped process holds.", reading.status().rules)
-    about = "Processes of the site: those that count on Redis, those without it, and silent ones."
+    about = "Processes of the site: those that count on Redis, and those without it."
     by_state = GaugeMetricFamily("ratewindow_processes", about, labels=["state"])
-    states = [_STATES.get(str(process["breaker"]), "silent") for process in processes]
-    for state in ("counting", "without_redis", "silent"):
-        by_state.add_metric([state], states.count(state))
+    states = [process["breaker"] for process in processes]
+    for breaker, state in _STATES.items():
+        by_state.add_metric([state], states.count(breaker))
     yield by_state
