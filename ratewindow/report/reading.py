@@ -1,19 +1,167 @@
-"""A report read once: its sums, what is unusual in it, who stands behind that, and whether others suffer.
+"""A report read once: its sums, who was refused, what is unusual, who stands behind that, and whether others suffer.
+
+Who was refused is in the rows of OffenderStat, and in what the minutes in Redis have more than these.
+
+* A count is never too large. `Names.bound` says by how much any may be too small, and what a name may have that is not
+  listed; it is 0 as long as few clients were refused, and at most about a hundredth of the rule's requests of a process.
+* A client that was refused without a key, by a block or since what the key needs was missing, is its address.
+* One machine is often several clients: its address, and its address with each login name that it tries. So clients are listed in
+  their network if it has several addresses, and at their address if several are clients of that.
 
 Unusual is a time in which a rule refuses at least `FEW` requests, over `SHARE` of those that met it, and over `TIMES` times as
 many as usual. Usual is the average of the two weeks before, so it hardly rises by an attack of a day. Until three days are known
 it counts as 0.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F, QuerySet, Sum
 
 from ratewindow import conf
-from ratewindow.counting.sums import NOTHING, REFUSING, Sums
+from ratewindow.counting.collecting import read_who, registers_of
+from ratewindow.counting.sheets import address_in, network_in
+from ratewindow.counting.sums import NOBODY, NOTHING, REFUSING, Counted, Group, Sums, Who, at_least, united
+from ratewindow.models import OffenderStat
 from ratewindow.models.stats import Resolution
-from ratewindow.report.offenders import HowMany, Name, Names, Offenders, offenders
-from ratewindow.report.report import DAY, MINUTE, Period, Report, began, between, report, waiting
+from ratewindow.report.report import (
+    DAY,
+    MINUTE,
+    Period,
+    Report,
+    Waiting,
+    began,
+    between,
+    beyond,
+    of_rules,
+    report,
+    waiting,
+    within,
+)
+
+Kind = OffenderStat.Kind
+MOST_READ = 500  # names of one kind: beyond them the bound grows
+MOST_REGISTERS = 200  # spans of time whose registers are read, those with most refusals
+
+
+@dataclass(frozen=True)
+class HowMany:
+    """A number of different clients, exact or at least so many."""
+
+    number: int
+    exact: bool = True
+
+    def __bool__(self) -> bool:
+        return self.number > 0
+
+
+@dataclass(frozen=True)
+class Name:
+    """A client, a network, or an address of several clients. `value` is as rows have it: an identity may be a hash."""
+
+    value: str
+    refused: int
+    would_refuse: int
+    inside: str = ""  # of a client the network or address below which it is listed
+    clients: HowMany = HowMany(0)  # of a network or address those that were refused, or would have been
+
+    @property
+    def rank(self) -> int:
+        return self.refused + self.would_refuse
+
+
+@dataclass(frozen=True)
+class Names:
+    """Those of one kind that were refused most, or would have been; any may have up to `bound` more of each number."""
+
+    most: tuple[Name, ...]
+    bound: Counted
+
+
+@dataclass(frozen=True)
+class Offenders:
+    """Who one rule, or all, refused in a period."""
+
+    total: Counted  # all requests
+    clients: Names
+    networks: Names
+    refused: HowMany  # clients that were refused
+    would_refuse: HowMany
+
+
+def offenders(period: Period, rules: str, known: Waiting, most: int = 10) -> Offenders:
+    """The `most` of each kind; `known` is what was read from Redis before."""
+    who = _of_rows(OffenderStat.objects.filter(of_rules(rules), within(period)))
+    for more in beyond(known.who, period, rules, read_who, NOBODY).values():
+        who = who.plus(more)
+    networks, clients = grouped(who)
+    return Offenders(
+        total=who.total,
+        clients=Names(tuple(clients[:most]), who.clients.bound),
+        networks=Names(tuple(networks[:most]), who.networks.bound),
+        refused=_how_many(who.clients, "refused", who.refused),
+        would_refuse=_how_many(who.clients, "would_refuse", who.would_refuse),
+    )
+
+
+def _of_rows(rows: "QuerySet[OffenderStat]") -> Who:
+    """The rows added up by the database: the names with the largest numbers, and what the others may have."""
+    rows = rows.order_by()
+    numbers = (Sum("refused"), Sum("would_refuse"), Sum("met"))
+    bounds = {kind: Counted(*counted) for kind, *counted in rows.filter(value="").values_list("kind").annotate(*numbers)}
+    clients, networks = (_group(rows.filter(kind=kind), bounds.get(kind, Counted())) for kind in (Kind.CLIENT, Kind.NETWORK))
+    refused = would_refuse = ""
+    heads = rows.filter(kind=Kind.ALL).order_by(-(F("refused") + F("would_refuse")), "pk")
+    for registers in heads.values_list("distinct", flat=True)[:MOST_REGISTERS]:
+        refused, would_refuse = map(united, (refused, would_refuse), registers_of(registers))
+    return Who(bounds.get(Kind.ALL, Counted()), clients, networks, refused, would_refuse)
+
+
+def _group(rows: "QuerySet[OffenderStat]", bound: Counted) -> Group:
+    names: QuerySet[Any, Any] = rows.exclude(value="").values_list("value").annotate(Sum("refused"), Sum("would_refuse"))
+    most = names.order_by(-(F("refused__sum") + F("would_refuse__sum")), "value")[: MOST_READ + 1]
+    return Group({value: Counted(refused, would) for value, refused, would in most}, bound).cut(MOST_READ)
+
+
+def _names(group: Group) -> list[Name]:
+    """Those that were refused, or would have been, the most frequent first."""
+    names = [Name(value, counted.refused, counted.would_refuse) for value, counted in group.named.items() if counted.rank]
+    return sorted(names, key=lambda name: (-name.rank, name.value))
+
+
+def grouped(who: Who) -> tuple[list[Name], list[Name]]:
+    """Networks, and clients with what each is listed below: an address takes the place of a network that has no other, and a
+    client alone has none. A network stays if more was refused in it than its clients account for, which are then not all listed.
+
+    Of an address that is stored as a hash, and of a client without one, the network is guessed by the number of its refusals.
+    """
+    clients, networks, inside = _names(who.clients), list[Name](), dict[str, str]()
+    members: defaultdict[str, list[Name]] = defaultdict(list)
+    for client in clients:
+        members[network_in(client.value) or address_in(client.value) or client.value].append(client)
+    hidden = {sum(each.rank for each in some): some for some in members.values() if not network_in(some[0].value)}
+    for network in _names(who.networks):
+        theirs = members.get(network.value) or hidden.get(network.rank, [])
+        addresses = {address_in(client.value) for client in theirs}
+        if len(addresses) == 1 and sum(client.rank for client in theirs) >= network.rank:
+            if len(theirs) == 1:
+                continue
+            network = replace(network, value=addresses.pop())
+        networks.append(replace(network, clients=HowMany(len(theirs), exact=not who.clients.bound.rank)))
+        inside |= dict.fromkeys((client.value for client in theirs), network.value)
+    return networks, [replace(client, inside=inside.get(client.value, "")) for client in clients]
+
+
+def _how_many(clients: Group, column: str, registers: str) -> HowMany:
+    """How many clients have any of that number; all of them are listed unless something was dropped."""
+    listed = sum(1 for counted in clients.named.values() if getattr(counted, column))
+    if not getattr(clients.bound, column):
+        return HowMany(listed)
+    return HowMany(max(listed, at_least(registers)), exact=False)
+
 
 REFUSED, WOULD_REFUSE = REFUSING
 FEW = 10

@@ -11,8 +11,7 @@ from django.utils.translation import gettext, gettext_lazy as _, ngettext, pgett
 
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import number, percent
-from ratewindow.report.offenders import HowMany, Offenders
-from ratewindow.report.reading import REFUSED, SHARE, WOULD_REFUSE, Behind, Reading, Spell, is_large
+from ratewindow.report.reading import REFUSED, SHARE, WOULD_REFUSE, Behind, HowMany, Offenders, Reading, Spell, is_large
 from ratewindow.report.report import DAY, HOUR, Period, Report
 
 

@@ -16,8 +16,8 @@ from ratewindow.counting.collecting import collect_stats, minute_start, store_wh
 from ratewindow.counting.counters import Counters, counters
 from ratewindow.counting.sums import Counted, Group, Who
 from ratewindow.models import OffenderStat
-from ratewindow.report import offenders
-from ratewindow.report.offenders import HowMany, Name
+from ratewindow.report import reading
+from ratewindow.report.reading import HowMany, Name
 from ratewindow.report.report import CHOICES, last, waiting
 from tests.support.made_counts import NOW_MINUTE, NOW_S
 from tests.support.made_offenders import met, refused, sent_who
@@ -28,7 +28,7 @@ NOW = datetime.fromtimestamp(NOW_S + 30, UTC)
 
 
 def asked(choice="1h", rule="", ask_redis=True):
-    return offenders.offenders(last(choice, NOW, conf.current().retention), rule, waiting(NOW_S + 30, ask_redis))
+    return reading.offenders(last(choice, NOW, conf.current().retention), rule, waiting(NOW_S + 30, ask_redis))
 
 
 def times(found):
@@ -114,7 +114,7 @@ def test_of_very_many_clients_it_says_at_least_how_many(monkeypatch):
 
 
 def test_what_the_database_does_not_list_raises_the_bound(monkeypatch):
-    monkeypatch.setattr(offenders, "MOST_READ", 3)
+    monkeypatch.setattr(reading, "MOST_READ", 3)
     named = {f"user:{number}": Counted(number) for number in range(1, 9)}
     store_who({(minute_start(NOW_MINUTE - 5), "login"): Who(Counted(36, 0, 800), Group(named))})
     found = asked()
@@ -147,7 +147,7 @@ def test_without_redis_the_rows_alone_are_read(monkeypatch):
 def test_in_memory_it_is_what_this_process_counted(settings):
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "memory://"}):
         counters.record([met("user:1", "refused")])
-        found = offenders.offenders(last("15m", timezone.now(), conf.current().retention), "", waiting())
+        found = reading.offenders(last("15m", timezone.now(), conf.current().retention), "", waiting())
     assert times(found) == {"user:1": 1}
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from ratewindow import conf
 from ratewindow.counting.sums import Counted, Sums
-from ratewindow.report.offenders import HowMany, Names, Offenders
-from ratewindow.report.reading import DAY, Behind, Reading, Spell, Usual
+from ratewindow.report.reading import DAY, Behind, HowMany, Names, Offenders, Reading, Spell, Usual
 from ratewindow.report.report import Report, Waiting, last
 from ratewindow.report.summary import summary
 

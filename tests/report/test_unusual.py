@@ -10,8 +10,7 @@ from ratewindow import conf
 from ratewindow.counting.collecting import store_who
 from ratewindow.counting.sums import Counted, Group, Who
 from ratewindow.models import ThrottleStat
-from ratewindow.report.offenders import HowMany, offenders
-from ratewindow.report.reading import Spell, behind, spells, usual
+from ratewindow.report.reading import HowMany, Spell, behind, offenders, spells, usual
 from ratewindow.report.report import Report, between, last, report, waiting
 
 pytestmark = pytest.mark.django_db

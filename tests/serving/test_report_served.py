@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from ratewindow import conf
 from ratewindow.counting.collecting import collect_stats
-from ratewindow.report.offenders import Offenders, offenders
+from ratewindow.report.reading import Offenders, offenders
 from ratewindow.report.report import Report, last, report, waiting
 from tests.serving.servers import Place, Served, exchange, new_address
 
