@@ -97,10 +97,27 @@ class AskingAdmin(RecordedAdmin):
     show_add_link = True  # without it Unfold's lists have no button that adds
 
     def around(self, view: View) -> View:
+        """The view in one transaction, which is rolled back where its sender has to confirm a lockout."""
         recorded = super().around(view)
-        return recorded if hasattr(view, "changes_nothing") else asking(self, recorded)
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        @wraps(recorded)
+        def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if request.method != "POST" or not self.admin_site.has_permission(request) or CHECKBOX in request.POST:
+                return recorded(request, *args, **kwargs)
+            with transaction.atomic(using=router.db_for_write(RateRule)):
+                before = _enforced()
+                response = recorded(request, *args, **kwargs)
+                changed = [rule for name, rule in _enforced().items() if rule != before.get(name)]
+                sentences = lockouts(changed, request).values()
+                if not sentences:
+                    return response
+                transaction.set_rollback(True, using=router.db_for_write(RateRule))
+            request._messages = default_storage(request)  # type: ignore[attr-defined]  # nothing has been done
+            return _lockout_page(self, request, sentences)
+
+        return recorded if hasattr(view, "changes_nothing") else asked
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Django ignores an action that the user may not run, as if nothing was chosen; here it is forbidden."""
         if request.method == "POST" and {*request.POST.getlist("action")} - {"", *self.get_actions(request)}:
             raise PermissionDenied
@@ -111,27 +128,6 @@ def changes_nothing(view: View) -> View:
     """Mark a view that takes a POST and saves nothing: it needs no transaction, which others would wait for."""
     view.changes_nothing = True  # type: ignore[attr-defined]
     return view
-
-
-def asking(model_admin: Any, view: View) -> View:
-    """The view in one transaction, which is rolled back where its sender has to confirm a lockout."""
-
-    @wraps(view)
-    def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if request.method != "POST" or not model_admin.admin_site.has_permission(request) or CHECKBOX in request.POST:
-            return view(request, *args, **kwargs)
-        with transaction.atomic(using=router.db_for_write(RateRule)):
-            before = _enforced()
-            response = view(request, *args, **kwargs)
-            changed = [rule for name, rule in _enforced().items() if rule != before.get(name)]
-            sentences = lockouts(changed, request).values()
-            if not sentences:
-                return response
-            transaction.set_rollback(True, using=router.db_for_write(RateRule))
-        request._messages = default_storage(request)  # type: ignore[attr-defined]  # nothing has been done
-        return _lockout_page(model_admin, request, sentences)
-
-    return asked
 
 
 def _enforced() -> dict[str, Rule]:

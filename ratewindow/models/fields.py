@@ -64,12 +64,6 @@ class PeriodFormField(forms.Field):
     def to_python(self, value: Any) -> timedelta | None:
         return to_timedelta(value.strip() if isinstance(value, str) else value)
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        try:
-            return self.to_python(initial) != self.to_python(data)
-        except ValidationError:
-            return True
-
 
 class PeriodField(models.DurationField):  # type: ignore[type-arg]
     """A `DurationField` that reads and writes ``10s``, ``1m``, ``2h30m``; a timedelta in Python."""

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow import conf, rooms
@@ -20,7 +21,7 @@ from ratewindow.admin.state import glance
 from ratewindow.admin.wording import mode_in_words
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import number, percent, some_of
-from ratewindow.counting.sums import NOTHING, Sums
+from ratewindow.counting.sums import NOTHING
 from ratewindow.models import Mode, RateRule
 from ratewindow.models.origin import MOST_REASON
 from ratewindow.report.report import Report, last, report
@@ -45,8 +46,11 @@ def last_hour_column(request: HttpRequest) -> Callable[[RateRule], SafeString]:
 
 
 def last_hour_of(request: HttpRequest, name: str) -> SafeString:
+    return figures(report_for(request), name)
+
+
+def figures(report: Report, name: str) -> SafeString:
     """``1,960 passed · 18,411 refused, 90 %``; in shadow what would have been refused; ``not known`` without Redis and rows."""
-    report = report_for(request)
     sums = report.rules.get(name, NOTHING)
     if not sums.met:
         return format_html('<span class="rw-hour">{}</span>', gettext("no requests") if report.live else gettext("not known"))
@@ -73,30 +77,14 @@ def box(model_admin: Any, request: HttpRequest, rule: RateRule) -> dict[str, Any
         "mode": rule.mode,
         "words": mode_in_words(rule),
         "since": time_zone.local(rule.mode_since),
-        "sentence": figures(counted.rules.get(rule.name, NOTHING), counted.live),
+        "period": capfirst(period.words),
+        "figures": figures(counted, rule.name),
         "who_url": f"{reverse('admin:ratewindow_report', request=request)}?{urlencode({'period': '24h', 'rule': rule.name})}",
         "url": reverse("admin:ratewindow_raterule_mode", [rule.pk], request)
         if model_admin.has_change_permission(request)
         else "",
         "may_enforce": may_enforce(request),
         "most_reason": MOST_REASON if rooms.keep_reasons() else 0,
-    }
-
-
-def figures(sums: Sums, live: bool) -> str:
-    """``In the last 24 hours 41,230 requests matched; 0 (0 %) were refused, and 312 (0.8 %) would have been.``"""
-    if not sums.met:
-        return gettext("No request matched in the last 24 hours.") if live else gettext("Without Redis nothing is known yet.")
-    text = gettext(
-        "In the last 24 hours %(met)s requests matched; %(refused)s (%(share)s) were refused, and %(would)s (%(would_share)s) "
-        "would have been if the rule had been enforced for all clients."
-    )
-    return text % {
-        "met": number(sums.met),
-        "refused": number(sums.refused),
-        "share": percent(sums.refused, sums.met),
-        "would": number(sums.would_refuse),
-        "would_share": percent(sums.would_refuse, sums.met),
     }
 
 

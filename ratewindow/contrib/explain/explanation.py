@@ -26,7 +26,7 @@ from ratewindow.conf.in_words import one_of
 from ratewindow.identity.address import SUPPOSED, parse_address
 from ratewindow.identity.request_attributes import match_of
 from ratewindow.limiter.problem import Problem
-from ratewindow.limiter.types import Decision, WindowAnswer
+from ratewindow.limiter.types import Decision
 from ratewindow.models import Override
 from ratewindow.overrides import users
 from ratewindow.overrides.lookup import Ruling
@@ -173,7 +173,6 @@ class Line:
     mode: str = ""  # enforce, shadow or off, for this client
     in_code: bool = False  # the rate is given by code
     asks_view: bool = False
-    windows: Sequence[WindowAnswer] = ()
     identity: str = ""
     reason: object = ""  # why it does not match, in words
 
@@ -243,7 +242,6 @@ def _line(stage: Stage, rule: Rule, book: Rulebook) -> Line:
         decision.mode if decision is not None else rule.mode,
         in_code=row is None or (rule is not row and not rule.is_beside),
         asks_view=stage.asks_view,
-        windows=decision.windows if decision is not None else (),
         identity=decision.check.identity if decision is not None and decision.check is not None else "",
     )
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy as _, pgettext
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import duration, listed
 from ratewindow.contrib.explain.explanation import Explanation, Line
-from ratewindow.limiter.types import WindowAnswer
+from ratewindow.operations.clients import UnderRule
 from ratewindow.overrides.lookup import ALLOW, BLOCK, RATE
 
 EFFECTS = {
@@ -111,27 +111,13 @@ def _clauses(line: Line) -> Iterator[str]:
 
 
 def uses(line: Line) -> str:
-    """``5 of 5 used in 1 minute, 9 of 20 used in 1 hour``."""
-    return listed(map(_use, line.windows))
-
-
-def _use(answer: WindowAnswer) -> str:
-    """Of a bucket, of what it admits at once."""
-    window = answer.window
-    most = window.limit if window.burst is None or not window.limit else window.burst
-    values = {"used": max(0, most - answer.remaining), "limit": most, "period": duration(window.period_ms)}
-    return gettext("%(used)d of %(limit)d used in %(period)s") % values
+    """``5 of 5 in 1m, 9 of 20 in 1h``."""
+    return listed(UnderRule(line.rule, line.decision).used) if line.decision is not None else ""
 
 
 def frees(line: Line) -> str:
-    """When what is full has room again, or who is locked out is let in: ``in 41 seconds``; empty if there is room."""
-    decision = line.decision
-    waits = [window.wait_ms / 1000 for window in line.windows if window.wait_ms]
-    if not waits and decision is not None and decision.retry_after is not None and decision.outcome == "refused":
-        waits = [decision.retry_after]
-    if min(waits, default=0) < 0:
-        return gettext("never")
-    return gettext("in %s") % in_seconds(max(waits)) if waits else ""
+    """When what is full has room again, or who is locked out is let in: ``in 41s``; empty if there is room."""
+    return UnderRule(line.rule, line.decision).free if line.decision is not None else ""
 
 
 def in_seconds(wait_s: float) -> str:

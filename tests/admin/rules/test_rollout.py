@@ -37,16 +37,18 @@ class TestBox:
         count(login=Sums(passed=41_230, refused=10, would_refuse=312))
         words = said(page.get(change(rule)))
         assert "Shadow since" in words
-        assert "41,240 requests matched; 10 (< 0.1 %) were refused, and 312 (0.8 %) would have been" in words.replace("&lt;", "<")
+        assert "The last 24 hours: 41,230 passed · 10 refused, < 0.1 % · 312 would be refused, 0.8 %" in words.replace(
+            "&lt;", "<"
+        )
         assert "Who?" in words
 
     def test_what_matched_nothing_is_said(self, page: Client) -> None:
-        assert "No request matched in the last 24 hours." in said(page.get(change(define())))
+        assert "The last 24 hours: no requests" in said(page.get(change(define())))
 
     def test_while_redis_is_unavailable_it_says_what_is_not_known(self, page: Client, settings: Any) -> None:
         rule = define()
         settings.RATEWINDOW = {**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}
-        assert "Without Redis nothing is known yet." in said(page.get(change(rule)))
+        assert "The last 24 hours: not known" in said(page.get(change(rule)))
 
     def test_since_when_is_the_last_change_of_mode_and_of_nothing_else(self, page: Client) -> None:
         rule = define()

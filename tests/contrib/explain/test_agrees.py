@@ -220,7 +220,7 @@ def used_then(found: Explanation) -> dict[tuple[str, bool], list[int]]:
         part = line.decision
         if part is not None and part.check is not None and line.rule.count_when is None and not line.rule.count_refused:
             charges = line.effect == "passes"
-            left[line.rule.name, line.rule.is_beside] = [each.remaining - charges * part.check.cost for each in line.windows]
+            left[line.rule.name, line.rule.is_beside] = [each.remaining - charges * part.check.cost for each in part.windows]
     return left
 
 

@@ -35,7 +35,7 @@ def test_a_request_is_explained_as_a_table() -> None:
     assert said[2:6] == ["Limits: on", "Exemptions: none", "Blocks: none", "Other rates: none"]
     assert said[7].split() == ["RULE", "MODE", "WHY", "USED", "FREE"]
     assert said[9].split(maxsplit=3) == ["login", "enforce", "refuses", said[9].split(maxsplit=3)[3]]
-    assert "counted per ip" in said[9] and "1 of 1 used in 1 hour" in said[9]
+    assert "counted per ip" in said[9] and "1 of 1 in 1h" in said[9]
     assert said[10].split(maxsplit=3) == ["api", "enforce", "does", "not match  the path is not below /api/"]
 
 
@@ -43,7 +43,7 @@ def test_with_user_headers_and_fields() -> None:
     User.objects.create(username="ann")
     define("login", "5/h", path="/login/", key="user+header:x-app+post:name")
     said = run("explain", "post", "/login/", "--user", "ann", "--header", "X-App: k", "--field", "name=a=b")
-    assert "PASSES" in said and "counted per user+header:x-app+post:name" in said and "0 of 5 used in 1 hour" in said
+    assert "PASSES" in said and "counted per user+header:x-app+post:name" in said and "0 of 5 in 1h" in said
 
 
 def test_a_code_is_explained() -> None:

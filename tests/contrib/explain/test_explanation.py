@@ -53,7 +53,7 @@ def test_a_full_rule_refuses_with_what_is_used_and_when_it_lets_through() -> Non
     assert use_up(3) == [200, 200, 429]
     found = asked()
     assert words.answer(found).startswith("REFUSED by login: its limit is reached. Next let through at ")
-    assert words.uses(line(found, "login")) == "2 of 2 used in 1 hour, 2 of 20 used in 1 day"
+    assert words.uses(line(found, "login")) == "2 of 2 in 1h, 2 of 20 in 1d"
     assert words.frees(line(found, "login")).startswith("in ")
     assert line(found, "login").effect == "refuses" and found.refused is not None
 
@@ -62,7 +62,7 @@ def test_one_with_room_lets_pass() -> None:
     define("login", "4/h", path="/login/")
     use_up(1)
     assert words.answer(asked()) == "PASSES: no rule refuses it."
-    assert words.uses(line(asked(), "login")) == "1 of 4 used in 1 hour"
+    assert words.uses(line(asked(), "login")) == "1 of 4 in 1h"
 
 
 def test_each_rule_that_does_not_match_says_why() -> None:
@@ -101,7 +101,7 @@ def test_of_a_refused_request_rules_in_shadow_show_their_own_numbers() -> None:
     define("login", "1/h", path="/login/")
     define("try", "5/h", path="/login/", mode="shadow")
     use_up(2)
-    assert words.uses(line(asked(), "try")) == "1 of 5 used in 1 hour"
+    assert words.uses(line(asked(), "try")) == "1 of 5 in 1h"
 
 
 def test_a_rule_that_counts_refused_requests_has_its_numbers_where_another_one_refuses() -> None:
@@ -109,7 +109,7 @@ def test_a_rule_that_counts_refused_requests_has_its_numbers_where_another_one_r
     define("try", "5/h", path="/login/", count_refused=True)
     use_up(2)
     found = asked()
-    assert (line(found, "try").effect, words.uses(line(found, "try"))) == ("passes", "2 of 5 used in 1 hour")
+    assert (line(found, "try").effect, words.uses(line(found, "try"))) == ("passes", "2 of 5 in 1h")
     use_up(3)
     assert line(asked(), "try").effect == "refuses"
 
@@ -172,7 +172,7 @@ def test_another_rate_replaces_the_limits() -> None:
     define("login", "1/h", path="/login/")
     Override.objects.rate(f"ip:{ADDRESS}", "7/h", rule="login")
     found = asked()
-    assert words.uses(line(found, "login")) == "0 of 7 used in 1 hour"
+    assert words.uses(line(found, "login")) == "0 of 7 in 1h"
     assert [*words.before_rules(found)][3] == ("Other rates", "rule login, until somebody ends it")
 
 

@@ -56,7 +56,7 @@ def test_a_request_is_explained_and_the_address_shows_the_same_to_a_colleague(pa
     assert sent.status_code == 302
     response = page.get(sent["Location"])
     text = said(response)
-    assert "REFUSED by login: its limit is reached. Next let through at" in text and "1 of 1 used in 1 hour" in text
+    assert "REFUSED by login: its limit is reached. Next let through at" in text and "1 of 1 in 1h" in text
     assert "api does not match the path is not below /api/" in text
     assert links(response).keys() == {"Release now…", "Exempt for 1 h…"}
 
