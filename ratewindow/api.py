@@ -74,14 +74,14 @@ def peek(
 def refund(
     rule: str, who: Who, cost: int = 1, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]
 ) -> None:
-    """Refund units: the oldest that count, never more than were charged. While Redis is away nothing is refunded."""
+    """Refund units: the oldest that count, never more than were charged. While Redis is unavailable nothing is refunded."""
     run(_refund(rule, who, cost, code_rates.of_call(rule, rate, key, options)))
 
 
 def reset(rule: str, who: Who, rate: Rate | None = None, key: Key | None = None, **options: Unpack[CallOptions]) -> None:
     """Remove what the rule counted for this client, and a lock. Other processes may refuse for a second more.
 
-    Raises RedisError or OSError while Redis is away: whoever releases a client must know that it was not done.
+    Raises RedisError or OSError while Redis is unavailable: whoever releases a client must know that it was not done.
     """
     run(_reset(rule, who, code_rates.of_call(rule, rate, key, options)))
 

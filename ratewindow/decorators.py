@@ -97,7 +97,7 @@ def ratelimit(
         raise ValueError('ratelimit() needs a rule\'s name, a rate, or both: @ratelimit("login") or @ratelimit(rate="5/m")')
     if called is not None:
         check_name(called)
-    key = custom_keys.as_text(key, called or "")
+    key = custom_keys.registered(key, called or "")
     recipe(key, normalise)
     allowed_methods = _methods(_one_of("methods", methods, "method", method))
     if not callable(cost):
@@ -127,7 +127,7 @@ def limit(
     names a bad value, and a second declaration that says something else.
     """
     check_name(name)
-    given = GivenRate(rate, custom_keys.as_text(key, name), _methods(methods), normalise, parse_options(options, "limit()"))
+    given = GivenRate(rate, custom_keys.registered(key, name), _methods(methods), normalise, parse_options(options, "limit()"))
     if given.registered is None:
         raise ValueError(f"limit {name!r} has no rate: write for example 5/m")
     recipe(given.key, normalise)

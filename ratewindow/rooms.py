@@ -189,4 +189,5 @@ def known() -> list[tuple[type[Room], bool]]:
 
 
 def _room(module: ModuleType) -> type[Room]:
-    return next(each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Room))
+    classes = (each for each in vars(module).values() if isinstance(each, type))
+    return next(each for each in classes if issubclass(each, Room) and each is not Room)

@@ -27,7 +27,7 @@ MOST_RULES = 500  # different names in one minute
 MOST_GONE = 2000  # names whose sums are held since the process started
 OTHERS = "(others)"  # the name of all others, which no rule has
 MOST_WAITING = 128  # refused requests of a minute of which it is not counted yet who they were
-MOST_MINUTES = 120  # kept unsent while Redis is away; with memory://, all that is kept
+MOST_MINUTES = 120  # kept unsent while Redis is unavailable; with memory://, all that is kept
 
 # The fields of Sums that an outcome raises, by their index: a request that would be refused passes.
 PASSED, FALLBACK, NEAR = 0, 4, 5
@@ -194,7 +194,7 @@ class Counters:
         while len(self._sheets) > MOST_MINUTES:
             self._drop(min(self._sheets))
             if not process_clients.in_memory():
-                _warn(f"Redis is away for more than {MOST_MINUTES} minutes: the oldest counts are dropped")
+                _warn(f"Redis is unavailable for more than {MOST_MINUTES} minutes: the oldest counts are dropped")
         return sheet
 
     def _drop(self, minute: int) -> None:

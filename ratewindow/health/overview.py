@@ -37,7 +37,8 @@ def status() -> dict[str, Any]:
     ``state`` is ``ok`` or ``degraded``, ``since`` the beginning of that in ISO 8601, ``summary`` a sentence. ``problems``
     are sentences about what is wrong, ``warnings`` about what may go wrong. ``store`` describes the server, ``processes``
     every process of the site that reaches it. ``fallback`` is how many decisions the running processes have made without the
-    store, by cause. ``rules`` and ``switch`` are as this process knows them. While Redis is away, this process knows of no other.
+    store, by cause. ``rules`` and ``switch`` are as this process knows them. While Redis is unavailable, it
+    knows of no other.
     """
     try:
         return _status()
@@ -157,7 +158,7 @@ def _away(away: Sequence[Process], count: int) -> str:
     if count > 1:
         silent = gettext("%(servers)s silent since %(time)s in %(away)d of %(count)d processes: %(holds)s.")
         unusable = gettext("%(servers)s unusable (%(how)s) since %(time)s in %(away)d of %(count)d processes: %(holds)s.")
-    else:  # while Redis is away nobody knows of other processes
+    else:  # while Redis is unavailable nobody knows of other processes
         silent = gettext("%(servers)s silent since %(time)s: %(holds)s.")
         unusable = gettext("%(servers)s unusable (%(how)s) since %(time)s: %(holds)s.")
     since = _clock(min(each["degraded_since"] for each in away))

@@ -64,7 +64,7 @@ def ratekey(name: str, *, needs_user: bool = True) -> Callable[[Function], Funct
         known = _registered.get(name)
         if known is not None and place_of(known.function) != place_of(function):
             raise Problem("key {name!r} belongs to {function}: choose another name", name=name, function=place_of(known.function))
-        register_key(CustomKey(name, function, needs_user))
+        _register(CustomKey(name, function, needs_user))
         return function
 
     return register
@@ -136,7 +136,7 @@ def extractor(key: CustomKey, normaliser: Normaliser) -> Extractor:
 
     def value(request: HttpRequest) -> str | None:
         try:
-            returned = _as_text(function(request))
+            returned = _checked(function(request))
         except Exception as error:
             report_failure(request, where, error)
             return None
@@ -153,7 +153,7 @@ def awaited(key: CustomKey, normaliser: Normaliser) -> tuple[Extractor, Callable
         if key.needs_user:
             await load_user(request)
         try:
-            returned = _as_text(await key.function(request))
+            returned = _checked(await key.function(request))
         except Exception as error:
             report_failure(request, where, error)
             returned = None
@@ -173,14 +173,13 @@ def awaited(key: CustomKey, normaliser: Normaliser) -> tuple[Extractor, Callable
 _AWAITED = "_ratewindow_awaited_keys"
 
 
-def register_key(key: CustomKey, name: str = "") -> None:
-    """Register a key under its name, or under another."""
+def _register(key: CustomKey) -> None:
     global _version
-    _registered[name or key.name] = key
+    _registered[key.name] = key
     _version += 1
 
 
-def _as_text(value: Any) -> str | None:
+def _checked(value: Any) -> str | None:
     """Of objects whole numbers and UUIDs only: the text of another one may differ by process or by request."""
     if value is None or isinstance(value, str):
         return value
@@ -220,8 +219,8 @@ def place_of(function: Any) -> str:
     return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
 
 
-def as_text(key: Key, group: str) -> str:
-    """The key as text for `recipe`; a value that is neither text nor a function is returned as it is."""
+def registered(key: Key, group: str) -> str:
+    """The key as text for `recipe`: a function is registered for that. A value that is neither is returned as it is."""
     return _named(key, group) if callable(key) else key
 
 
@@ -230,7 +229,7 @@ def of_call(key: Callable[..., Any], group: str) -> CustomKey:
     alone is registered, for lists."""
     made = _custom(key, group)
     if made.name not in _registered:
-        register_key(made)
+        _register(made)
     return made
 
 
@@ -247,7 +246,7 @@ def _named(function: Callable[..., Any], group: str) -> str:
     while name in _registered and _unbound(_registered[name].function) != function:
         number += 1
         name = f"{made.name}-{number}"
-    register_key(CustomKey(name, made.function))
+    _register(CustomKey(name, made.function))
     return name
 
 

@@ -181,7 +181,7 @@ class Refusals:
     """
 
     def __init__(self, believed_ms: int = BELIEVED_MS, clock_ms: Callable[[], int] | None = None) -> None:
-        self._believed_ms, self._decides = believed_ms, clock_ms is not None  # by a caller's clock the server decides, too
+        self._believed_ms, self._by_callers_clock = believed_ms, clock_ms is not None  # by which the server decides, too
         self.clock_ms: Callable[[], float] = clock_ms or _monotonic_ms
         self._lock = threading.Lock()
         forks.renew_lock_after_fork(self)
@@ -212,7 +212,7 @@ class Refusals:
         wait_ms = _lasting_wait_ms(checks, reply)
         if wait_ms > 0 and self._believed_ms:
             until_ms = asked_ms + min(wait_ms, self._believed_ms)
-            replied_ms = asked_ms if self._decides else self.clock_ms()
+            replied_ms = asked_ms if self._by_callers_clock else self.clock_ms()
             with self._lock:
                 self.known[tuple(checks)] = (asked_ms, until_ms, replied_ms, reply)
                 if len(self.known) > MOST_KNOWN:

@@ -19,6 +19,9 @@ MOST_WINDOWS = 20  # of one rule
 MOST_IN_A_CALL = 50
 MOST_BUCKETS = 3000
 
+# What a store is asked: to charge what passes (`hit`); to say what a hit would get (`peek`); to charge what there is room for
+# (`force`) or all of it (`charge`), whatever stands against it. A hit that concerns several servers of a Cluster asks each to
+# `look` before any is charged, and tells those that it is then `refused`.
 What = Literal["hit", "peek", "look", "force", "charge", "refused"]
 
 
@@ -234,8 +237,7 @@ class Decision:
     at_s: float = field(default=0.0, repr=False)  # this process's clock when the store was called
     cause: str = ""  # why it was decided without the store, such as store:timeout
     took_s: float = field(default=0.0, repr=False)  # how long the store took to answer, or to fail; 0 where it was not called
-    # By the guard, a view, which decides itself whether to refuse, or code, which names a rule.
-    asked_by: str = field(default="guard", repr=False)
+    by_code: bool = field(default=False, repr=False)  # code asked for it, by the rule's name or once the cost was known
     # The caller's own rule, of which `check` is what the limiter sees.
     made_by: Any = field(default=None, compare=False, repr=False)
     _lock: ClassVar[threading.Lock] = threading.Lock()  # two refunds of one at the same moment must not refund it twice

@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
                 ('hold', models.BooleanField(default=False, help_text='Count each request before the view, and take that back if its response does not count. So the limit stays exact when many requests arrive at the same moment; otherwise those may all pass.', verbose_name='charge first, refund after')),
                 ('count_refused', models.BooleanField(default=False, help_text='A client that keeps trying stays refused, until it has sent nothing for a whole period.', verbose_name='count refused requests too')),
                 ('penalty', ratewindow.models.fields.PeriodField(blank=True, help_text='How long a client that has exceeded the limit is refused, for example 15m. Leave empty for no penalty.', null=True, verbose_name='penalty')),
-                ('on_error', models.CharField(blank=True, choices=[('', 'As in the setting ON_ERROR'), ('allow', 'Let pass uncounted'), ('refuse', 'Refuse, with 503'), ('local', 'Count in each process, with its share of the limit')], default='', max_length=8, verbose_name='while Redis is away')),
+                ('on_error', models.CharField(blank=True, choices=[('', 'As in the setting ON_ERROR'), ('allow', 'Let pass uncounted'), ('refuse', 'Refuse, with 503'), ('local', 'Count in each process, with its share of the limit')], default='', max_length=8, verbose_name='while Redis is unavailable')),
                 ('response_status', models.PositiveSmallIntegerField(default=429, help_text='The HTTP status of a refusal. 429 tells clients to slow down.', validators=[django.core.validators.MinValueValidator(400), django.core.validators.MaxValueValidator(599)], verbose_name='response status')),
                 ('message', models.CharField(blank=True, help_text='What a refused client reads. Leave empty for the default sentence.', max_length=300, verbose_name='message')),
             ],
@@ -79,7 +79,7 @@ class Migration(migrations.Migration):
                 ('value', models.CharField(blank=True, help_text='An identity as ANONYMIZE says it is stored, or a network.', max_length=255, verbose_name='value')),
                 ('refused', models.PositiveBigIntegerField(default=0, verbose_name='refused')),
                 ('would_refuse', models.PositiveBigIntegerField(default=0, verbose_name='would refuse')),
-                ('met', models.PositiveBigIntegerField(default=0, help_text='Of all: how many met the rule.', verbose_name='requests')),
+                ('met', models.PositiveBigIntegerField(default=0, help_text='Of all: how many matched the rule.', verbose_name='requests')),
                 ('distinct', models.JSONField(default=dict, help_text='Of all: from which the number of different clients is estimated.', verbose_name='distinct')),
             ],
             options={

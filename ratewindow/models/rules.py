@@ -267,7 +267,7 @@ class RateRule(models.Model):
     )
 
     on_error = models.CharField(
-        _("while Redis is away"), max_length=8, choices=OnError.choices, blank=True, default=OnError.DEFAULT
+        _("while Redis is unavailable"), max_length=8, choices=OnError.choices, blank=True, default=OnError.DEFAULT
     )
     response_status = models.PositiveSmallIntegerField(
         _("response status"),

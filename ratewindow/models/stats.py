@@ -72,7 +72,7 @@ class OffenderStat(models.Model):
     )
     refused = models.PositiveBigIntegerField(_("refused"), default=0)
     would_refuse = models.PositiveBigIntegerField(_("would refuse"), default=0)
-    met = models.PositiveBigIntegerField(_("requests"), default=0, help_text=_("Of all: how many met the rule."))
+    met = models.PositiveBigIntegerField(_("requests"), default=0, help_text=_("Of all: how many matched the rule."))
     distinct = models.JSONField(
         _("distinct"), default=dict, help_text=_("Of all: from which the number of different clients is estimated.")
     )

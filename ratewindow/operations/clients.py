@@ -155,7 +155,7 @@ def release(identity: str, rule: str = "") -> Released:
     """End the blocks that name a client and delete its counts, under one rule or under all.
 
     A network of several clients, a group and everybody have blocks but no counts. ValueError names an invalid identity or
-    an unknown rule. Blocks come first, since they apply while Redis is away, too.
+    an unknown rule. Blocks come first, since they apply while Redis is unavailable, too.
     """
     subject, who = subject_of(identity), values_of(identity)
     book = current.rulebook()

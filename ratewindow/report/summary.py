@@ -131,7 +131,7 @@ def _quiet(report: Report, is_usual: bool) -> str:
     total = report.total
     if not total.met:
         return _in_time(
-            report, gettext("No request met a rule") if report.live else gettext("No request is known to have met a rule")
+            report, gettext("No request matched a rule") if report.live else gettext("No request is known to have matched a rule")
         )
     text = _in_time(report, _counts(report))
     name, sums = max(report.rules.items(), key=lambda item: item[1].would_refuse)

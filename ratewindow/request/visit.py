@@ -60,7 +60,7 @@ class Visit:
             else:
                 newer.later = (*part.later, part)
         for part in decision.decisions:
-            part.asked_by = "code"
+            part.by_code = True
         self.decision = Decision.of([*others, *decision.decisions]) if others else decision
 
     def refuse(self) -> Refunds:
@@ -76,7 +76,7 @@ class Visit:
             refund
             for part in self.decision.decisions
             for each in (part, *part.later)
-            if each.check is not None and not each.check.counts_refused and each.asked_by != "code"
+            if each.check is not None and not each.check.counts_refused and not each.by_code
             for refund in each.refunds(each.check.cost, with_later=False)
         ]
         for part in self.decision.decisions:
@@ -112,7 +112,7 @@ class RequestDecision(Decision):
     It says what all rules say that the request has met by now. Units are those of the limits. All these rules are
     charged, in one call, or the one that `rule` names; those that count by the answer (`count_when`) only if they are
     named. A charge refuses nothing: what is used may then exceed a limit, and the client's next requests wait. The headers
-    of the answer show what is left after it. While Redis is away nothing is charged or refunded, and no error is raised;
+    of the answer show what is left after it. While Redis is unavailable nothing is charged or refunded, and no error is raised;
     nor is one for a rule that nobody has defined, which is logged once. ValueError names a bad number of units and a bad
     name. The forms with an ``a`` are for async views.
     """
@@ -196,7 +196,7 @@ def charge(parts: Sequence[Decision], met: Decision, units: int | None = None) -
     """Charge the rules of these decisions, each its own cost unless `units` says another. `met` is what the request has met."""
     decision: Decision = yield decide.decide, decide.adecide, question_of(parts, units).after(met), "charge"
     for part in decision.decisions:
-        part.asked_by = "code"
+        part.by_code = True
     show(parts, decision)
     for part, new in _pairs(parts, decision):
         if new.reason == "store":
@@ -226,7 +226,7 @@ def refund_parts(visit: Visit, units: int, rule: str | None) -> Steps[None]:
 
 def refund(refunds: Refunds, met: Decision = NOTHING_MET, forget: bool = True) -> Steps[tuple[str, float]]:
     """Refund units, and forget the refusals that this process knows unless `forget` is false. Nothing is refunded while
-    Redis is away, or where the request, which has `met` this before, has waited for it without an answer. Returns why not,
+    Redis is unavailable, or where the request, which has `met` this before, has waited for it without an answer. Returns why not,
     or an empty text, and how long the request has waited for that."""
     began_s = time.monotonic()
     if cause := waited(met) or (outage.breaker.cause if outage.breaker.open else ""):

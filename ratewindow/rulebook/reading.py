@@ -42,7 +42,7 @@ REREAD_ALONE_S = 2.0  # the same while Redis is down or the last reading failed
 REREAD_SPARING = 20  # a reading is repeated after so many times the time that it took, or later
 
 
-class _Readings:
+class _Progress:
     """How reading has gone in this process so far."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class _Readings:
         self.custom_keys = -1  # the version of the site's own keys at the last reading
 
 
-_readings = _Readings()
+_progress = _Progress()
 
 
 def reload(listeners_wait: bool = False) -> None:
@@ -63,7 +63,7 @@ def reload(listeners_wait: bool = False) -> None:
 
     `rules_changed` is sent before this returns or, with `listeners_wait`, soon, by another thread.
     """
-    number, began_s = next(_readings.numbers), time.monotonic()
+    number, began_s = next(_progress.numbers), time.monotonic()
     error: Exception | None = None
     with contextlib.suppress(Exception):  # Redis may know, and the database's error is logged below
         kill_switch.learn(read_switch())
@@ -71,22 +71,22 @@ def reload(listeners_wait: bool = False) -> None:
         book = Rulebook(read_rules(), overrides=current.of_site().overrides)
         book.prepare()
     except Exception as caught:  # neither a save nor the next reading may fail by it
-        error, _readings.rules_error = caught, str(caught) or type(caught).__name__
+        error, _progress.rules_error = caught, str(caught) or type(caught).__name__
     else:
-        _readings.rules_error = ""
+        _progress.rules_error = ""
         if book.overrides is not None:
             _hold(book, number)  # an edited rule need not wait until a hundred thousand blocks are read
         try:
             book = book.with_overrides(_read_overrides())
-            _readings.overrides_error = ""
+            _progress.overrides_error = ""
         except Exception as caught:  # the rules hold all the same
-            error, _readings.overrides_error = caught, str(caught) or type(caught).__name__
+            error, _progress.overrides_error = caught, str(caught) or type(caught).__name__
         _hold(book, number)
     finally:
         with in_english():
             _log_once(_error(), error)
-        _readings.ended_at_s = time.monotonic()
-        _readings.took_s = _readings.ended_at_s - began_s
+        _progress.ended_at_s = time.monotonic()
+        _progress.took_s = _progress.ended_at_s - began_s
         current.stop_waiting()
         if not listeners_wait:
             send_changes()
@@ -105,7 +105,7 @@ def read_rules() -> list[Rule]:
     before = current.of_site().by_name
     rules: list[Rule] = []
     wrong: dict[str, Problem] = {}
-    _readings.custom_keys = custom_keys.version()
+    _progress.custom_keys = custom_keys.version()
     for row, rule in readings():
         if isinstance(rule, Rule):
             rules.append(rule)
@@ -116,9 +116,9 @@ def read_rules() -> list[Rule]:
             wrong[row.name] = Problem(_LEFT_OUT, problem=rule)
     for rule in without_room(rules):
         wrong[rule.name] = Problem(_LEFT_OUT, problem=TOO_MANY)
-    for name, problem in _in_english(wrong) - _in_english(_readings.wrong):  # once, not at each reading
+    for name, problem in _in_english(wrong) - _in_english(_progress.wrong):  # once, not at each reading
         logger.error("ratewindow: rule %r %s", name, problem)
-    _readings.wrong = wrong
+    _progress.wrong = wrong
     return rules
 
 
@@ -131,13 +131,10 @@ def _in_english(wrong: dict[str, Problem]) -> set[tuple[str, str]]:
 
 def _hold(book: Rulebook, number: int) -> None:
     before, now = current.hold(book, number)
-    if before is not None and (names := _differing(before.by_name, now.by_name if now is not None else {})):
+    old, new = before.by_name if before is not None else {}, now.by_name if now is not None else {}
+    if before is not None and (names := [name for name in old.keys() | new.keys() if old.get(name) != new.get(name)]):
         _changed.extend(names)
         background.hurry(send_changes_apart)
-
-
-def _differing(before: dict[str, Rule], now: dict[str, Rule]) -> list[str]:
-    return [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
 
 
 _changed: deque[str] = deque()  # names of rules; those added while receivers are busy are sent together
@@ -172,42 +169,42 @@ def forget_changes() -> None:
 
 def _error() -> str:
     """What is wrong with the last reading, and which rules hold instead, in a sentence; empty if nothing is."""
-    if not _readings.rules_error:
+    if not _progress.rules_error:
         blocks = gettext("Blocks and exemptions cannot be read, those held stay in force: %s")
-        return blocks % _readings.overrides_error if _readings.overrides_error else ""
+        return blocks % _progress.overrides_error if _progress.overrides_error else ""
     if current.read_at_s() is None:
         text = gettext("The rules cannot be read, and this process holds none but rates in code: %s")
     else:
         text = gettext("The rules cannot be read, those held stay in force: %s")
-    return text % _readings.rules_error
+    return text % _progress.rules_error
 
 
 def _log_once(message: str, error: Exception | None) -> None:
-    if message and message != _readings.logged_error:
+    if message and message != _progress.logged_error:
         traceback = None if isinstance(error, DatabaseError) else error
         logger.error("ratewindow: %s%s", message[0].lower(), message[1:], exc_info=traceback)
-    _readings.logged_error = message
+    _progress.logged_error = message
 
 
 def problem_of(name: str) -> str:
     """What is wrong with the row of this rule at the last reading: ``is left out, ...``; empty if nothing is."""
-    problem = _readings.wrong.get(name)
+    problem = _progress.wrong.get(name)
     return "" if problem is None else translated(problem)
 
 
 def took_s() -> float:
     """How long the last reading took."""
-    return _readings.took_s
+    return _progress.took_s
 
 
 def is_old(is_alone: bool) -> bool:
-    """Whether to read again, by what the last reading found and how long ago it ended; `is_alone` while Redis is away."""
-    if _readings.wrong and _readings.custom_keys != custom_keys.version():  # a module imported meanwhile has registered a key
+    """Whether to read again, by what the last reading found and how long ago it ended; `is_alone` while Redis is unavailable."""
+    if _progress.wrong and _progress.custom_keys != custom_keys.version():  # a module imported meanwhile has registered a key
         return True
     rest_s = REREAD_S
-    if is_alone or _readings.rules_error or _readings.overrides_error:
-        rest_s = min(REREAD_S, max(REREAD_ALONE_S, REREAD_SPARING * _readings.took_s))  # of a hundred thousand blocks two seconds
-    return time.monotonic() - _readings.ended_at_s >= rest_s
+    if is_alone or _progress.rules_error or _progress.overrides_error:
+        rest_s = min(REREAD_S, max(REREAD_ALONE_S, REREAD_SPARING * _progress.took_s))  # of a hundred thousand blocks two seconds
+    return time.monotonic() - _progress.ended_at_s >= rest_s
 
 
 class Status(NamedTuple):
@@ -226,8 +223,8 @@ def status() -> Status:
 
 def reset() -> None:
     """As in a process that has read nothing yet."""
-    global _readings
-    _readings = _Readings()
+    global _progress
+    _progress = _Progress()
 
 
 def readings() -> Iterator[tuple[RateRule, Rule | Exception]]:

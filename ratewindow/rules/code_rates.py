@@ -336,7 +336,7 @@ def _made(name: str, rate: Rate, key: Key | None, other: CodeRate | None, /, **o
     usual = CodeRate(name, None, "ip", frozenset(), A_CALL) if other is None else other
     of_rate = parse_call(options, usual.options, rate)
     own = recipe_of(custom_keys.of_call(key, name), usual.normalise) if callable(key) else None
-    text = own.text if own is not None else usual.key if key is None else custom_keys.as_text(key, name)
+    text = own.text if own is not None else usual.key if key is None else custom_keys.registered(key, name)
     recipe(text, usual.normalise)
     last = last_of_calls if callable(rate) else None
     return GivenRate(rate, text, usual.methods, usual.normalise, of_rate, last, own)

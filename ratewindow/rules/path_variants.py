@@ -6,6 +6,9 @@ other languages, and ``/two`` as well as ``/two/``. If several texts pass a rout
 resolved: a regular expression may match more (``^search`` also matches ``/searchX``) or ignore case (``/LOGIN/``),
 ``<int:pk>`` takes ``007`` as ``7``, and a converter of the site may do anything. A route that accepts any last part, such
 as the ``.*`` of a single-page application, does not determine the page: there the text of the path decides.
+
+Paths are compared as Django resolves them, which servers have decoded: ``/login%2f`` is ``/login/``, and ``//login/`` is another
+path, which leads to no page unless a pattern of the site takes it.
 """
 
 import re

@@ -34,7 +34,7 @@ class CountWhen:
     statuses: frozenset[int] = frozenset()
 
     def counts(self, status: int | None, login_failed: bool) -> bool:
-        """Whether a request counts whose response has this status; None if there is no response to look at."""
+        """Whether a request counts whose response has this status, which is None where there is no response to look at."""
         return login_failed if self.login_failed else status in self.statuses
 
 

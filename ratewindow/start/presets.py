@@ -100,9 +100,9 @@ KINDS = (
         "login",
         _("Logins"),
         _(
-            "Slow down people who guess passwords. Only failed logins count, and while Redis is away each process counts them. "
-            "Use all three: each stops what the others let through. Where the field with the name is not known there is one: add "
-            "two of your own, per body:FIELD and per ip+body:FIELD."
+            "Slow down people who guess passwords. Only failed logins count, and while Redis is unavailable each process counts "
+            "them. Use all three: each stops what the others let through. Where the field with the name is not known there is "
+            "one: add two of your own, per body:FIELD and per ip+body:FIELD."
         ),
         "",
         _named("login", name_field),
@@ -144,7 +144,10 @@ KINDS = (
     Kind(
         "everything",
         _("Everything"),
-        _("A safety net beside all other rules: no address gets more than a busy office needs. It also meets this admin."),
+        _(
+            "A safety net beside all other rules: no address gets more than a busy office needs. It also matches requests "
+            "to this admin."
+        ),
         "600/m",
         lambda known: iter([Place("all", "")]),
     ),

@@ -165,10 +165,11 @@ def _in_code(name: str) -> rule.Rule | None:
     """The rule that a view names or defines; imports the URLconf if no view with this name is known."""
     if name not in code_rates.uses() and getattr(settings, "ROOT_URLCONF", None):
         code_rates.names()
-    for use in sorted(code_rates.uses().get(name, ()), key=lambda use: (use.rate is None, use.place)):
-        without_limits = code_rates.rule_of(name, "", use.key or "ip", use.methods, use.normalise, use.options)
-        return code_rates.rule(name) or without_limits
-    return None
+    uses = sorted(code_rates.uses().get(name, ()), key=lambda use: (use.rate is None, use.place))
+    if not uses:
+        return None
+    use = uses[0]
+    return code_rates.rule(name) or code_rates.rule_of(name, "", use.key or "ip", use.methods, use.normalise, use.options)
 
 
 def _in_row(name: str) -> rule.Rule | None:

@@ -1,4 +1,4 @@
-"""The page of the state, and the banner on all pages, while all is well and while Redis is away."""
+"""The page of the state, and the banner on all pages, while all is well and while Redis is unavailable."""
 
 import json
 import re

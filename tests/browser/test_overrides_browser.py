@@ -60,7 +60,7 @@ def test_no_link_covers_the_form_above_the_list(open_page: Any, width: int) -> N
     page = open_page(LIST, viewport={"width": width, "height": 900})
     form = page.locator(".rw-block-form")
     form.get_by_label("Who").fill("203.0.113.9")
-    form.get_by_label("Why").fill("trying passwords")
+    form.get_by_label("Reason").fill("trying passwords")
     form.get_by_role("button", name="Save").click(timeout=5000)
     sync_api.expect(page.locator(".messagelist")).to_contain_text("was added successfully")
 
@@ -71,7 +71,7 @@ def test_an_address_is_blocked_for_an_hour_from_the_list_of_a_phone_refused_and_
     sync_api.expect(form.get_by_label("Who")).to_be_hidden()
     form.locator("summary").click()
     form.get_by_label("Who").fill("203.0.113.9")
-    form.get_by_label("Why").fill("trying passwords")
+    form.get_by_label("Reason").fill("trying passwords")
     sync_api.expect(form.get_by_label("Rate", exact=True)).to_be_hidden()
     form.get_by_label("What").select_option("Another rate")
     sync_api.expect(form.get_by_label("Rate", exact=True)).to_be_visible()

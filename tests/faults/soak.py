@@ -44,7 +44,7 @@ class Soaked:
 
     @property
     def errors(self) -> list[Sample]:
-        """Answers that nobody should ever get: a 503 is what the rule of /guarded/ says while Redis is away."""
+        """Answers that nobody should ever get: a 503 is what the rule of /guarded/ says while Redis is unavailable."""
         return [each for each in self.samples if each.status >= 500 and not (each.status == 503 and _is_of_store(each))]
 
     @property

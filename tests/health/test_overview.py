@@ -180,7 +180,7 @@ def test_what_was_decided_in_an_outage_that_is_over_is_no_problem_any_more() -> 
 
 
 def test_rules_that_cannot_be_read_are_a_problem() -> None:
-    reading._readings.rules_error = "no such table"
+    reading._progress.rules_error = "no such table"
     told = overview.status()
     assert told["problems"] == ["The rules cannot be read, those held stay in force: no such table."]
 

@@ -36,16 +36,16 @@ def test_a_function_of_group_and_request_is_called_as_django_ratelimit_does() ->
     seen: list[HttpRequest] = []
     assert statuses(decorated(False, "search", "1/m", key=of_two, seen=seen), 2) == [200, 429]
     assert (
-        recipe(custom_keys.as_text(of_two, "search")).identity(seen[0])
+        recipe(custom_keys.registered(of_two, "search")).identity(seen[0])
         == "tests.identity.test_key_argument.of_two@search:search GET"
     )
 
 
 def test_functions_of_one_line_are_several_keys() -> None:
-    made = [custom_keys.as_text(lambda request, value=value: value, "") for value in "ab"]
+    made = [custom_keys.registered(lambda request, value=value: value, "") for value in "ab"]
     assert len(set(made)) == 2
     assert [who(name, HTTP_X="1") for name in made] == [f"{made[0]}:a", f"{made[1]}:b"]
-    assert custom_keys.as_text(tenant, "") == custom_keys.as_text(tenant, "") == "tests.identity.test_key_argument.tenant"
+    assert custom_keys.registered(tenant, "") == custom_keys.registered(tenant, "") == "tests.identity.test_key_argument.tenant"
 
 
 def test_a_path_that_leads_nowhere_is_told_by_the_decorator_as_ever() -> None:

@@ -178,7 +178,7 @@ def test_the_state_of_several_processes_each_with_a_problem(page: Client) -> Non
 
 
 def test_the_state_of_rules_that_cannot_be_read(page: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading._readings, "rules_error", "?")
+    monkeypatch.setattr(reading._progress, "rules_error", "?")
     assert said(page.get(url("state"))) == []
 
 

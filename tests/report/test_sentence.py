@@ -73,7 +73,7 @@ def test_a_calm_hour_is_called_quiet_once_there_is_something_to_compare_with() -
     assert quiet(is_usual=True, api=Sums(passed=41_230, refused=9)) == text
     assert quiet(api=Sums(passed=41_230, refused=9)) == "41,230 passed, 9 refused in the last hour."
     assert quiet(api=Sums(passed=41_230)) == "41,230 passed, none refused in the last hour."
-    assert quiet() == "No request met a rule in the last hour."
+    assert quiet() == "No request matched a rule in the last hour."
 
 
 def test_nothing_is_called_quiet_where_a_large_share_was_refused() -> None:
@@ -83,7 +83,7 @@ def test_nothing_is_called_quiet_where_a_large_share_was_refused() -> None:
 def test_nothing_is_called_quiet_while_the_last_minutes_are_not_known() -> None:
     text = "As far as the database knows: 41,230 passed, 9 refused in the last hour."
     assert quiet(live=False, is_usual=True, api=Sums(passed=41_230, refused=9)) == text
-    assert quiet(live=False) == "No request is known to have met a rule in the last hour."
+    assert quiet(live=False) == "No request is known to have matched a rule in the last hour."
 
 
 def test_what_a_rule_in_shadow_would_refuse_is_named_when_it_is_much() -> None:

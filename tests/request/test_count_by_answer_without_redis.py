@@ -1,4 +1,4 @@
-"""Rules that count by the answer, while Redis is away."""
+"""Rules that count by the answer, while Redis is unavailable."""
 
 import pytest
 from django.conf import settings

@@ -1,4 +1,4 @@
-"""What holds while Redis is away, and what is told of it."""
+"""What holds while Redis is unavailable, and what is told of it."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What each rule's `on_error` answers while Redis is away: by every door, for single failures and with the breaker open."""
+"""What each rule's `on_error` answers while Redis is unavailable: by every door, for single failures and by an open breaker."""
 
 import asyncio
 from collections.abc import Iterator

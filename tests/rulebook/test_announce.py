@@ -28,7 +28,7 @@ def heard() -> Iterator[list[list[str]]]:
 def edit_elsewhere(name: str) -> None:
     """Without a word in this process, whose reading it is that finds out."""
     RateRule.objects.bulk_create([RateRule(name=name)])
-    reading._readings.ended_at_s = float("-inf")
+    reading._progress.ended_at_s = float("-inf")
     edits.reread()
 
 

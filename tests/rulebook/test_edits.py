@@ -82,7 +82,7 @@ def test_what_no_signal_told_is_seen_after_half_a_minute(monkeypatch: pytest.Mon
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     watch()
     RateRule.objects.bulk_create([RateRule(name="silent")])
-    reading._readings.ended_at_s -= reading.REREAD_S
+    reading._progress.ended_at_s -= reading.REREAD_S
     watch()
     assert "silent" in current.rulebook().by_name
 
@@ -146,18 +146,18 @@ def test_where_a_reading_takes_long_the_thread_reads_and_not_the_request_that_ed
     define("login", "1/m")
     assert hurried.count(edits.reread) == 0
     readings.clear()
-    reading._readings.took_s = 2.0
+    reading._progress.took_s = 2.0
     define("search", "1/m")
     assert (readings, hurried.count(edits.reread), edits.is_stale()) == ([], 1, True)
 
 
 def test_without_redis_many_rows_are_read_less_often_and_the_switch_is_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     edits._state.is_alone = True
-    monkeypatch.setattr(reading._readings, "ended_at_s", time.monotonic() - 3.0)
+    monkeypatch.setattr(reading._progress, "ended_at_s", time.monotonic() - 3.0)
     assert edits.is_stale()
-    reading._readings.took_s = 1.0
+    reading._progress.took_s = 1.0
     assert not edits.is_stale()
-    monkeypatch.setattr(reading._readings, "ended_at_s", time.monotonic() - 21.0)
+    monkeypatch.setattr(reading._progress, "ended_at_s", time.monotonic() - 21.0)
     assert edits.is_stale()
     monkeypatch.setattr(edits, "_is_in_memory", lambda database: False)
     monkeypatch.setattr(connection, "close", lambda: None)

@@ -303,8 +303,8 @@ def test_a_lost_connection_leaves_the_rules_in_force_too(
 def test_a_reading_that_failed_is_repeated_soon(readings: list[str]) -> None:
     reset_process()
     watch()
-    reading._readings.rules_error = "no such table"
-    reading._readings.ended_at_s -= reading.REREAD_ALONE_S + 0.1
+    reading._progress.rules_error = "no such table"
+    reading._progress.ended_at_s -= reading.REREAD_ALONE_S + 0.1
     watch()
     watch()
     assert len(readings) == 2

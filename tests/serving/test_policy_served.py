@@ -1,4 +1,4 @@
-"""What real servers answer while Redis is away, as the rules say: refused with 503, or counted by each worker's share."""
+"""What real servers answer while Redis is unavailable, as the rules say: refused with 503, or counted by each worker's share."""
 
 import json
 

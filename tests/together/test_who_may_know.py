@@ -324,7 +324,7 @@ def test_the_report_does_not_say_which_requests_a_block_refused_to_who_may_not_v
     with later:
         hidden, shown = ([said(client.get(f"{REPORT}{query}")) for query in ("", "?rule=blocks")] for client in readers)
         exported = readers[0].get(f"{EXPORT}?part=time").content.decode()
-    assert "Requests of blocked clients that met no enforced rule." in shown[0] and "Blocked" in shown[0]
+    assert "Requests of blocked clients that matched no enforced rule." in shown[0] and "Blocked" in shown[0]
     assert "Requests of blocked clients" not in hidden[0] and "Over the limit, or blocked" in hidden[0]
     assert "5" not in re.findall(r"(\d+) refused", hidden[0]) and "Select a valid choice" in hidden[1]
     assert {line.split(",")[1] for line in exported.splitlines()[1:]} == {"login"}

@@ -122,7 +122,7 @@ class QuickForm(OverrideForm):
     class Meta(OverrideForm.Meta):
         model = Override
         fields = ["identity", "action", "rate", "rule", "reason"]
-        labels = {"rule": _("Rule"), "reason": _("Why")}
+        labels = {"rule": _("Rule"), "reason": _("Reason")}
         widgets = {
             "identity": forms.TextInput(attrs={"placeholder": _("203.0.113.9 or a login name"), "autocomplete": "off"}),
             "rate": forms.TextInput(attrs={"placeholder": "100/m", "autocomplete": "off"}),

@@ -247,7 +247,7 @@ def _described(name: str, row: RateRule | None) -> tuple[str, str, str]:
     if row is not None:
         return row.mode, mode_in_words(row), sentence(row)
     if name == BLOCKS:  # a line of blocked requests, which is no rule
-        return "", "", gettext("Requests of blocked clients that met no enforced rule.")
+        return "", "", gettext("Requests of blocked clients that matched no enforced rule.")
     return ("code", gettext("In code"), "") if name in code_rates.names() else ("gone", gettext("Deleted"), "")
 
 

@@ -28,17 +28,17 @@ class ExplainConfig(rooms.Room):
         return codes
 
     def chores(self) -> Iterator[Chore]:
-        yield Chore(self._codes.process.send, lambda: self._codes.SEND_S, "reports", self._codes.process.has_unsent)
+        yield Chore(self._codes.of_process.send, lambda: self._codes.SEND_S, "reports", self._codes.of_process.has_unsent)
 
     def reset(self) -> None:
-        self._codes.process.reset()
+        self._codes.of_process.reset()
 
     def end(self) -> None:
-        with suppress(Exception):  # Redis is away, where nobody could look them up
-            self._codes.process.send()
+        with suppress(Exception):  # Redis is unavailable, where nobody could look them up
+            self._codes.of_process.send()
 
     def note_refusals(self, refusals: Iterable[Any]) -> None:
-        self._codes.process.note(refusals)
+        self._codes.of_process.note(refusals)
 
     def urls(self, model_admin: Any) -> list[URLPattern]:
         from ratewindow.contrib.explain import page

@@ -140,13 +140,13 @@ def _key(minute: int) -> str:
 def find(text: str, with_overrides: bool = True) -> Refused | None:
     """The refusal of a code within the last hour; without overrides, what the limits of rules have refused.
 
-    Raises ValueError for what is no code, RedisError or OSError while Redis is away.
+    Raises ValueError for what is no code, RedisError or OSError while Redis is unavailable.
     """
     code = as_typed(text)
     if not code:
         raise Problem("{text!r} is not a code: it has five letters and digits, and never 0, 1, i, l or o", text=text[:40])
     counters.count_waiting()
-    refused = process.held.get(code) or (None if process_clients.in_memory() else read(code))
+    refused = of_process.held.get(code) or (None if process_clients.in_memory() else read(code))
     if refused is None or not _is_recent(refused):
         return None
     if with_overrides:
@@ -209,4 +209,4 @@ def erase(client: Client) -> None:
         process_clients.patient_client().hdel(key, refused.code)
 
 
-process = Codes()
+of_process = Codes()

@@ -137,7 +137,7 @@ def test_a_wrong_choice_is_named_beside_the_last_hour(page, query, error):
 
 def test_a_quiet_site_with_rules_is_told_that_nothing_met_them(page):
     RateRule.objects.define("login", "5/m")
-    assert "No request has met a rule in this period" in page()
+    assert "No request has matched a rule in this period" in page()
 
 
 def test_without_redis_it_says_so_and_shows_the_rows(page, monkeypatch):
@@ -160,7 +160,7 @@ def test_without_redis_an_empty_page_does_not_say_that_nothing_was_met(page, mon
     RateRule.objects.define("login", "5/m")
     html = page()
     assert "The latest counts are in Redis, which does not answer." in html
-    assert "No request has met a rule" not in html
+    assert "No request has matched a rule" not in html
 
 
 @pytest.mark.parametrize("rule", [EVIL, "</script><script>alert(1)</script>"])
@@ -234,7 +234,7 @@ def test_refusals_of_blocks_where_no_rule_was_met_have_a_line_of_their_own(page)
     html = page()
     table = html[html.index('id="rw-rules"') :]
     assert "blocks <span" in table and "rw-mode" not in table
-    assert "Requests of blocked clients that met no enforced rule." in html
+    assert "Requests of blocked clients that matched no enforced rule." in html
     assert "Deleted" not in html
 
 

@@ -55,7 +55,7 @@ def test_clients_are_masked_whatever_anonymize_says(today: None, settings: Any) 
 
 
 def test_of_an_empty_day_it_says_that_nothing_happened(today: None) -> None:
-    assert "No request met a rule." in of_yesterday()
+    assert "No request matched a rule." in of_yesterday()
 
 
 def test_it_takes_as_many_queries_for_many_rules_as_for_a_few(today: None) -> None:
@@ -80,8 +80,8 @@ def test_it_is_sent_once_a_day_from_eight_o_clock_on(channel: AlertChannel) -> N
     assert send_report(NOW + timedelta(hours=12)) == ["no report is due"]
     assert send_report(NOW + 2 * DAY) == ["ops: 2027-01-16: sent"]  # the day that was missed does not come
     assert subjects() == [
-        "Rate limits, Thursday 14 January 2027: No request met a rule.",
-        "Rate limits, Saturday 16 January 2027: No request met a rule.",
+        "Rate limits, Thursday 14 January 2027: No request matched a rule.",
+        "Rate limits, Saturday 16 January 2027: No request matched a rule.",
     ]
     channel.refresh_from_db()
     assert (channel.reported, channel.sent_at, channel.error) == (date(2027, 1, 16), NOW + 2 * DAY, "")

@@ -37,7 +37,7 @@ def code_for(view: Any, client: str) -> str:
 
 def sent(code: str) -> Refused | None:
     """What another process finds."""
-    codes.process.send()
+    codes.of_process.send()
     return codes.read(code)
 
 
@@ -55,14 +55,14 @@ def test_a_refusal_is_found_by_its_code_with_rule_client_route_and_window() -> N
 def test_the_thread_that_sends_counts_makes_codes_known() -> None:
     code = code_for(ratelimit("login", "0/h")(plain(False)), "203.0.113.9")
     counters.flush()
-    assert codes.process.has_unsent() and sent(code) is not None
-    assert not codes.process.has_unsent()
+    assert codes.of_process.has_unsent() and sent(code) is not None
+    assert not codes.of_process.has_unsent()
 
 
 def test_in_memory_the_process_knows_its_own() -> None:
     with override_settings(RATEWINDOW={"REDIS": "memory://"}):
         found = codes.find(code_for(ratelimit("login", "0/h")(plain(False)), "203.0.113.9"))
-        assert not codes.process.has_unsent()
+        assert not codes.of_process.has_unsent()
     assert found is not None and found.by[0].rule == "login"
 
 
@@ -72,19 +72,19 @@ def test_a_code_of_a_call_without_a_request_has_no_route() -> None:
 
 
 def test_identities_are_kept_as_anonymize_says() -> None:
-    codes.process.note([refused("23456", "cookie:basket:abcdefghijklmnop")])
+    codes.of_process.note([refused("23456", "cookie:basket:abcdefghijklmnop")])
     found = sent("23456")
     assert found is not None and found.by[0].identity.startswith("cookie:basket:#")
 
 
 def test_several_rules_that_refuse_together_have_one_code() -> None:
-    codes.process.note([refused("abcde"), refused("abcde", rule="api")])
+    codes.of_process.note([refused("abcde"), refused("abcde", rule="api")])
     found = sent("abcde")
     assert found is not None and [by.rule for by in found.by] == ["login", "api"]
 
 
 def test_after_an_hour_a_code_is_not_found_and_its_key_ends_by_itself(redis_client: Any) -> None:
-    codes.process.note([refused("aaaaa")])
+    codes.of_process.note([refused("aaaaa")])
     assert sent("aaaaa") is not None
     (key,) = redis_client.scan_iter(KEY)
     assert 0 < redis_client.ttl(key) <= 3660
@@ -94,7 +94,7 @@ def test_after_an_hour_a_code_is_not_found_and_its_key_ends_by_itself(redis_clie
 
 def test_after_an_hour_the_process_does_not_know_its_own_either() -> None:
     with override_settings(RATEWINDOW={"REDIS": "memory://"}):
-        codes.process.note([refused("aaaaa")])
+        codes.of_process.note([refused("aaaaa")])
         assert codes.find("aaaaa") is not None
         with time_machine.travel(time.time() + 3601, tick=False):
             assert codes.find("aaaaa") is None
@@ -122,10 +122,10 @@ def test_what_could_not_be_sent_is_sent_later(monkeypatch: pytest.MonkeyPatch) -
     def away(*_: Any) -> None:
         raise ConnectionError
 
-    codes.process.note([refused("aaaaa")])
+    codes.of_process.note([refused("aaaaa")])
     with monkeypatch.context() as context, pytest.raises(ConnectionError):
         context.setattr("ratewindow.contrib.explain.codes._write", away)
-        codes.process.send()
+        codes.of_process.send()
     assert sent("aaaaa") is not None
 
 

@@ -21,7 +21,7 @@ def a_code(**sent: str) -> str:
     request = RequestFactory().post("/login/", sent, REMOTE_ADDR="203.0.113.9", headers={"Accept": "application/problem+json"})
     code = json.loads(answer(view, request).content)["code"]
     counters.flush()
-    codes.process.send()
+    codes.of_process.send()
     return str(code)
 
 
