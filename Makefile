@@ -8,6 +8,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Browser tests need Debian's chromium; where it is absent they say so, and the rest runs.
 BROWSER := $(if $(wildcard /usr/bin/chromium),$(VENV)/.browser)
 
+# One test process more than there are processors: tests of servers, browsers and workers leave these idle for a quarter of the time.
+export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+
 # Each process has a server of its own; one that is named by environment is emptied by every test, and so is for one.
 PARALLEL := $(if $(RATEWINDOW_REDIS_URL),,-n auto --dist loadfile --no-loadscope-reorder)
 

@@ -4,5 +4,7 @@ import os
 
 from django.core.asgi import get_asgi_application
 
+from ratewindow.asgi import lifespan
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "testproject.settings")
-application = get_asgi_application()
+application = lifespan(get_asgi_application())

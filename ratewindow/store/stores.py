@@ -74,6 +74,13 @@ async def _keep(loop: asyncio.AbstractEventLoop, of_loop: dict[Any, Any]) -> Asy
         await clients.aclose(client)
 
 
+async def aclose() -> None:
+    """Close the connections of the running event loop; the next decision opens new ones."""
+    found = held.of_loop.get(asyncio.get_running_loop())
+    if found:
+        await found[1].aclose()
+
+
 async def answered(answer: Any) -> Any:
     """The answer of a store of either kind; that in memory need not be awaited."""
     return await answer if hasattr(answer, "__await__") else answer

@@ -16,6 +16,7 @@ PUBLIC = {
     "ratewindow.admin.overrides",
     "ratewindow.admin.report",
     "ratewindow.admin.rules",
+    "ratewindow.asgi",
     "ratewindow.decorators",
     "ratewindow.contrib.alerts.signals",
     "ratewindow.contrib.metrics",

@@ -14,7 +14,7 @@ from ratewindow.models import OffenderStat, Override, RateRule, ThrottleStat
 
 # The report compares 30 days with those before, and reads a week in hours: both know as many of these.
 SOME = Size(rules=110, busy=8, overrides=2200, minutes=30, hours=200, days=70)
-MANY = Size(rules=220, busy=16, overrides=5000, minutes=90, hours=200, days=365)
+MANY = Size(rules=220, busy=16, overrides=4400, minutes=60, hours=200, days=140)
 # One moment for both: if an hour ended between them, their reports would read other spans.
 NOW = datetime(2026, 11, 18, 12, 30, 30, tzinfo=UTC)
 

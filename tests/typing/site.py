@@ -11,6 +11,7 @@ from typing import Any, assert_type
 import prometheus_client
 import redis
 import redis.asyncio
+from django.core.asgi import get_asgi_application
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 from django.utils.decorators import method_decorator
@@ -38,6 +39,7 @@ from ratewindow import (
     refund,
     reset,
 )
+from ratewindow.asgi import lifespan
 from ratewindow.contrib.metrics import open_telemetry
 from ratewindow.contrib.metrics.prometheus import Collector
 from ratewindow.contrib.metrics.views import metrics, text
@@ -332,6 +334,7 @@ metrics_url = path("metrics/", metrics)
 prometheus_client.REGISTRY.register(Collector())
 open_telemetry.instrument()
 open_telemetry.uninstrument()
+application = lifespan(get_asgi_application())
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = BEAT_SCHEDULE
 
 
