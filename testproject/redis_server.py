@@ -1,8 +1,11 @@
 """A Redis server for tests and the demo: the one that the environment names, or one that ends with this process."""
 
+import atexit
 import contextlib
+import errno
 import importlib.util
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -13,6 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 START_TIMEOUT_S = 10.0
+# Below those that the system gives to connections and to servers that take any (Linux from 32768, macOS from 49152).
+PORTS = range(20_000, 32_000)
+_reservations = contextlib.ExitStack()
+atexit.register(_reservations.close)
 
 
 @contextlib.contextmanager
@@ -60,10 +67,27 @@ def start(program: str, port: int | None = None, *further: str) -> Iterator[str]
             process.wait()
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def free_port(*distances: int) -> int:
+    """A port that is free, as are those at these distances from it; all are reserved until this process ends.
+
+    Tests in several processes start servers at the same moment. Bound here for datagrams, which none of these servers
+    uses, a port is not given to a second process before its server listens.
+    """
+    while True:
+        port = secrets.choice(PORTS)
+        with contextlib.ExitStack() as reserved:
+            try:
+                for distance in (0, *distances):
+                    address = ("127.0.0.1", port + distance)
+                    reserved.enter_context(socket.socket(type=socket.SOCK_DGRAM)).bind(address)
+                    with socket.socket() as probe:
+                        probe.bind(address)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+            else:
+                _reservations.enter_context(reserved.pop_all())
+                return port
 
 
 def _answers(port: int, process: "subprocess.Popen[bytes]") -> bool:

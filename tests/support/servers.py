@@ -4,7 +4,6 @@ They are made with commands to the servers alone, without redis-cli, and ended b
 """
 
 import contextlib
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,10 +14,11 @@ import pytest
 import redis
 from redis.cluster import ClusterNode
 
-from testproject.redis_server import find_program
+from testproject.redis_server import find_program, free_port
 
 START_TIMEOUT_S = 20.0
 SLOTS = 16384
+BUS = 50  # from the port of a member of a cluster to that of its talk with the others
 SERVICE = "limits"
 # A Sentinel that has not heard of a failover for four publish periods would undo it, and once the master is dead no
 # replica is good enough that has not been heard of for five ping periods: not too short.
@@ -64,16 +64,16 @@ def cluster_with(*options: str) -> Iterator[Cluster]:
 @contextlib.contextmanager
 def _cluster(replicas: int, *options: str) -> Iterator[Cluster]:
     with contextlib.ExitStack() as stack:
-        all_ports = [_free_pair() for _ in range(3 + replicas)]
+        all_ports = [free_port(BUS) for _ in range(3 + replicas)]
         ports = all_ports[:3]
         own = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1500", "--repl-diskless-sync-delay", "0", *options)
-        processes = {port: stack.enter_context(_running(port, "--cluster-port", str(port + 50), *own)) for port in all_ports}
+        processes = {port: stack.enter_context(_running(port, "--cluster-port", str(port + BUS), *own)) for port in all_ports}
         nodes = [stack.enter_context(_client(port)) for port in ports]
         for number, node in enumerate(nodes):
             node.execute_command("CLUSTER ADDSLOTSRANGE", SLOTS * number // 3, SLOTS * (number + 1) // 3 - 1)
             node.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
         for port in all_ports[1:]:
-            nodes[0].execute_command("CLUSTER MEET", "127.0.0.1", port, port + 50)
+            nodes[0].execute_command("CLUSTER MEET", "127.0.0.1", port, port + BUS)
         for port, node in zip(all_ports[3:], nodes, strict=False):
             _make_replica(port, str(node.execute_command("CLUSTER MYID")))
         for node in nodes:
@@ -162,7 +162,7 @@ class Watched:
 @contextlib.contextmanager
 def watched_by_sentinels() -> Iterator[Watched]:
     with contextlib.ExitStack() as stack:
-        master, replica, *sentinels = [_free_pair() for _ in range(5)]
+        master, replica, *sentinels = [free_port() for _ in range(5)]
         processes = {master: stack.enter_context(_running(master, "--repl-diskless-sync-delay", "0"))}
         processes[replica] = stack.enter_context(
             _running(replica, "--replicaof", f"127.0.0.1 {master}", "--repl-diskless-sync-delay", "0")
@@ -211,7 +211,7 @@ def _master_told_by(sentinel: redis.Redis) -> int:
 @contextlib.contextmanager
 def server_of_its_own(*options: str) -> Iterator[int]:
     """The port of a server that is started with these options."""
-    port = _free_pair()
+    port = free_port()
     with _running(port, *options):
         yield port
 
@@ -254,19 +254,3 @@ def until(holds: Callable[[], bool], otherwise: str) -> None:
         if time.monotonic() > deadline_s:
             raise TimeoutError(otherwise)
         time.sleep(0.02)  # between two attempts, not in the hope of anything
-
-
-def _free_pair() -> int:
-    """A free port whose fiftieth successor is free, too, for a server's talk with its cluster."""
-    while True:
-        with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            port = int(first.getsockname()[1])
-            if port not in _taken and port + 50 <= 65535:
-                with contextlib.suppress(OSError):
-                    second.bind(("127.0.0.1", port + 50))
-                    _taken.update((port, port + 50))
-                    return port
-
-
-_taken: set[int] = set()
