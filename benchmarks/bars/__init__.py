@@ -5,7 +5,6 @@ from collections.abc import Callable
 from benchmarks.bars import (
     backtest,
     counting,
-    earlier,
     growth_clients,
     growth_limit,
     known,
@@ -31,7 +30,6 @@ BARS: dict[str, Callable[[], Section]] = {
     "windows": windows.measure,
     "known": known.measure,
     "counting": counting.measure,
-    "earlier": earlier.measure,
     "profile": profile.measure,
     "matching": matching.measure,
     "overrides": overrides.measure,

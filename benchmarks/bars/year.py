@@ -9,7 +9,6 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks import year_of_counts
 from benchmarks.tables import Section
-from ratewindow import conf
 from ratewindow.conf import time_zone
 from ratewindow.models import OffenderStat, ThrottleStat
 from ratewindow.report.reading import read
@@ -43,7 +42,7 @@ def _line(name: str, rule: str) -> str:
 
 def _read(rule: str) -> None:
     now = time_zone.now()
-    found = read(last("1y", now, conf.current().retention), rule, now, most=40).report
+    found = read(last("1y", now), rule, now, most=40).report
     assert found.total.met == sum(sums.met for sums in found.steps.values()) and found.tallies.reasons
 
 
